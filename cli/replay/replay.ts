@@ -84,7 +84,7 @@ async function sendEvents(session: Session, events: readonly SignedEvent[]): Pro
   const { app, caller, options, progress } = session
   for (const event of events) await recordDelivery(app, caller, event)
   const answers = await sendAll(caller, events, options, progress)
-  const deadline = performance.now() + PATIENCE_MS
+  const deadline = performance.now() + TIMEOUT_MS
   const replays: Replay[] = []
   for (const event of events) {
     progress(`waiting for what comes of ${event.fixture}`)
@@ -330,7 +330,7 @@ function hashOf(bytes: Buffer): string {
   return createHash('sha256').update(bytes).digest('hex')
 }
 
-const PATIENCE_MS = 10_000
+const TIMEOUT_MS = 10_000
 const POLL_MS = 40
 
 /** The event in the inbox, as soon as it is settled; as it stands when that takes too long. */

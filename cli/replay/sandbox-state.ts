@@ -15,10 +15,10 @@ import { cycleSubject, NO_SUBJECT, payoutSubject, type Subject, signAsProcessor 
 import type { SandboxControl } from './sandbox-control.ts'
 import type { Outcome, SignedEvent } from './signed-event.ts'
 
-const PATIENCE_MS = 15_000
+const TIMEOUT_MS = 15_000
 const POLL_MS = 40
 
-export interface Surroundings {
+interface SandboxWork {
   app: App
   sandbox: SandboxControl
   link: ShownLink | null
@@ -36,14 +36,14 @@ export interface Surroundings {
  * its own delivery id, so that the sandbox's delivery is a redelivery.
  */
 export class SandboxState {
-  readonly #is: Surroundings
+  readonly #work: SandboxWork
 
-  constructor(surroundings: Surroundings) {
-    this.#is = surroundings
+  constructor(work: SandboxWork) {
+    this.#work = work
   }
 
   async subjectFor({ name, needs }: ProcessorFixture): Promise<Subject> {
-    const { sandbox } = this.#is
+    const { sandbox } = this.#work
     if (needs === 'nothing') return NO_SUBJECT
     await sandbox.hold()
     if (needs === 'closed cycle') return this.#cycleSubject(await this.#closedCycle())
@@ -56,7 +56,7 @@ export class SandboxState {
 
   /** With the payment reference that the sandbox gives, so that its own event repeats this one. */
   async #cycleSubject(cycle: CycleRow): Promise<Subject> {
-    const event = (await this.#is.sandbox.events()).get(cycle.processor_invoice_id ?? '')
+    const event = (await this.#work.sandbox.events()).get(cycle.processor_invoice_id ?? '')
     const { payment_reference: reference } = event?.body.data ?? {}
     return known(cycleSubject(cycle, typeof reference === 'string' ? reference : undefined))
   }
@@ -71,7 +71,7 @@ export class SandboxState {
 
   /** One whose invoice this sandbox has. */
   async #newestCycle(state: 'closed' | 'charged'): Promise<CycleRow | undefined> {
-    const { app, sandbox } = this.#is
+    const { app, sandbox } = this.#work
     const known = await sandbox.events()
     const cycles = await listCycles(app.platform, { merchantId: null, state, limit: 100, before: null })
     return cycles.find((cycle) => known.has(cycle.processor_invoice_id ?? ''))
@@ -79,7 +79,7 @@ export class SandboxState {
 
   /** Sells, closes the merchant's cycle as the schedule does at its end, and waits for the invoice. */
   async #closeNewCycle(commission: number): Promise<CycleRow> {
-    const { app, sell } = this.#is
+    const { app, sell } = this.#work
     const link = await this.#link()
     await sell(commission, link)
     const filter = { merchantId: link.merchantId, state: 'open', limit: 1, before: null } as const
@@ -97,14 +97,14 @@ export class SandboxState {
   }
 
   async #link(): Promise<ShownLink> {
-    const { app, link, store } = this.#is
+    const { app, link, store } = this.#work
     if (link) return link
     throw await noLink(app, store)
   }
 
   async #charge(cycle: CycleRow): Promise<CycleRow> {
     await this.#saySoon(cycle.processor_invoice_id)
-    const charged = await getCycle(this.#is.app.database.reader, cycle.id)
+    const charged = await getCycle(this.#work.app.database.reader, cycle.id)
     if (charged?.state === 'charged') return charged
     throw new Failure(
       `The payment of billing cycle ${cycle.id} was not applied. See "affiliate webhooks events".`,
@@ -115,7 +115,7 @@ export class SandboxState {
   async #submittedPayout(outcome: 'confirmed' | 'failed'): Promise<PayoutRow> {
     const there = await this.#payoutOf(outcome)
     if (there) return there
-    const { app, sandbox } = this.#is
+    const { app, sandbox } = this.#work
     await sandbox.failNextPayouts(outcome === 'failed' ? 1 : 0)
     if (!(await this.#payOut())) {
       // Enough for a payout from this one sale.
@@ -126,7 +126,7 @@ export class SandboxState {
   }
 
   async #payoutOf(outcome: 'confirmed' | 'failed'): Promise<PayoutRow | null> {
-    const { app, sandbox } = this.#is
+    const { app, sandbox } = this.#work
     const events = await sandbox.events()
     const payouts = await listPayouts(app.platform, null, { state: 'submitted', limit: 100, before: null })
     const says = ({ processor_payout_id: id }: PayoutRow) => events.get(id ?? '')?.body.type
@@ -135,13 +135,13 @@ export class SandboxState {
 
   /** False when no creator could be paid. */
   async #payOut(): Promise<boolean> {
-    const { app } = this.#is
+    const { app } = this.#work
     const run = await runPayouts(app.platform, app.processor, { actor: OPERATOR })
     return run.some(({ kind }) => kind === 'paid_out')
   }
 
   async #whyNoPayout(): Promise<Failure> {
-    const { app } = this.#is
+    const { app } = this.#work
     const link = await this.#link()
     const run = await runPayouts(app.platform, app.processor, { dryRun: true })
     const own = run.find(({ creatorId }) => creatorId === link.creatorId)
@@ -152,7 +152,7 @@ export class SandboxState {
   }
 
   async #paidPayout(): Promise<PayoutRow> {
-    const { app, sandbox } = this.#is
+    const { app, sandbox } = this.#work
     const events = await sandbox.events()
     const paid = await listPayouts(app.platform, null, { state: 'paid', limit: 100, before: null })
     const there = paid.find(({ processor_payout_id: id }) => events.has(id ?? ''))
@@ -168,7 +168,7 @@ export class SandboxState {
 
   /** Sends the sandbox's own event about one of its objects ahead of it. */
   async #saySoon(objectId: string | null): Promise<void> {
-    const { app, sandbox, send } = this.#is
+    const { app, sandbox, send } = this.#work
     const event = (await sandbox.events()).get(objectId ?? '')
     if (!event) throw new Failure(`The sandbox processor does not know ${objectId}.`)
     const signed = { fixture: `sandbox ${event.body.type}`, expected: null, deliveryId: event.id }
@@ -195,13 +195,13 @@ function known(subject: Subject | null): Subject {
 }
 
 async function until<Found>(what: string, look: () => Promise<Found | null>): Promise<Found> {
-  const deadline = performance.now() + PATIENCE_MS
+  const deadline = performance.now() + TIMEOUT_MS
   for (;;) {
     const found = await look()
     if (found !== null) return found
     if (performance.now() > deadline) {
       throw new Failure(
-        `Waited ${PATIENCE_MS / 1000} s for ${what}. Does a worker run? See "affiliate status".`,
+        `Waited ${TIMEOUT_MS / 1000} s for ${what}. Does a worker run? See "affiliate status".`,
         {
           code: 'unavailable',
         },

@@ -1,9 +1,9 @@
 import { closeDueCycles } from '../../server/billing/close-cycle.service.ts'
 import type { LinkRecord } from '../../server/links/links.service.ts'
 import { runPayouts } from '../../server/payouts/payout-run.service.ts'
-import { sealedRow } from '../../server/platform/crypto/digested-rows.ts'
 import { sha256 } from '../../server/platform/crypto/vault.ts'
 import type { Tx } from '../../server/platform/database/database.ts'
+import { withDigest } from '../../server/platform/database/protected-rows.ts'
 import type { Platform } from '../../server/platform/platform.ts'
 import { type ReportedOrder, recordOrders } from '../../server/sales/sales.service.ts'
 import { cyclesOf, type Marketplace, type Shop } from '../../server/test/testkit/marketplace.ts'
@@ -145,7 +145,7 @@ async function keepEvents(
     .insertInto('inbound_events')
     .values(
       reports.map((report, index) =>
-        sealedRow(keys, 'inbound_events', {
+        withDigest(keys, 'inbound_events', {
           id: report.eventId,
           source: 'store' as const,
           scope: report.storeId,

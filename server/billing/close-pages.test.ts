@@ -2,7 +2,7 @@ import type { KyselyPlugin } from 'kysely'
 import * as assert from 'uvu/assert'
 import type { Paisa } from '../../shared/money.ts'
 import { openFlags } from '../flags/flags.service.ts'
-import { sealedRow } from '../platform/crypto/digested-rows.ts'
+import { insertRows } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import { userTopic } from '../platform/signals.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
@@ -163,10 +163,7 @@ for (const { it, dialect } of marketSuites<Context>('pages of billing cycles')) 
     await set(-1)
     const id = platform.ids.next()
     await platform.database.transaction((tx) =>
-      tx
-        .insertInto('processor_attempts')
-        .values(sealedRow(platform.keys, 'processor_attempts', { ...template, id, subject_id: asked.id }))
-        .execute(),
+      insertRows(tx, 'processor_attempts', [{ ...template, id, subject_id: asked.id }]),
     )
     const heal = async () => {
       await set(below.commission_total)

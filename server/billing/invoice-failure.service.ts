@@ -21,7 +21,7 @@ export async function applyInvoiceFailure(
   const found = await findCycleByInvoice(tx, event.invoice_id)
   const cycle = found && (await lockCycle(tx, found.id))
   if (!cycle) {
-    return (await wasRefused(tx, 'invoice', event.invoice_id))
+    return (await wasRefused(platform.keys, tx, 'invoice', event.invoice_id))
       ? { kind: 'ignored', reason: `invoice ${event.invoice_id} was refused when it was requested` }
       : { kind: 'retry', reason: `no billing cycle has invoice ${event.invoice_id} yet` }
   }

@@ -6,8 +6,8 @@ import { recordAudit } from '../flags/audit.service.ts'
 import { flagForgedRows } from '../flags/forged-rows.service.ts'
 import { invalidFields, Refusal } from '../platform/api/refusal.ts'
 import { type Config, dataFolder } from '../platform/config.ts'
-import { rowProblem, sealedRow } from '../platform/crypto/digested-rows.ts'
 import { advisoryLock, afterCommit, type Tx } from '../platform/database/database.ts'
+import { rowProblem, withDigest } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import { liveHosts } from '../processes/processes.service.ts'
 import { mayExport } from './export-columns.rule.ts'
@@ -50,7 +50,7 @@ export async function startExport(
   }
   await refuseScatteredFiles(platform)
   const now = platform.clock.now()
-  const job: ExportJobRow = sealedRow(platform.keys, 'export_jobs', {
+  const job: ExportJobRow = withDigest(platform.keys, 'export_jobs', {
     id: platform.ids.next(),
     user_id: owner.userId,
     role: owner.role,

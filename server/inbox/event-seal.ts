@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
-import { rowProblem } from '../platform/crypto/digested-rows.ts'
 import type { AppKeys } from '../platform/crypto/key-ring.ts'
+import { rowProblem } from '../platform/database/protected-rows.ts'
 import type { BodyRow, EventRow } from './inbox.store.ts'
 
 /** The reason of an event that is not the one that intake sealed. */

@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer'
 import { hash } from 'node:crypto'
-import { sealedRow } from '../platform/crypto/digested-rows.ts'
 import { withStatementTimeout } from '../platform/database/database.ts'
 import { GroupCommit } from '../platform/database/group-commit.ts'
+import { withDigest } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import { INBOX_TOPIC } from '../platform/signals.ts'
 import type { EventSource } from './event-states.ts'
@@ -77,7 +77,7 @@ function newEvent(platform: Platform, event: ReceivedEvent): NewEvent {
   const { rawBody } = event
   // PostgreSQL's text type takes no NUL, and bytes that are not UTF-8 would change.
   const plain = isUtf8(rawBody) && !rawBody.includes(0)
-  return sealedRow(platform.keys, 'inbound_events', {
+  return withDigest(platform.keys, 'inbound_events', {
     id: platform.ids.next(),
     source: event.source,
     scope: event.scope,
@@ -102,6 +102,8 @@ async function addConflicts({ database, keys }: Platform, repeated: NewEvent[]):
   if (different.length === 0) return new Set()
   return addEvents(
     database,
-    different.map((event) => sealedRow(keys, 'inbound_events', { ...event, conflict_hash: event.body_hash })),
+    different.map((event) =>
+      withDigest(keys, 'inbound_events', { ...event, conflict_hash: event.body_hash }),
+    ),
   )
 }

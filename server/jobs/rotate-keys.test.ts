@@ -11,7 +11,7 @@ import { SettingError } from '../platform/config.ts'
 import { checkAppKey } from '../platform/crypto/app-key-check.ts'
 import { readKeyMark } from '../platform/crypto/key-mark.ts'
 import { createAppKeys } from '../platform/crypto/key-ring.ts'
-import { DIGESTED_TABLES } from '../platform/database/protected-tables.ts'
+import { renewedTables } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import { connectStore, rotateSecret } from '../stores/stores.service.ts'
 import { claimsForWebhook } from '../stores/webhook-claims.service.ts'
@@ -65,7 +65,7 @@ async function sealedRows({ database: { reader } }: Platform) {
 }
 
 async function countDigests({ database }: Platform): Promise<number> {
-  const counts = Object.keys(DIGESTED_TABLES).map(async (table) => {
+  const counts = renewedTables().map(async (table) => {
     const { rows } = await sql`select row_digest from ${sql.table(table)}`.execute(database.reader)
     return rows.length
   })
@@ -211,6 +211,11 @@ for (const dialect of testDialects()) {
       const both = withKeys(platform, createAppKeys(NEW_KEY, [TESTBED_KEY]))
       assert.equal((await rotate(both)).retired, [platform.keys.current.id])
       assert.equal(await brokenChecks(both), [])
+      const late = await addUser(platform, 'merchant').catch((error: Error) => error.message)
+      assert.match(
+        String(late),
+        /^sealed with the key [0-9a-f]{8}, which is neither APP_KEY nor in APP_KEYS_FORMER/,
+      )
       const { userId } = await addUser(both, 'merchant')
       const credit = creditGranted({ creditId: v7(), merchantId: userId, amount: 100 })
       const write = (by: Platform) =>
@@ -257,7 +262,7 @@ for (const dialect of testDialects()) {
       assert.match(attempt?.detail ?? '', new RegExp(`key ${both.keys.current.id}.*APP_KEYS_FORMER`))
       assert.equal(await openFlagsOf(before), [])
 
-      Object.assign(before, { keys: both.keys, vault: both.vault })
+      Object.assign(before, { database: both.database, keys: both.keys, vault: both.vault })
       assert.is((await secretsFor(before, domain)).length, 1)
       await market.after(MINUTE)
       assert.is((await payoutOf(before, payoutId)).state, 'submitted')

@@ -11,9 +11,10 @@ import {
   keyOf,
   pageOfRows,
   renewDigest,
+  renewedTables,
   requireAuthentic,
 } from '../platform/database/protected-rows.ts'
-import { DIGESTED_TABLES, type Digested } from '../platform/database/protected-tables.ts'
+import type { Digested } from '../platform/database/protected-tables.ts'
 import type { Platform } from '../platform/platform.ts'
 import { SEALED_SECRETS } from '../stores/store-secrets.service.ts'
 import { SEALED_BILLING_ACCOUNTS } from '../users/billing-accounts.service.ts'
@@ -90,7 +91,7 @@ export async function rotateKeys(platform: Platform, options: RotationOptions): 
   }
   rotation.tables.push(await resealMailboxes(platform, options))
   const digests = { table: 'row_digest', rows: 0, resealed: 0 }
-  for (const table of Object.keys(DIGESTED_TABLES) as Digested[]) {
+  for (const table of renewedTables()) {
     const { rows, resealed, left } = await renewDigests(platform, table, options)
     digests.rows += rows
     digests.resealed += resealed

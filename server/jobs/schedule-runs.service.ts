@@ -1,8 +1,8 @@
 import type { Selectable } from 'kysely'
 import { flagForgedRows } from '../flags/forged-rows.service.ts'
-import { assertRow, rowProblem, sealedRow } from '../platform/crypto/digested-rows.ts'
 import { IntegrityError, UnknownKeyError } from '../platform/crypto/vault.ts'
 import { advisoryLock, type Tx } from '../platform/database/database.ts'
+import { requireAuthentic, rowProblem, withDigest } from '../platform/database/protected-rows.ts'
 import type { Schema } from '../platform/database/schema.ts'
 import { readWatermark, setWatermark } from '../platform/database/watermarks.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -19,7 +19,7 @@ export async function noteStarted(
   return database.transaction(async (tx) => {
     const last = await lockRun(tx, name)
     if (last && (await isAuthentic(platform, tx, last)) && last.started_at >= since) return false
-    const { row_digest, ...run } = sealedRow(keys, 'schedule_runs', {
+    const { row_digest, ...run } = withDigest(keys, 'schedule_runs', {
       ...{ name, started_at: clock.now(), finished_at: null, outcome: null },
     })
     await tx
@@ -40,7 +40,7 @@ async function lockRun(tx: Tx, name: string): Promise<ScheduleRunRow | undefined
 /** Whether the scheduler wrote this run. A run that something else wrote keeps no job from running, and is flagged. */
 async function isAuthentic(platform: Platform, tx: Tx, run: ScheduleRunRow): Promise<boolean> {
   try {
-    assertRow(platform.keys, 'schedule_runs', run)
+    requireAuthentic(platform.keys, 'schedule_runs', run)
     return true
   } catch (error) {
     if (error instanceof UnknownKeyError) return false
@@ -62,7 +62,7 @@ async function changeRun(
     if (!run || !changed) return
     await tx
       .updateTable('schedule_runs')
-      .set(sealedRow(keys, 'schedule_runs', { ...run, ...changed }))
+      .set(withDigest(keys, 'schedule_runs', { ...run, ...changed }))
       .where('name', '=', name)
       .execute()
   })

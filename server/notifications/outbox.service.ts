@@ -1,6 +1,5 @@
 import type { WebhookEventType } from '../../shared/schemas/webhooks.ts'
 import { flagForgedRows } from '../flags/forged-rows.service.ts'
-import { sealedRow, splitRows } from '../platform/crypto/digested-rows.ts'
 import {
   advisoryLock,
   afterCommit,
@@ -8,6 +7,7 @@ import {
   type Tx,
   WriteConflict,
 } from '../platform/database/database.ts'
+import { splitRows, withDigest } from '../platform/database/protected-rows.ts'
 import { firstIdAt } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import {
@@ -71,7 +71,7 @@ export async function publishEvents(
     const key = `${accountId} ${subjectId}`
     const place = (places.get(key) ?? 0) + 1
     places.set(key, place)
-    return sealedRow(platform.keys, 'outbox_events', {
+    return withDigest(platform.keys, 'outbox_events', {
       id: platform.ids.next(),
       type,
       account_id: accountId,

@@ -45,7 +45,7 @@ export async function applyPayoutEvent(
   const payout =
     id !== undefined && isId(id) ? await lockPayout(tx, platform.database.dialect, id) : undefined
   if (!payout) {
-    if (event.kind === 'payout_failed' && (await wasRefused(tx, 'payout', event.payout_id))) {
+    if (event.kind === 'payout_failed' && (await wasRefused(platform.keys, tx, 'payout', event.payout_id))) {
       return { kind: 'ignored', reason: `payout ${event.payout_id} was refused when it was requested` }
     }
     return { kind: 'retry', reason: `no payout has reference ${event.reference ?? event.payout_id} yet` }

@@ -1,19 +1,20 @@
 import { randomInt } from 'node:crypto'
 import { formatMoney } from '../../shared/money.ts'
 import { raiseFlag } from '../flags/flags.service.ts'
-import { assertRow, rowProblem, sealedRow } from '../platform/crypto/digested-rows.ts'
 import type { AppKeys } from '../platform/crypto/key-ring.ts'
 import { afterCommit, type Queries, type Tx } from '../platform/database/database.ts'
+import {
+  digestOf,
+  insertRows,
+  type NewRow,
+  noteChange,
+  requireAuthentic,
+  rowProblem,
+} from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import { type BackoffPolicy, retryDelay } from '../platform/queue/backoff.rule.ts'
 import type { AttemptKind } from './attempt.entity.ts'
-import {
-  ATTEMPT_QUEUE,
-  type AttemptRow,
-  insertAttempts,
-  listAttempts,
-  setAttemptsDue,
-} from './attempts.store.ts'
+import { ATTEMPT_QUEUE, type AttemptRow, listAttempts, setAttemptsDue } from './attempts.store.ts'
 import type { LookupOutcome, Processor } from './processor.ts'
 import type { OurRecord, Standing } from './records.rule.ts'
 import type { AttemptStanding } from './retry.rule.ts'
@@ -53,7 +54,7 @@ export async function queueAttempts(
 ): Promise<string[]> {
   if (attempts.length === 0) return []
   const rows = attempts.map((attempt) => waitingRow(platform, attempt))
-  await insertAttempts(tx, rows)
+  await insertRows(tx, 'processor_attempts', rows)
   afterCommit(tx, () => platform.signals.send('attempts'))
   return rows.map(({ id }) => id)
 }
@@ -69,9 +70,9 @@ export async function makeAttemptsDue(
   afterCommit(tx, () => platform.signals.send('attempts'))
 }
 
-function waitingRow(platform: Platform, attempt: NewAttempt): AttemptRow {
+function waitingRow(platform: Platform, attempt: NewAttempt): NewRow<'processor_attempts'> {
   const now = platform.clock.now()
-  return sealedRow(platform.keys, 'processor_attempts', {
+  return {
     id: platform.ids.next(),
     kind: attempt.kind,
     subject_id: attempt.subjectId,
@@ -88,7 +89,7 @@ function waitingRow(platform: Platform, attempt: NewAttempt): AttemptRow {
     created_at: now,
     settled_at: null,
     failed_at: null,
-  })
+  }
 }
 
 export interface ClaimedAttempt {
@@ -99,6 +100,8 @@ export interface ClaimedAttempt {
   request: Record<string, unknown>
   /** Throws `IntegrityError` when the row is not the call that was committed, and `UnknownKeyError`. */
   assertAuthentic(): void
+  /** Changes the row's digest with the processor's id, unless the service did not write the row. */
+  digests(processorId: string | null): { from: string; to: string }
   /** Epoch ms. */
   createdAt: number
   /** Tries before this one. Above zero the outcome of an earlier one may be unknown. */
@@ -124,7 +127,12 @@ export async function claimAttempts(platform: Platform, limit: number): Promise<
     get request() {
       return JSON.parse(row.request)
     },
-    assertAuthentic: () => assertRow(platform.keys, 'processor_attempts', row),
+    assertAuthentic: () => requireAuthentic(platform.keys, 'processor_attempts', row),
+    digests(processor_id) {
+      const isAuthentic = rowProblem(platform.keys, 'processor_attempts', row) === null
+      const renewed = () => digestOf(platform.keys, 'processor_attempts', { ...row, processor_id })
+      return { from: row.row_digest, to: isAuthentic ? renewed() : row.row_digest }
+    },
     createdAt: row.created_at,
     earlierTries: row.tries,
     unknownAt: row.unknown_at,
@@ -140,12 +148,18 @@ export function settleCreated(
   processorId: string,
 ): Promise<boolean> {
   const settled_at = platform.clock.now()
-  return ATTEMPT_QUEUE.complete(tx, attempt, {
-    state: 'created',
-    processor_id: processorId,
-    settled_at,
-    detail: null,
-  })
+  return complete(tx, attempt, { state: 'created', processor_id: processorId, settled_at, detail: null })
+}
+
+async function complete(
+  tx: Tx,
+  attempt: ClaimedAttempt,
+  change: Pick<AttemptRow, 'state' | 'processor_id' | 'settled_at' | 'detail'>,
+): Promise<boolean> {
+  const { from, to } = attempt.digests(change.processor_id)
+  const isOurs = await ATTEMPT_QUEUE.complete(tx, attempt, { ...change, row_digest: to })
+  if (isOurs) noteChange('processor_attempts', from, to)
+  return isOurs
 }
 
 /** The processor reports that what a successful call created has failed. Returns the attempt's id, or `null` if that is known. */
@@ -168,15 +182,20 @@ export async function markFailed(
 }
 
 /** Whether the processor's id belongs to a call that it refused: then its events about it say nothing new. */
-export async function wasRefused(db: Queries, kind: AttemptKind, processorId: string): Promise<boolean> {
+export async function wasRefused(
+  keys: AppKeys,
+  db: Queries,
+  kind: AttemptKind,
+  processorId: string,
+): Promise<boolean> {
   const refused = await db
     .selectFrom('processor_attempts')
-    .select('id')
+    .selectAll()
     .where('processor_id', '=', processorId)
     .where('kind', '=', kind)
     .where('state', '=', 'refused')
-    .executeTakeFirst()
-  return refused !== undefined
+    .execute()
+  return refused.some((row) => rowProblem(keys, 'processor_attempts', row) === null)
 }
 
 /** Whether one of these billing cycles or payouts was created by a call with exactly this request. */
@@ -224,7 +243,7 @@ export async function settleRefused(
     detail,
     processor_id: processorId ?? null,
   } as const
-  if (!(await ATTEMPT_QUEUE.complete(tx, attempt, change))) return
+  if (!(await complete(tx, attempt, change))) return
   await flag(platform, tx, attempt, { kind: 'processor_refusal', summary, detail })
 }
 

@@ -1,5 +1,5 @@
 import { type Selectable, type SqlBool, sql } from 'kysely'
-import { bulkInsert, inList } from '../platform/database/bulk-values.ts'
+import { inList } from '../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
 import type { Schema } from '../platform/database/schema.ts'
 import { isId } from '../platform/ids.ts'
@@ -19,27 +19,6 @@ export const ATTEMPT_QUEUE = new LeaseQueue<AttemptRow>({
   leaseUntil: 'lease_until',
   attempts: 'tries',
   maxDelayMs: LONGEST_WAIT_MS,
-})
-
-/** Adds attempts. A second one beside a waiting or successful one fails the transaction. */
-export const insertAttempts = bulkInsert<AttemptRow>('processor_attempts', {
-  id: 'uuid',
-  kind: 'text',
-  subject_id: 'uuid',
-  amount: 'bigint',
-  request: 'text',
-  state: 'text',
-  tries: 'int',
-  next_try_at: 'bigint',
-  unknown_at: 'bigint',
-  lease_token: 'text',
-  lease_until: 'bigint',
-  processor_id: 'text',
-  detail: 'text',
-  created_at: 'bigint',
-  settled_at: 'bigint',
-  failed_at: 'bigint',
-  row_digest: 'text',
 })
 
 /** Waiting attempts that are due later are due at `dueAt` (epoch ms). */

@@ -5,9 +5,9 @@ import * as assert from 'uvu/assert'
 import { closeDueCycles } from '../billing/close-cycle.service.ts'
 import { runPayouts } from '../payouts/payout-run.service.ts'
 import type { Actor } from '../platform/api/procedure.ts'
-import { sealedRow } from '../platform/crypto/digested-rows.ts'
 import { IntegrityError } from '../platform/crypto/vault.ts'
 import type { Tx } from '../platform/database/database.ts'
+import { updateRows } from '../platform/database/protected-rows.ts'
 import type { Schema } from '../platform/database/schema.ts'
 import { claimsForWebhook } from '../stores/webhook-claims.service.ts'
 import { billingAccountOf } from '../users/billing-accounts.service.ts'
@@ -380,21 +380,19 @@ for (const { it } of marketSuites<World>('a database writer without the key', { 
     /** As the service would queue the call again. */
     const pointTo = (destinationId: string | undefined) =>
       market.platform.database.transaction((tx) =>
-        tx
-          .updateTable('processor_attempts')
-          .set({
-            ...sealedRow(market.platform.keys, 'processor_attempts', {
-              ...attempt,
-              request: JSON.stringify({ destination_id: destinationId }),
-            }),
+        updateRows(
+          tx,
+          'processor_attempts',
+          { id: attempt.id },
+          {
+            request: JSON.stringify({ destination_id: destinationId }),
             state: 'waiting',
             settled_at: null,
             next_try_at: market.clock.now(),
             tries: 0,
             unknown_at: null,
-          })
-          .where('id', '=', attempt.id)
-          .execute(),
+          },
+        ),
       )
     const foreign = destinations.find((row) => row.user_id === attacker.userId)?.id
     const replaced = destinations.find((row) => row.iban_last4 === TAKEOVER_IBAN.slice(-4))?.id

@@ -3,13 +3,9 @@ import type { Queries } from '../platform/database/database.ts'
 import { headProblem, keyOf, pageOfRows, stateOf } from '../platform/database/protected-rows.ts'
 import { DIGESTED_TABLES, type Digested } from '../platform/database/protected-tables.ts'
 import { type Breach, type Invariant, inPages } from './invariant.ts'
+import type { Scope } from './scope.ts'
 
-const PAGE = 500
-
-const WORDS = {
-  changed: 'was changed outside of the service',
-  unknown_key: 'was digested with a key that is not in APP_KEY or APP_KEYS_FORMER: add it there',
-}
+const PAGE = 2000
 
 /** Two for each table with digests: its rows are as the service wrote them, and none is missing or an older one. */
 export const PROTECTED_INVARIANTS: Invariant[] = (Object.keys(DIGESTED_TABLES) as Digested[]).flatMap(
@@ -18,7 +14,7 @@ export const PROTECTED_INVARIANTS: Invariant[] = (Object.keys(DIGESTED_TABLES) a
       name: `rows-authentic-${table.replaceAll('_', '-')}`,
       statement: `Each row of ${table} has the keyed digest of what it says.`,
       table,
-      breaches: (db, keys) => findChanged(db, keys, table),
+      breaches: (db, keys, scope) => findChanged(db, keys, table, scope),
     }
     const complete: Invariant = {
       name: `rows-complete-${table.replaceAll('_', '-')}`,
@@ -33,14 +29,25 @@ export const PROTECTED_INVARIANTS: Invariant[] = (Object.keys(DIGESTED_TABLES) a
   },
 )
 
-function findChanged(db: Queries, keys: AppKeys, table: Digested): Promise<Breach[]> {
+/** A key that is missing is reported once, with its first row. */
+function findChanged(db: Queries, keys: AppKeys, table: Digested, scope: Scope): Promise<Breach[]> {
+  const { key, large }: { key: readonly string[]; large?: true } = DIGESTED_TABLES[table]
+  const missing = new Set<string>()
   return inPages(
-    async (after: readonly unknown[] | null) => (await pageOfRows(db, table, after, PAGE)).rows,
-    (row) => DIGESTED_TABLES[table].key.map((column) => row[column]),
+    async (after: readonly unknown[] | null) =>
+      (await pageOfRows(db, table, after, PAGE, large && scope.isNew('id'))).rows,
+    (row) => key.map((column) => row[column]),
     (page) =>
       page.flatMap((row) => {
         const state = stateOf(keys, table, row)
-        return state === 'holds' ? [] : [{ subject: `${table} ${keyOf(table, row)}`, detail: WORDS[state] }]
+        if (state === 'holds') return []
+        const subject = `${table} ${keyOf(table, row)}`
+        if (state === 'changed') return [{ subject, detail: 'was added or changed outside of the service' }]
+        const keyId = String(row.row_digest).slice(0, 8)
+        if (missing.has(keyId)) return []
+        missing.add(keyId)
+        const detail = `rows of ${table}, the first of them ${keyOf(table, row)}, were digested with this key, which is not in APP_KEY or APP_KEYS_FORMER: add it there to verify them; if no APP_KEY had this id, they are forged`
+        return [{ subject: `key ${keyId}`, detail }]
       }),
   )
 }

@@ -113,7 +113,8 @@ export const UNPROTECTED: { readonly [T in Table]?: { readonly [K in keyof Unpro
     finished_at: TRIES,
     order_id: TEXT,
     order_name: TEXT,
-    'deleted rows': 'open: an order or a payment that is never applied',
+    'deleted rows':
+      'open: an order or a payment that is never applied. Intake adds an event in one statement, which learns only at its end what was new, so that no sealed count can go with it',
   },
   inbound_bodies: {
     event_id: 'use: a body has the hash that its event names',
@@ -127,10 +128,8 @@ export const UNPROTECTED: { readonly [T in Table]?: { readonly [K in keyof Unpro
     unknown_at: TRIES,
     lease_token: TRIES,
     lease_until: TRIES,
-    processor_id: 'open: whose confirmation settles a payout or a cycle',
     detail: TEXT,
     settled_at: TIMES,
-    'deleted rows': 'open: what was asked of the processor',
   },
   outbox_events: { sequence: TRIES, distributed_at: TRIES, 'deleted rows': NOT_DONE },
   webhook_secrets: { 'deleted rows': 'use: receivers refuse what their secret did not sign' },

@@ -11,7 +11,6 @@ import { LINK_INVARIANTS } from './links.ts'
 import { OPERATION_INVARIANTS } from './operations.ts'
 import { PAYOUT_INVARIANTS } from './payouts.ts'
 import { PROTECTED_INVARIANTS } from './protected.ts'
-import { QUEUE_INVARIANTS } from './queues.ts'
 import { FORMER_DECISIONS_REPLAY, RECEIPTS_REPLAY } from './receipts.ts'
 import { SALE_INVARIANTS } from './sales.ts'
 import { EVERYTHING, type Scope } from './scope.ts'
@@ -31,7 +30,6 @@ export const INVARIANTS: readonly Invariant[] = [
   ...PAYOUT_INVARIANTS,
   ...EVENT_INVARIANTS,
   ...BODY_INVARIANTS,
-  ...QUEUE_INVARIANTS,
   ...OPERATION_INVARIANTS,
   ...SEALED_INVARIANTS,
   ...PROTECTED_INVARIANTS,

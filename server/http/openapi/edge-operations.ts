@@ -1,16 +1,8 @@
-import {
-  ORDER_EXAMPLE,
-  PROCESSOR_EVENT_EXAMPLES,
-  SALES_FILE_EXAMPLE,
-  SALES_LINES_EXAMPLE,
-  STORE_DELIVERY_EXAMPLE,
-  TRACKED_PRODUCT_URL,
-} from './edge-example-data.ts'
-import { PATH_ID_EXAMPLES, SLUG } from './example-data.ts'
-import { namedExamples } from './examples.ts'
+import { EXAMPLES, namedExamples } from './examples.ts'
 import { problemResponses, RATE_LIMIT, RETRY_AFTER } from './problem-responses.ts'
 
-const { domain, delivery } = STORE_DELIVERY_EXAMPLE
+const { edge, ids } = EXAMPLES
+const { shop_domain: domain, delivery } = edge
 
 const header = (name: string, description: string, example: string, required = true) => ({
   name,
@@ -56,7 +48,7 @@ const SCRIPT_HEADERS = {
   },
 }
 
-export const UNSUBSCRIBE_TOKEN_EXAMPLE = `${PATH_ID_EXAMPLES.users}.payout.paid.${'0a1b2c3d'.repeat(8)}`
+export const UNSUBSCRIBE_TOKEN_EXAMPLE = `${ids.users}.payout.paid.${'0a1b2c3d'.repeat(8)}`
 const UNSUBSCRIBE_TOKEN = {
   name: 'token',
   in: 'query',
@@ -86,7 +78,7 @@ export const EDGE_PATHS = {
           in: 'path',
           required: true,
           schema: { type: 'string', format: 'uuid' },
-          example: PATH_ID_EXAMPLES.jobs,
+          example: ids.jobs,
         },
       ],
       responses: {
@@ -94,8 +86,8 @@ export const EDGE_PATHS = {
           description: 'The file.',
           headers: RATE_LIMIT,
           content: {
-            'text/csv': { schema: { type: 'string' }, example: SALES_FILE_EXAMPLE },
-            'application/x-ndjson': { schema: { type: 'string' }, example: SALES_LINES_EXAMPLE },
+            'text/csv': { schema: { type: 'string' }, example: edge.files.csv },
+            'application/x-ndjson': { schema: { type: 'string' }, example: edge.files.ndjson },
           },
         },
         ...problemResponses([
@@ -118,7 +110,15 @@ export const EDGE_PATHS = {
       summary: "Record a click and redirect to the merchant's product page",
       description:
         'Adds a tracking reference to the product URL. The click is stored before the response is sent. If the offer is not live or the creator is suspended, the visitor is redirected without a reference.',
-      parameters: [{ name: 'slug', in: 'path', required: true, schema: { type: 'string' }, example: SLUG }],
+      parameters: [
+        {
+          name: 'slug',
+          in: 'path',
+          required: true,
+          schema: { type: 'string' },
+          example: EXAMPLES.parameters.slug,
+        },
+      ],
       responses: {
         302: {
           description: 'Redirect to the product page.',
@@ -126,7 +126,7 @@ export const EDGE_PATHS = {
             Location: {
               required: true,
               schema: { type: 'string', format: 'uri' },
-              example: TRACKED_PRODUCT_URL,
+              example: edge.tracked_url,
             },
           },
         },
@@ -219,7 +219,7 @@ export const EDGE_PATHS = {
       requestBody: {
         required: true,
         description: "Shopify's order, at most 2 MiB.",
-        content: { 'application/json': { schema: { type: 'object' }, example: ORDER_EXAMPLE } },
+        content: { 'application/json': { schema: { type: 'object' }, example: edge.order } },
       },
       responses: {
         200: received,
@@ -247,7 +247,7 @@ export const EDGE_PATHS = {
         content: {
           'application/json': {
             schema: { type: 'object' },
-            examples: namedExamples(PROCESSOR_EVENT_EXAMPLES),
+            examples: namedExamples(edge.processor_events),
           },
         },
       },

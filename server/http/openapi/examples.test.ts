@@ -16,9 +16,8 @@ import { basisOf, commissionOn, platformFeeOn } from '../../sales/commission.rul
 import { readOrderFacts } from '../../shopify/order-facts.ts'
 import { inputShapeOf } from '../rest-input.ts'
 import { appRouter } from '../router.ts'
-import { ORDER_EXAMPLE, PROCESSOR_EVENT_EXAMPLES, STORE_DELIVERY_EXAMPLE } from './edge-example-data.ts'
 import { UNSUBSCRIBE_TOKEN_EXAMPLE } from './edge-operations.ts'
-import { BODY_EXAMPLES, COMPONENT_EXAMPLES } from './example-data.ts'
+import { EXAMPLES } from './examples.ts'
 import { openApiDocument } from './openapi.ts'
 
 interface Place {
@@ -81,13 +80,14 @@ test('every request body passes the checks of its procedure', () => {
   const seen: string[] = []
   for (const procedure of proceduresOf(appRouter)) {
     const { rest } = procedure.meta
-    const body = BODY_EXAMPLES[procedure.name]
+    const body = EXAMPLES.bodies[procedure.name]
     if (!rest || !body) continue
     seen.push(procedure.name)
     const { input } = inputShapeOf(procedure, rest)
-    input.parse(rest.path.includes(':id') ? { id: sale.id, ...body } : body)
+    const named = [...rest.path.matchAll(/:(\w+)/g)].map(([, name = '']) => [name, sale.id])
+    input.parse({ ...Object.fromEntries(named), ...body })
   }
-  assert.equal(seen.sort(), Object.keys(BODY_EXAMPLES).sort(), 'and no example is left over')
+  assert.equal(seen.sort(), Object.keys(EXAMPLES.bodies).sort(), 'and no example is left over')
 })
 
 test('no example is a placeholder, and every id is a UUIDv7', () => {
@@ -95,7 +95,7 @@ test('no example is a placeholder, and every id is a UUIDv7', () => {
     for (const text of textsIn(examples)) {
       assert.not.match(text, /^(text|string|example|value|foo|bar|x+|lorem.*)$/i, at)
       // Shopify's delivery ids are its own, and the token starts with an id.
-      const isOther = text === STORE_DELIVERY_EXAMPLE.delivery || text === UNSUBSCRIBE_TOKEN_EXAMPLE
+      const isOther = text === EXAMPLES.edge.delivery || text === UNSUBSCRIBE_TOKEN_EXAMPLE
       if (/^[0-9a-f]{8}-/.test(text) && !isOther) {
         const time = Number.parseInt(text.replaceAll('-', '').slice(0, 12), 16)
         assert.match(text, /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/, at)
@@ -111,11 +111,11 @@ function textsIn(value: unknown): string[] {
   return Object.values(value).flatMap(textsIn)
 }
 
-const sale = COMPONENT_EXAMPLES.SaleWithReceipt as SaleWithReceipt
-const cycle = COMPONENT_EXAMPLES.BillingCycle as BillingCycleWire
-const payout = COMPONENT_EXAMPLES.Payout as PayoutWire
-const creator = COMPONENT_EXAMPLES.CreatorSummary as CreatorSummaryWire
-const merchant = COMPONENT_EXAMPLES.MerchantSummary as MerchantSummaryWire
+const sale = EXAMPLES.components.SaleWithReceipt as SaleWithReceipt
+const cycle = EXAMPLES.components.BillingCycle as BillingCycleWire
+const payout = EXAMPLES.components.Payout as PayoutWire
+const creator = EXAMPLES.components.CreatorSummary as CreatorSummaryWire
+const merchant = EXAMPLES.components.MerchantSummary as MerchantSummaryWire
 
 const paisa = (text: string | null | undefined) => {
   const amount = parseMoney(text ?? '')
@@ -127,7 +127,7 @@ const sum = (amounts: string[]) => amounts.reduce((total, amount) => total + pai
 
 test("the store's order leads to the sale: its lines, net amount, commission and fee", () => {
   const { receipt } = sale
-  const facts = readOrderFacts(JSON.stringify(ORDER_EXAMPLE), 'aff_ref')
+  const facts = readOrderFacts(JSON.stringify(EXAMPLES.edge.order), 'aff_ref')
   const { lines, netAmount } = basisOf(facts, receipt.product_ids)
   const amounts = lines.map(({ unit_price, gross, discount, tax, net, ...line }) => ({
     ...line,
@@ -146,7 +146,7 @@ test("the store's order leads to the sale: its lines, net amount, commission and
       [netAmount, commission, fee].map(formatMoney),
     )
   }
-  const credit = COMPONENT_EXAMPLES.CreditRequest as { amount: string }
+  const credit = EXAMPLES.components.CreditRequest as { amount: string }
   assert.is(paisa(credit.amount), commission + fee, 'a credit for the whole sale')
 })
 
@@ -158,7 +158,7 @@ test('the cycle, the payment and the payout carry the same amounts', () => {
   const { billing_cycle, payouts } = sale.outcome
   assert.equal([billing_cycle?.id, billing_cycle?.amount_due], [cycle.id, cycle.amount_due])
   assert.equal([payouts[0]?.id, payouts[0]?.share], [payout.id, billing_cycle?.creator_share])
-  const events = Object.values(PROCESSOR_EVENT_EXAMPLES).map((event) =>
+  const events = Object.values(EXAMPLES.edge.processor_events).map((event) =>
     readProcessorEvent(event, GENERIC_PROCESSOR_EVENTS),
   )
   assert.equal(

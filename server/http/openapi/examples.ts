@@ -1,5 +1,23 @@
 import type { JsonSchema } from '../rest-input.ts'
-import { COMPONENT_EXAMPLES, FIELD_EXAMPLES } from './example-data.ts'
+import examples from './examples.json' with { type: 'json' }
+
+/** What a marketplace was sent and answered in one run; `npm run openapi:examples` writes it. */
+interface Examples {
+  /** By the resource before `:id` in a path. */
+  ids: Record<string, string>
+  /** Of paths and queries, by name. */
+  parameters: Record<string, unknown>
+  /** By operation. */
+  bodies: Record<string, unknown>
+  /** By operation, as its media type has them: one, or one for each kind of caller. */
+  responses: Record<string, object>
+  /** By the name of the schema. */
+  components: Record<string, unknown>
+  /** Of the routes that are no procedures. */
+  edge: typeof examples.edge
+}
+
+export const EXAMPLES: Examples = examples
 
 type Components = Record<string, JsonSchema>
 
@@ -9,9 +27,9 @@ type Components = Record<string, JsonSchema>
  */
 export function exampleOf(schema: JsonSchema, components: Components, field = ''): unknown {
   const component = schema.$ref && nameOf(schema.$ref)
-  if (component && component in COMPONENT_EXAMPLES) return COMPONENT_EXAMPLES[component]
+  if (component && component in EXAMPLES.components) return EXAMPLES.components[component]
   if (component) return exampleOf(components[component] ?? {}, components, field)
-  if (field in FIELD_EXAMPLES) return FIELD_EXAMPLES[field]
+  if (field in EXAMPLES.parameters) return EXAMPLES.parameters[field]
   if (schema.example !== undefined) return schema.example
   if (schema.default !== undefined) return schema.default
   if (schema.const !== undefined) return schema.const
@@ -32,7 +50,7 @@ export function exampleOf(schema: JsonSchema, components: Components, field = ''
       return true
     default:
       throw new Error(
-        `the field ${field || JSON.stringify(schema)} has no example; add it to example-data.ts`,
+        `the field ${field || JSON.stringify(schema)} has no example; give its schema one, or use it in scripts/openapi-examples.ts`,
       )
   }
 }

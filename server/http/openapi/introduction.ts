@@ -1,5 +1,5 @@
-import { errorTable } from './error-guide.ts'
-import { BODY_EXAMPLES } from './example-data.ts'
+import { ERROR_STATUS, ERROR_TEXTS, type ErrorCode } from '../../../shared/error-codes.ts'
+import { EXAMPLES } from './examples.ts'
 
 /** The text above the operations, in Markdown. Links are relative to the page that shows it, `/docs`. */
 export function introduction(serverUrl: string): string {
@@ -14,7 +14,7 @@ Guides: [Quick start](docs/guides/quickstart) · [Use the API](docs/guides/api) 
 \`\`\`sh
 BASE=${serverUrl}
 curl -s "$BASE/auth/register" -H 'content-type: application/json' \\
-  -d '${JSON.stringify(BODY_EXAMPLES['auth.register'])}'
+  -d '${JSON.stringify(EXAMPLES.bodies['auth.register'])}'
 \`\`\`
 
 **2. Send the token** as \`Authorization: Bearer <token>\`. Each operation below says whether it is public, needs a token, or takes one if there is one.
@@ -59,4 +59,13 @@ An error is \`application/problem+json\` (RFC 9457). Decide by \`code\`; \`detai
 
 ${errorTable()}
 `
+}
+
+/** Every code as a row of a Markdown table. */
+function errorTable(): string {
+  const rows = Object.entries(ERROR_STATUS).map(([code, status]) => {
+    const { meaning, next } = ERROR_TEXTS[code as ErrorCode]
+    return `| \`${code}\` | ${status} | ${meaning} | ${next} |`
+  })
+  return ['| code | status | meaning | what to do |', '|---|---|---|---|', ...rows].join('\n')
 }

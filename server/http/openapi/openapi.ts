@@ -14,14 +14,7 @@ import {
 } from '../../platform/api/procedure.ts'
 import { type InputShape, inputShapeOf, type JsonSchema } from '../rest-input.ts'
 import { EDGE_PATHS } from './edge-operations.ts'
-import {
-  BODY_EXAMPLES,
-  CALLER_EXAMPLES,
-  COMPONENT_EXAMPLES,
-  PATH_ID_EXAMPLES,
-  STATE_EXAMPLES,
-} from './example-data.ts'
-import { exampleOf, namedExamples, nameOf } from './examples.ts'
+import { EXAMPLES, exampleOf, nameOf } from './examples.ts'
 import { introduction } from './introduction.ts'
 import { exampleProblem, type ProblemFacts, problemResponses, RATE_LIMIT } from './problem-responses.ts'
 import { SECURITY_SCHEMES } from './security-schemes.ts'
@@ -41,7 +34,7 @@ export function openApiDocument(appRouter: AnyRouter, serverUrl: string): Record
     }
   }
   for (const [name, example] of Object.entries({
-    ...COMPONENT_EXAMPLES,
+    ...EXAMPLES.components,
     Problem: exampleProblem('not_found'),
   })) {
     if (schemas[name]) schemas[name].examples = [example]
@@ -179,8 +172,8 @@ function parametersOf(shape: InputShape, rest: RestRoute, schemas: Record<string
 /** The example of `:id`: that of the resource before it in the path. */
 function idInPath(path: string): string {
   const resource = /([\w-]+)\/:id/.exec(path)?.[1] ?? ''
-  const id = PATH_ID_EXAMPLES[resource]
-  if (!id) throw new Error(`${path} has no example of its id; add it to example-data.ts`)
+  const id = EXAMPLES.ids[resource]
+  if (!id) throw new Error(`${path} has no example of its id; call it in scripts/openapi-examples.ts`)
   return id
 }
 
@@ -198,7 +191,7 @@ function bodyOf(
     ...(required.length > 0 && { required }),
     additionalProperties: false,
   }
-  const example = BODY_EXAMPLES[procedure] ?? exampleOf(schema, schemas)
+  const example = EXAMPLES.bodies[procedure] ?? exampleOf(schema, schemas)
   return { required: required.length > 0, content: { 'application/json': { schema, example } } }
 }
 
@@ -207,7 +200,7 @@ const LOCATION = {
     description: 'The URL of the new resource.',
     required: true,
     schema: { type: 'string', format: 'uri-reference' },
-    example: `/jobs/${PATH_ID_EXAMPLES.jobs}`,
+    example: `/jobs/${EXAMPLES.ids.jobs}`,
   },
 }
 
@@ -227,15 +220,13 @@ function successOf(
     throw new Error(`procedure ${procedure.name}: a REST route needs an output schema`)
   }
   const schema = schemaOf(procedure.output, 'output', schemas)
-  const several = CALLER_EXAMPLES[procedure.name]
-  const example = STATE_EXAMPLES[procedure.name] ?? exampleOf(schema, schemas)
   return {
     description: 'Success.',
     headers,
     content: {
       'application/json': {
         schema,
-        ...(several ? { examples: namedExamples(several) } : { example }),
+        ...(EXAMPLES.responses[procedure.name] ?? { example: exampleOf(schema, schemas) }),
       },
     },
   }

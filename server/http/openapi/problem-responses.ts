@@ -1,7 +1,6 @@
 import { STATUS_CODES } from 'node:http'
-import { ERROR_STATUS, type ErrorCode, type Problem } from '../../../shared/error-codes.ts'
-import { detailOf } from './error-guide.ts'
-import { EXAMPLE_REQUEST_ID } from './example-data.ts'
+import { ERROR_STATUS, ERROR_TEXTS, type ErrorCode, type Problem } from '../../../shared/error-codes.ts'
+import { EXAMPLES } from './examples.ts'
 
 const integer = (description: string, example: number) => ({
   description,
@@ -54,9 +53,9 @@ export function exampleProblem(code: ErrorCode, facts: ProblemFacts = {}): Probl
     type: 'about:blank',
     title: STATUS_CODES[status] ?? 'Error',
     status,
-    detail: detailOf(code),
+    detail: ERROR_TEXTS[code].example,
     code,
-    request_id: EXAMPLE_REQUEST_ID,
+    request_id: EXAMPLES.edge.request_id,
     ...facts[code],
   }
 }

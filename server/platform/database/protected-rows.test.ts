@@ -66,7 +66,7 @@ for (const dialect of testDialects()) {
     assert.not(await isSessionActive(platform, context.creator))
     assert.is((await flagsOf(context, 'users')).length, 1)
     assert.equal(await breaches(context), [
-      `rows-authentic-users: users ${userId} was changed outside of the service`,
+      `rows-authentic-users: users ${userId} was added or changed outside of the service`,
     ])
   })
 

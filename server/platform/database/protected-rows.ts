@@ -49,7 +49,7 @@ export class TamperedRow extends IntegrityError {
 
   constructor(table: Digested, row: Row) {
     const key = keyOf(table, row)
-    super(`The row ${key} of ${table} was changed outside of the service.`)
+    super(`The row ${key} of ${table} was added or changed outside of the service.`)
     this.name = 'TamperedRow'
     this.table = table
     this.key = key
@@ -80,6 +80,7 @@ export function withRowKeys<D extends Database>(
 interface Declaration {
   key: readonly string[]
   counted: boolean
+  columns?: readonly string[]
   covered?: readonly string[]
   unprotected?: Readonly<Record<string, string>>
 }
@@ -98,21 +99,36 @@ export function keyOf(table: Digested, row: Row): string {
     .join('/')
 }
 
-/** Names and values of what the digest covers, in the order of the names. Columns that are null are left out. */
+/** Names and values of what the digest covers, in the order of its declaration or of the names. Columns that are null are left out. */
 function digestedValues(table: Digested, row: Row): DigestedValue[] {
-  const { covered = [], unprotected = {} } = declarationOf(table)
-  return Object.keys(row)
-    .filter((column) => column !== 'row_digest' && !covered.includes(column) && !(column in unprotected))
-    .toSorted()
-    .flatMap((column) => {
-      const value = row[column] ?? null
-      return value === null ? [] : [column, value as DigestedValue]
-    })
+  const values: DigestedValue[] = []
+  for (const column of digestedColumns(table, row)) {
+    const value = row[column] ?? null
+    if (value !== null) values.push(column, value as DigestedValue)
+  }
+  return values
+}
+
+function digestedColumns(table: Digested, row: Row): readonly string[] {
+  const { columns, covered = [], unprotected = {} } = declarationOf(table)
+  if (columns) return columns
+  const isDigested = (column: string) =>
+    column !== 'row_digest' && !covered.includes(column) && !(column in unprotected)
+  return Object.keys(row).filter(isDigested).toSorted()
 }
 
 /** The digest of a whole row, with the current key. */
 export function digestOf(keys: AppKeys, table: Digested, row: Row): string {
   return rowDigests(keys).digest(table, digestedValues(table, row))
+}
+
+/** A row with its digest, for inserts of uncounted tables that do not go through `insertRows`. */
+export function withDigest<T extends Digested, const R extends Row & Partial<Omit<RowOf<T>, 'row_digest'>>>(
+  keys: AppKeys,
+  table: T,
+  row: R,
+): R & { row_digest: string } {
+  return { ...row, row_digest: digestOf(keys, table, row) }
 }
 
 export function stateOf(keys: AppKeys, table: Digested, row: Row): DigestState {
@@ -127,13 +143,26 @@ export function requireAuthentic(keys: AppKeys, table: Digested, row: Row): void
 }
 
 /** Why a row is not the one that the service wrote; `null` when it is. */
-export function rowProblem(keys: AppKeys, table: Digested, row: Row): string | null {
+export function rowProblem(keys: AppKeys, table: Digested, row: object): string | null {
   try {
-    requireAuthentic(keys, table, row)
+    requireAuthentic(keys, table, row as Row)
     return null
   } catch (error) {
     if (error instanceof IntegrityError || error instanceof UnknownKeyError) return error.message
     throw error
+  }
+}
+
+/** Rows that the service wrote, and the others, each with its problem. */
+export function splitRows<T extends Digested, R extends RowOf<T> & { id: string }>(
+  keys: AppKeys,
+  table: T,
+  rows: readonly R[],
+): { authentic: R[]; forged: { id: string; problem: string }[] } {
+  const judged = rows.map((row) => ({ row, problem: rowProblem(keys, table, row) }))
+  return {
+    authentic: judged.filter(({ problem }) => problem === null).map(({ row }) => row),
+    forged: judged.flatMap(({ row, problem }) => (problem === null ? [] : [{ id: row.id, problem }])),
   }
 }
 
@@ -146,8 +175,6 @@ export function authentic<T extends Digested, R extends RowOf<T>>(
   for (const row of rows) requireAuthentic(keys, table, row)
   return rows
 }
-
-const ROWS_PER_STATEMENT = 100
 
 /** Inserts rows with their digests; throws what the database throws. */
 export async function insertRows<T extends Digested>(
@@ -173,23 +200,32 @@ async function insertNewRows(
   rows: readonly Row[],
   onConflict: RawBuilder<unknown>,
 ): Promise<Row[]> {
+  if (rows.length === 0) return []
   const keys = transactionKeys()
-  const inserted: Row[] = []
-  for (let first = 0; first < rows.length; first += ROWS_PER_STATEMENT) {
-    const page = rows.slice(first, first + ROWS_PER_STATEMENT)
-    const whole = page.map((row): Row => ({ ...row, row_digest: digestOf(keys, table, row) }))
-    const columns = Object.keys(whole[0] ?? {})
-    const values = whole.map((row) => sql`(${sql.join(columns.map((column) => row[column]))})`)
-    const result = await sql<{ row_digest: string }>`
-      insert into ${sql.table(table)} (${sql.join(columns.map((column) => sql.ref(column)))})
-      values ${sql.join(values)}${onConflict} returning row_digest`.execute(tx)
-    const digests = new Set(result.rows.map((row) => row.row_digest))
-    for (const row of whole.filter(({ row_digest }) => digests.has(String(row_digest)))) {
-      noteChange(table, null, String(row.row_digest))
-      inserted.push(row)
-    }
-  }
+  const whole = rows.map((row): Row => withDigest(keys, table, row))
+  const names = Object.keys(whole[0] ?? {})
+  const columns = sql.join(names.map((name) => sql.ref(name)))
+  const result = await sql<{ row_digest: string }>`
+    insert into ${sql.table(table)} (${columns})
+    select ${columns} from ${rowsTable(tx, table, names, whole)} where true${onConflict} returning row_digest`.execute(
+    tx,
+  )
+  const digests = new Set(result.rows.map((row) => row.row_digest))
+  const inserted = whole.filter((row) => digests.has(String(row.row_digest)))
+  for (const row of inserted) noteChange(table, null, String(row.row_digest))
   return inserted
+}
+
+/** Columns of rows as a table to select from. The statement's text is the same for any number of rows. */
+function rowsTable(tx: Tx, table: Digested, names: string[], rows: readonly Row[]): RawBuilder<unknown> {
+  const objects = rows.map((row) => Object.fromEntries(names.map((name) => [name, row[name]])))
+  const json = JSON.stringify(objects, (_name, value) =>
+    typeof value === 'string' ? value.toWellFormed() : value,
+  )
+  if (dialectOf(tx) === 'postgresql')
+    return sql`jsonb_populate_recordset(null::${sql.table(table)}, cast(${json} as jsonb)) as next`
+  const columns = names.map((name) => sql`value ->> ${sql.lit(name)} as ${sql.ref(name)}`)
+  return sql`(select ${sql.join(columns)} from json_each(${json})) as next`
 }
 
 /**
@@ -225,17 +261,10 @@ export async function updateRows<T extends Digested>(
 /** Writes these columns of rows that are there, in one statement. */
 async function writeColumns(tx: Tx, table: Digested, columns: string[], rows: readonly Row[]): Promise<void> {
   const { key } = declarationOf(table)
-  const names = [...key, ...columns]
-  const json = JSON.stringify(rows.map((row) => Object.fromEntries(names.map((name) => [name, row[name]]))))
-  const values =
-    dialectOf(tx) === 'sqlite'
-      ? sql`(select ${sql.join(names.map((name) => sql`value ->> ${sql.lit(name)} as ${sql.ref(name)}`))}
-          from json_each(${json}))`
-      : sql`jsonb_populate_recordset(null::${sql.table(table)}, cast(${json} as jsonb))`
   await sql`
     update ${sql.table(table)} as former
     set ${sql.join(columns.map((name) => sql`${sql.ref(name)} = ${sql.ref(`next.${name}`)}`))}
-    from ${values} as next
+    from ${rowsTable(tx, table, [...key, ...columns], rows)}
     where ${sql.join(
       key.map((name) => sql`${sql.ref(`former.${name}`)} = ${sql.ref(`next.${name}`)}`),
       sql` and `,
@@ -266,18 +295,21 @@ async function lockedRows<T extends Digested>(
   return found.rows
 }
 
-/** The rows after the key `after`, in the order of the key. */
+/** The rows after the key `after` of those that are asked for, in the order of the key. */
 export async function pageOfRows(
   db: Queries,
   table: Digested,
   after: readonly unknown[] | null,
   limit: number,
+  only: RawBuilder<unknown> = sql`true`,
 ): Promise<{ rows: Row[]; last: readonly unknown[] | null }> {
-  const { key } = declarationOf(table)
+  const { key, columns: digested } = declarationOf(table)
   const columns = sql.join(key.map((column) => sql.ref(column)))
-  const behind = after ? sql`where (${columns}) > (${sql.join(after)})` : sql``
+  const selected = digested ? sql.join([...digested, 'row_digest'].map((column) => sql.ref(column))) : sql`*`
+  const behind = after ? sql`(${columns}) > (${sql.join(after)})` : sql`true`
   const { rows } = await sql<Row>`
-    select * from ${sql.table(table)} ${behind} order by ${columns} limit ${limit}`.execute(db)
+    select ${selected} from ${sql.table(table)} where ${behind} and ${only}
+    order by ${columns} limit ${sql.lit(limit)}`.execute(db)
   const last = rows.at(-1)
   return { rows, last: last ? key.map((column) => last[column]) : null }
 }
@@ -285,6 +317,11 @@ export async function pageOfRows(
 /** Gives a row whose digest holds one of the current key. Throws `TamperedRow` and `UnknownKeyError`. */
 export async function renewDigest(tx: Tx, table: Digested, row: Row): Promise<void> {
   await updateRows(tx, table, isRow(table, row), {})
+}
+
+/** The tables whose digests a rotation of APP_KEY renews. */
+export function renewedTables(): Digested[] {
+  return (Object.keys(DIGESTED_TABLES) as Digested[]).filter((table) => !declarationOf(table).columns)
 }
 
 /** Whether a row has a digest of the current key. */

@@ -7,12 +7,16 @@ export type Unprotected<T extends Table> = Partial<
   Record<keyof Schema[T] | '*' | 'added rows' | 'deleted rows', string>
 >
 
-/** A table whose rows carry `row_digest`: a keyed digest of all columns but those that are named here. */
+/** A table whose rows carry `row_digest`: a keyed digest of `columns`, or of all columns but those that are named here. */
 interface DigestedTable<T extends Table> {
   /** The primary key. */
   key: readonly (keyof Schema[T])[]
   /** Whether the heads count the rows, so that a deleted row and the return of an older one are found. */
   counted: boolean
+  /** Of a queue, whose other columns say when and how often something is done. A rotation of APP_KEY leaves its digests. */
+  columns?: readonly (keyof Schema[T])[]
+  /** A verification of what is new checks rows with new ids only. */
+  large?: true
   /** Columns that change too often for the digest. Other invariants find changes of them. */
   covered?: readonly (keyof Schema[T])[]
   unprotected?: Unprotected<T>
@@ -46,6 +50,54 @@ export const DIGESTED_TABLES = {
     key: ['id'],
     counted: true,
     unprotected: { failing_since: 'says when an endpoint is tried again and disabled, never what is sent' },
+  },
+  inbound_events: {
+    key: ['id'],
+    counted: false,
+    large: true,
+    columns: [
+      'id',
+      'source',
+      'scope',
+      'delivery_id',
+      'conflict_hash',
+      'body_hash',
+      'topic',
+      'received_at',
+      'triggered_at',
+    ],
+  },
+  processor_attempts: {
+    key: ['id'],
+    counted: true,
+    columns: ['id', 'kind', 'subject_id', 'amount', 'request', 'processor_id', 'created_at'],
+  },
+  outbox_events: {
+    key: ['id'],
+    counted: false,
+    large: true,
+    columns: ['id', 'type', 'account_id', 'subject_id', 'data', 'created_at'],
+  },
+  webhook_deliveries: {
+    key: ['id'],
+    counted: false,
+    large: true,
+    columns: ['id', 'endpoint_id', 'event_id', 'subject_id', 'sequence', 'created_at'],
+  },
+  mails: {
+    key: ['id'],
+    counted: false,
+    columns: ['id', 'user_id', 'address', 'kind', 'facts', 'event_key', 'created_at'],
+  },
+  schedule_runs: {
+    key: ['name'],
+    counted: false,
+    columns: ['name', 'started_at', 'finished_at', 'outcome'],
+  },
+  export_jobs: {
+    key: ['id'],
+    counted: false,
+    columns: ['id', 'user_id', 'role', 'resource', 'format', 'from_at', 'to_at', 'created_at'],
   },
 } as const satisfies DigestedTables
 

@@ -70,7 +70,9 @@ for (const { it } of marketSuites<Context>('events that a database writer forges
   /** The events that verification names as not sealed. */
   const foundBy = async (market: Marketplace) => {
     const results = await verifyBooks(market.platform)
-    return results.find(({ name }) => name === 'events-authentic')?.breaches.map((one) => one.subject)
+    return results
+      .find(({ name }) => name === 'rows-authentic-inbound-events')
+      ?.breaches.map((one) => one.subject)
   }
 
   it('books no order that was added to the inbox, and goes on with the next one', async ({
@@ -94,7 +96,7 @@ for (const { it } of marketSuites<Context>('events that a database writer forges
     assert.equal(await openFlagsOf(market.platform), [FLAG])
     assert.equal(
       await foundBy(market),
-      forged.map((id) => `event ${id}`),
+      forged.map((id) => `inbound_events ${id}`),
     )
   })
 

@@ -109,7 +109,7 @@ for (const { it } of marketSuites('a service whose database someone writes to'))
     const found = async () => {
       const results = await verifyBooks(platform)
       return results.flatMap(({ name, breaches }) =>
-        name.endsWith('-authentic') ? breaches.map(({ subject }) => subject) : [],
+        name.startsWith('rows-authentic-') ? breaches.map(({ subject }) => subject) : [],
       )
     }
     const subjects = await found()

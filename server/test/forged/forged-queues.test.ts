@@ -103,7 +103,7 @@ for (const { it } of marketSuites<Context>('queues that a database writer adds t
       [genuine],
     )
     assert.equal((await mailed(platform)).length, 1)
-    await assertFound(platform, 'outbox_events', 'outbox-authentic', forged.id)
+    await assertFound(platform, 'outbox_events', 'rows-authentic-outbox-events', forged.id)
   })
 
   it('send no added delivery, such as one of an event to another account', async ({
@@ -135,7 +135,7 @@ for (const { it } of marketSuites<Context>('queues that a database writer adds t
       [genuine, next],
     )
     assert.is((await copyOf(market, 'webhook_deliveries', forged.id)).state, 'failed')
-    await assertFound(platform, 'webhook_deliveries', 'deliveries-authentic', forged.id)
+    await assertFound(platform, 'webhook_deliveries', 'rows-authentic-webhook-deliveries', forged.id)
   })
 
   it('send nothing to an endpoint that was moved, or copied to an account', async ({
@@ -194,7 +194,7 @@ for (const { it } of marketSuites<Context>('queues that a database writer adds t
     await writer(market).insertInto('mails').values(forged).execute()
     assert.equal(await mailed(platform), [`payout.paid to ${genuine.address}`])
     assert.is((await copyOf(market, 'mails', forged.id)).state, 'failed')
-    await assertFound(platform, 'mails', 'mails-authentic', forged.id)
+    await assertFound(platform, 'mails', 'rows-authentic-mails', forged.id)
   })
 
   it("write no added export, and give no account another one's file", async ({
@@ -215,7 +215,7 @@ for (const { it } of marketSuites<Context>('queues that a database writer adds t
     assert.ok(await runNextExport(platform, storage, NEVER))
     const { state, file_key } = await copyOf(market, 'export_jobs', admin.id)
     assert.equal([state, file_key], ['failed', null])
-    await assertFound(platform, 'export_jobs', 'exports-authentic', admin.id)
+    await assertFound(platform, 'export_jobs', 'rows-authentic-export-jobs', admin.id)
     await writer(market).deleteFrom('export_jobs').where('id', '=', admin.id).execute()
     const copied = { ...written, id: platform.ids.next(), user_id: eve.userId }
     await writer(market).insertInto('export_jobs').values(copied).execute()
@@ -245,10 +245,10 @@ for (const { it } of marketSuites<Context>('queues that a database writer adds t
 
   const assertFoundRun = async (platform: Platform, name: string) => {
     const results = await verifyBooks(platform)
-    const found = results.find((result) => result.name === 'runs-authentic')
+    const found = results.find((result) => result.name === 'rows-authentic-schedule-runs')
     assert.equal(
       found?.breaches.map(({ subject }) => subject),
-      [`run of ${name}`],
+      [`schedule_runs ${name}`],
     )
   }
 

@@ -35,7 +35,11 @@ export async function openWebTestbed(
   dialect: TestDialect,
   settings: Record<string, string> = {},
 ): Promise<WebTestbed> {
-  const bed = await openTestbed(dialect, settings)
+  return serveTestbed(await openTestbed(dialect, settings))
+}
+
+/** The real server on a free port over a testbed, which closes with it. */
+export async function serveTestbed(bed: Testbed): Promise<WebTestbed> {
   const { platform } = bed
   const server = await createServer({
     platform,

@@ -1,8 +1,8 @@
 import { isMailEvent } from '../../../../shared/mail-events.ts'
 import { mailMode } from '../../../platform/config.ts'
-import { sealedRow } from '../../../platform/crypto/digested-rows.ts'
 import type { Binding } from '../../../platform/crypto/vault.ts'
 import { afterCommit, type Tx } from '../../../platform/database/database.ts'
+import { withDigest } from '../../../platform/database/protected-rows.ts'
 import type { Platform } from '../../../platform/platform.ts'
 import { countMails, findRecipient, insertMail, type MailRow, optOutsOf } from './mail.store.ts'
 import { GIVE_UP_AFTER_MS, limitOf } from './mail-delivery.rule.ts'
@@ -34,7 +34,7 @@ export async function sendMail(platform: Platform, tx: Tx, mail: NewMail): Promi
     return 'limited'
   }
   const now = platform.clock.now()
-  const row: MailRow = sealedRow(platform.keys, 'mails', {
+  const row: MailRow = withDigest(platform.keys, 'mails', {
     id: platform.ids.next(),
     user_id: userId,
     address: user.email,

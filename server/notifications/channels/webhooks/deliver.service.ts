@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type ForgedRow, flagForgedRows } from '../../../flags/forged-rows.service.ts'
 import { isoTime } from '../../../platform/clock.ts'
-import { rowProblem as queueProblem } from '../../../platform/crypto/digested-rows.ts'
 import type { ColumnTypes } from '../../../platform/database/bulk-values.ts'
 import type { Tx } from '../../../platform/database/database.ts'
 import { GroupCommit } from '../../../platform/database/group-commit.ts'
@@ -349,8 +348,8 @@ function forgedOf(
   endpoint: EndpointRow | undefined,
 ): Forged | null {
   const found: [Forged['table'], { id: string } | undefined, string | null][] = [
-    ['webhook_deliveries', delivery, queueProblem(keys, 'webhook_deliveries', delivery)],
-    ['outbox_events', event, event ? queueProblem(keys, 'outbox_events', event) : null],
+    ['webhook_deliveries', delivery, rowProblem(keys, 'webhook_deliveries', delivery)],
+    ['outbox_events', event, event ? rowProblem(keys, 'outbox_events', event) : null],
     ['webhook_endpoints', endpoint, endpoint ? rowProblem(keys, 'webhook_endpoints', endpoint) : null],
   ]
   for (const [table, row, problem] of found) if (row && problem) return { table, id: row.id, problem }

@@ -4,8 +4,8 @@ import { TEST_EVENT } from '../../../../shared/schemas/webhooks.ts'
 import { recordAudit } from '../../../flags/audit.service.ts'
 import { decodeCursor, encodeCursor, type Page, pageOf } from '../../../platform/api/page.ts'
 import { Refusal } from '../../../platform/api/refusal.ts'
-import { sealedRow, splitRows } from '../../../platform/crypto/digested-rows.ts'
 import { advisoryLock, afterCommit, type Queries, type Tx } from '../../../platform/database/database.ts'
+import { splitRows, withDigest } from '../../../platform/database/protected-rows.ts'
 import { NIL_ID } from '../../../platform/ids.ts'
 import type { Platform } from '../../../platform/platform.ts'
 import {
@@ -69,7 +69,7 @@ async function addDeliveries(platform: Platform, tx: Tx, rows: readonly Delivery
 
 function newDelivery(platform: Platform, endpointId: string, event: OutboxEventRow): DeliveryRow {
   const now = platform.clock.now()
-  return sealedRow(platform.keys, 'webhook_deliveries', {
+  return withDigest(platform.keys, 'webhook_deliveries', {
     id: platform.ids.next(),
     endpoint_id: endpointId,
     event_id: event.id,
