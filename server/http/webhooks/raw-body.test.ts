@@ -4,16 +4,11 @@ import { Socket } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { createClickRecorder } from '../../clicks/clicks.service.ts'
-import { createInboxRecorder } from '../../inbox/intake.service.ts'
 import { Refusal } from '../../platform/api/refusal.ts'
-import { createSignatureScheme } from '../../processor/signatures/choose-scheme.ts'
 import { signShopifyBody } from '../../shopify/signature.ts'
 import { addMerchant } from '../../test/testkit/listings.ts'
-import { openTestbed } from '../../test/testkit/testbed.ts'
 import { openWebTestbed } from '../../test/testkit/web.ts'
-import { createServer } from '../server.ts'
-import { BodiesInFlight, rawBodyUpTo, releaseBody } from './raw-body.ts'
+import { BodiesInFlight, rawBodyUpTo } from './raw-body.ts'
 
 interface Outcome {
   error: Error | null
@@ -114,55 +109,6 @@ it('that stall, or take too much memory together, are given up, the oldest first
   const slow = await start(quick, 10).outcome
   clearInterval(alive)
   assert.is((slow.error as Refusal).code, 'validation_failed')
-})
-
-it('are empty once they are given back, and no one else’s bytes are', () => {
-  const own = Buffer.from(new Uint8Array([1, 2, 3]).buffer)
-  releaseBody(own)
-  assert.is(own.length, 0)
-
-  const shared = new Uint8Array([1, 2, 3, 4]).buffer
-  const [all, part] = [Buffer.from(shared), Buffer.from(shared, 1, 2)]
-  releaseBody(part)
-  assert.equal([...all], [1, 2, 3, 4])
-  assert.equal([...part], [2, 3])
-})
-
-it('of a webhook are given back once they are on disk, and no earlier', async () => {
-  const bed = await openTestbed('sqlite')
-  const inbox = createInboxRecorder(bed.platform)
-  const seen: { body: Buffer; whenStored: number }[] = []
-  const server = await createServer({
-    platform: bed.platform,
-    clicks: createClickRecorder(bed.platform),
-    inbox: {
-      ...inbox,
-      async record(event) {
-        const receipt = await inbox.record(event)
-        seen.push({ body: event.rawBody, whenStored: event.rawBody.length })
-        return receipt
-      },
-    },
-    processorSignature: { scheme: createSignatureScheme({ scheme: 'standard-webhooks' }), secrets: [] },
-    pendingMigrations: async () => [],
-  })
-  try {
-    const { userId } = await addMerchant(bed.platform)
-    const body = Buffer.alloc(9000, 'a')
-    const url = `${await server.listen({ host: '127.0.0.1', port: 0 })}/webhooks/store-sales`
-    assert.is((await fetch(url, signedOrder(userId, body))).status, 200)
-    assert.equal(
-      seen.map(({ whenStored }) => whenStored),
-      [body.length],
-    )
-    assert.equal(
-      seen.map((one) => one.body.length),
-      [0],
-    )
-  } finally {
-    await server.close()
-    await bed.close()
-  }
 })
 
 it('of a webhook may be larger than those of other routes', async () => {

@@ -79,14 +79,6 @@ function readAll(
   payload.on('data', onData).on('end', onEnd).on('error', onError).resume()
 }
 
-/**
- * Frees a body's memory at once instead of at the next garbage collection, which for megabytes of bodies pauses the event
- * loop. The body is empty afterwards. Does nothing if the body shares its memory with other buffers.
- */
-export function releaseBody(body: Buffer): void {
-  if (body.buffer.byteLength === body.length && body.buffer instanceof ArrayBuffer) body.buffer.transfer(0)
-}
-
 /** A body that is being read. `fail` stops reading and frees its chunks. */
 export interface BodyInFlight {
   fail(error: Refusal): void

@@ -10,7 +10,7 @@ import type { HttpApp } from '../context.ts'
 import { sendError } from '../errors.ts'
 import { endEmptyBodies } from '../request-body.ts'
 import { setShortHeaders } from '../security-headers.ts'
-import { rawBodyUpTo, releaseBody } from './raw-body.ts'
+import { rawBodyUpTo } from './raw-body.ts'
 import { type Reservation, WebhookQuota } from './webhook-quota.ts'
 import { WebhookRefusals } from './webhook-refusals.ts'
 
@@ -106,7 +106,6 @@ async function receiveStoreEvent(intake: Intake, request: FastifyRequest): Promi
   }
   const reservation = await reserve(quota, inbox, event)
   if (reservation) await recordReserved(inbox, event, reservation)
-  releaseBody(rawBody)
 }
 
 /** `null` for a redelivery over quota: its event is stored already. */
