@@ -9,7 +9,6 @@ import { firstIdAt, NIL_ID } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import { activityOf, dayOf, recentlyActive, showStores, sumOf } from '../stores/store-activity.service.ts'
 import { isSilent, type SourceCounts, silenceLimits, sourceShift } from '../stores/store-status.rule.ts'
-import {} from './watches.store.ts'
 
 const WATERMARK = 'watches.stores'
 const PAGE = 500
