@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../shared/durations.ts'
 import { basisPointsToPercent } from '../../shared/rates.ts'
 import type { Application as WireApplication } from '../../shared/schemas/applications.ts'
 import { idParam } from '../../shared/schemas/common.ts'
@@ -33,7 +34,6 @@ import {
 } from './applications.store.ts'
 
 export const MAX_APPLICATIONS_PER_DAY = 100
-const DAY_MS = 24 * 60 * 60 * 1000
 
 /** An application as callers see it; times in epoch ms. */
 export interface ShownApplication extends ApplicationRow {

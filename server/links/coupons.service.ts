@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../shared/durations.ts'
 import { OPERATOR, recordAudit } from '../flags/audit.service.ts'
 import type { OfferStatus } from '../offers/offer-status.rule.ts'
 import { offerStatusesAt } from '../offers/offers.service.ts'
@@ -18,7 +19,6 @@ import {
 import { type LinkRecord, type LinkTerms, linkOfSlug, linkTerms } from './links.service.ts'
 
 export const MAX_CODES_PER_DAY = 200
-const DAY_MS = 86_400_000
 
 export interface CouponChange {
   slug: string
