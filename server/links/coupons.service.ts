@@ -144,7 +144,7 @@ export async function couponsOfOrders(
       at: orders[index]?.createdAt ?? 0,
     })),
   )
-  const statuses = (await offerStatusesAt(db, asked)).values()
+  const statuses = (await offerStatusesAt(db, keys, asked)).values()
   return found.map((rows) =>
     rows.flatMap(({ code, starts_at, ends_at, link_id }) => {
       const offer_status = statuses.next().value ?? null
