@@ -113,7 +113,6 @@ export const UNPROTECTED: { readonly [T in Table]?: { readonly [K in keyof Unpro
     'deleted rows': NOT_DONE,
   },
   flags: { '*': HISTORY },
-  audit_entries: { '*': HISTORY },
   link_days: { '*': WATCHED },
   mailboxes: { '*': WATCHED },
   schedule_runs: { 'deleted rows': TRIES },
