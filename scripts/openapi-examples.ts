@@ -266,6 +266,7 @@ async function main(): Promise<void> {
     commission_min: 10,
     commission_max: 20,
   })
+  await call('offers.categories', undefined)
   await call('offers.get', undefined, { id: offer.id })
   const application = await call('applications.apply', creator, {
     id: offer.id,
@@ -314,9 +315,16 @@ async function main(): Promise<void> {
   const sales = { acceptance_status: 'accepted', offer_id: offer.id, ...NOVEMBER }
   const page = await call('sales.list', owner, { ...sales, limit: 1 })
   await call('sales.list', owner, { ...sales, cursor: page.next_cursor })
-  const [sale] = (await call('sales.list', owner, sales)).items.filter(
-    (one: Answer) => one.order_name === '#1001',
-  )
+  const [sale] = (
+    await call('sales.list', owner, {
+      ...sales,
+      creator_id: application.creator.id,
+      affiliate_link_slug: slug,
+      store_id: store.id,
+      order_id: '6145939901377',
+      order_name: '#1001',
+    })
+  ).items
 
   // Exports, an endpoint for webhooks, a credit.
   clock.set('2026-11-23T05:10:02.000Z')

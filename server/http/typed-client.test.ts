@@ -61,7 +61,7 @@ it('follows live changes with the token that it shows for calls', async () => {
     const link = await market.addLink(shop, await market.addCreator())
     const token = await logIn(market.platform, shop.actor)
     const client = createClient({ url: `${web.base}/`, token: () => token })
-    const reported: Outputs['sales']['list']['items'] = []
+    const reported: Extract<Outputs['live']['changes']['data'], { kind: 'sale' }>['sale'][] = []
     await new Promise<void>((resolve, reject) => {
       const subscription = client.live.changes.subscribe(
         {},

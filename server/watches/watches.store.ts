@@ -1,4 +1,5 @@
 import { type ExpressionBuilder, type RawBuilder, type Selectable, sql } from 'kysely'
+import type { RejectionReason } from '../../shared/rejection-reasons.ts'
 import type { Role } from '../../shared/schemas/common.ts'
 import { inList, valuesTable } from '../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
@@ -97,7 +98,7 @@ export async function countOwnOrders(
 export interface StoreOrders {
   store_id: string
   /** `null`: accepted. */
-  rejection_reason: string | null
+  rejection_reason: RejectionReason | null
   /** 1 if the order led to a link of the merchant. */
   linked: number
   orders: number
