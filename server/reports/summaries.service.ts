@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../shared/durations.ts'
 import type { Paisa } from '../../shared/money.ts'
 import type { RejectionReason } from '../../shared/rejection-reasons.ts'
 import { type MerchantAccount, merchantAccount } from '../billing/billing.service.ts'
@@ -19,7 +20,6 @@ import {
   topOffers,
 } from './summaries.store.ts'
 
-const DAY_MS = 86_400_000
 const USUAL_DAYS = 30
 /** What a caller can have counted at once. */
 const MOST_DAYS = 366
