@@ -42,11 +42,14 @@ const PASSWORDS = {
 // biome-ignore lint/suspicious/noExplicitAny: the answer of any route
 type Answer = any
 
-/** Every random byte of this process follows from how many there were before. */
+/** Random bytes follow from how many calls for as many there were before. */
 function fixRandomness(): void {
-  let calls = 0
-  const bytes = (length: number) =>
-    createHash('shake256', { outputLength: length }).update(`example ${calls++}`).digest()
+  const calls = new Map<number, number>()
+  const bytes = (length: number) => {
+    const call = calls.get(length) ?? 0
+    calls.set(length, call + 1)
+    return createHash('shake256', { outputLength: length }).update(`example ${call}`).digest()
+  }
   Object.assign(crypto, {
     randomBytes: bytes,
     randomFillSync(target: Uint8Array) {

@@ -19,36 +19,34 @@ import { ORDER_SOURCES } from './stores.ts'
 export const acceptanceStatus = z.enum(['accepted', 'rejected'])
 export const rejectionReason = z.enum(SALE_REJECTION_REASONS)
 
-export const sale = z
-  .object({
-    id: idParam,
-    acceptance_status: acceptanceStatus,
-    rejection_reason: rejectionReason
-      .nullable()
-      .meta({ description: 'The first check that failed.', example: null }),
-    attributed_by: z
-      .enum(['coupon', 'click'])
-      .nullable()
-      .describe('What credits the order to the link; null without a link.'),
-    offer_id: idParam.nullable(),
-    creator_id: idParam.nullable(),
-    affiliate_link_slug: z.string().nullable(),
-    store_id: idParam,
-    order_id: z.string().meta({ description: "The store's own id of the order.", example: '5912345678901' }),
-    order_name: z.string().nullable().meta({ example: '#1001' }),
-    net_amount: moneyText,
-    commission_rate: percent.nullable(),
-    commission: moneyText,
-    platform_fee: moneyText.optional().describe('For the merchant only.'),
-    currency,
-    billing_cycle_id: idParam.nullable(),
-    ordered_at: wireTime,
-    created_at: wireTime,
-    decided_at: wireTime.describe(
-      'When the decision was made; after created_at only for an order that was reported unpaid first.',
-    ),
-  })
-  .meta({ id: 'Sale' })
+export const sale = z.object({
+  id: idParam,
+  acceptance_status: acceptanceStatus,
+  rejection_reason: rejectionReason
+    .nullable()
+    .meta({ description: 'The first check that failed.', example: null }),
+  attributed_by: z
+    .enum(['coupon', 'click'])
+    .nullable()
+    .describe('What credits the order to the link; null without a link.'),
+  offer_id: idParam.nullable(),
+  creator_id: idParam.nullable(),
+  affiliate_link_slug: z.string().nullable(),
+  store_id: idParam,
+  order_id: z.string().meta({ description: "The store's own id of the order.", example: '5912345678901' }),
+  order_name: z.string().nullable().meta({ example: '#1001' }),
+  net_amount: moneyText,
+  commission_rate: percent.nullable(),
+  commission: moneyText,
+  platform_fee: moneyText.optional().describe('For the merchant only.'),
+  currency,
+  billing_cycle_id: idParam.nullable(),
+  ordered_at: wireTime,
+  created_at: wireTime,
+  decided_at: wireTime.describe(
+    'When the decision was made; after created_at only for an order that was reported unpaid first.',
+  ),
+})
 export type Sale = z.infer<typeof sale>
 
 /** A sale with the names of its offer, creator and store. */
@@ -58,7 +56,7 @@ export const listedSale = sale
     creator: party.nullable(),
     store: z.object({ id: idParam, shop_domain: z.string() }),
   })
-  .meta({ id: 'ListedSale' })
+  .meta({ id: 'Sale' })
 export type ListedSale = z.infer<typeof listedSale>
 
 const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()])
