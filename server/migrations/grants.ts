@@ -28,7 +28,7 @@ export const CHANGES: Record<keyof Schema, readonly Change[]> = {
   store_days: ['update'],
   unclaimed_domains: ['update', 'delete'],
   offers: ['update'],
-  offer_status_changes: [],
+  offer_status_changes: ['update'],
   applications: ['update'],
   affiliate_links: ['update'],
   link_coupons: ['update'],

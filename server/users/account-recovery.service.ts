@@ -1,3 +1,4 @@
+import { HOUR_MS } from '../../shared/durations.ts'
 import { recordAudit } from '../flags/audit.service.ts'
 import { sendMail } from '../notifications/channels/mail/mail.service.ts'
 import { invalidFields, Refusal } from '../platform/api/refusal.ts'
@@ -18,7 +19,6 @@ import {
   upsertToken,
 } from './users.store.ts'
 
-const HOUR_MS = 3_600_000
 const VALID_MS: Record<TokenPurpose, number> = { verify_email: 24 * HOUR_MS, password_reset: HOUR_MS }
 /** Requests of this process that are under way; further ones are dropped. */
 const MAX_REQUESTS = 100

@@ -6,6 +6,7 @@ import {
   type Condition,
   deleteRows,
   insertRowsIfNew,
+  joinedRow,
   type NewRow,
   requireAuthentic,
   updateRows,
@@ -109,27 +110,18 @@ export async function findOpenSession(
     'id' in by
       ? sql`sessions.id = ${by.id} and sessions.user_id = ${by.userId}`
       : sql`sessions.token_hash = ${by.tokenHash}`
-  const ofUser = USER_COLUMNS.map((column) => sql`users.${sql.ref(column)} as ${sql.ref(OF_USER + column)}`)
-  const { rows } = await sql<Record<string, unknown>>`
-    select sessions.*, ${sql.join(ofUser)}
+  const { rows } = await sql<SessionRow>`
+    select sessions.*, ${USER.columns}
     from sessions join users on users.id = sessions.user_id
     where ${isSession} and sessions.expires_at > ${now} and users.suspended_at is null`.execute(db)
-  const [found] = rows
-  if (!found) return null
-  const columns = Object.entries(found)
-  const session = Object.fromEntries(
-    columns.filter(([name]) => !name.startsWith(OF_USER)),
-  ) as unknown as SessionRow
-  const user = Object.fromEntries(
-    USER_COLUMNS.map((name) => [name, found[OF_USER + name]]),
-  ) as unknown as UserRow
+  if (!rows[0]) return null
+  const { row: user, rest: session } = USER.split(rows[0])
   requireAuthentic(keys, 'sessions', session)
   requireAuthentic(keys, 'users', user)
   return { session, user }
 }
 
-const OF_USER = 'of_user_'
-const USER_COLUMNS = [
+const USER = joinedRow<UserRow>('users', [
   'id',
   'email',
   'password_hash',
@@ -139,7 +131,7 @@ const USER_COLUMNS = [
   'created_at',
   'email_verified_at',
   'row_digest',
-] as const satisfies (keyof UserRow)[]
+])
 
 /** Records that a session was used at `now` (epoch ms), unless a later use is recorded. */
 export async function setSessionUsed(tx: Tx, id: string, now: number): Promise<void> {

@@ -22,7 +22,6 @@ const TRIES = 'state: when, by which process and how often something is tried, a
 const NOT_DONE = 'state: what is deleted is not done'
 const WATCHED = 'state: what the watches have seen; they flag more or less'
 const PEOPLE = 'open: opens an account'
-const TERMS = 'open: the terms that new links and orders get'
 const HISTORY = 'open: what people have decided'
 
 /** Everything in the tables without digests that verification does not find. `*` stands for all of a table. A test keeps the list exact. */
@@ -63,36 +62,6 @@ export const UNPROTECTED: { readonly [T in Table]?: { readonly [K in keyof Unpro
   store_hosts: { '*': 'shown: host names that are suggested and compared with product addresses' },
   store_days: { '*': COUNTS },
   unclaimed_domains: { '*': COUNTS },
-  offers: {
-    merchant_id: TERMS,
-    title: TEXT,
-    description: TEXT,
-    product_url: 'open: where visitors are sent',
-    image_url: TEXT,
-    category: TEXT,
-    niche: TEXT,
-    commission_rate: TERMS,
-    attribution_window_days: TERMS,
-    product_ids: TERMS,
-    vetting_verdict: TERMS,
-    vetted_rate: TERMS,
-    rejection_scope: TERMS,
-    vetting_reason: TEXT,
-    category_key: TEXT,
-    niche_key: TEXT,
-    search_words: TEXT,
-    created_at: TIMES,
-    updated_at: TIMES,
-    'deleted rows': TERMS,
-  },
-  offer_status_changes: {
-    offer_id: TERMS,
-    sequence: TERMS,
-    status: TERMS,
-    changed_at: TERMS,
-    'added rows': TERMS,
-    'deleted rows': TERMS,
-  },
   clicks: { repeated: COUNTS },
   uncounted_clicks: {
     id: COUNTS,

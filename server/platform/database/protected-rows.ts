@@ -176,6 +176,22 @@ export function authentic<T extends Digested, R extends RowOf<T>>(
   return rows
 }
 
+/** How a query reads these columns of a protected table beside those of another one, and how its rows are taken apart. */
+export function joinedRow<R extends object>(alias: string, columns: readonly (keyof R & string)[]) {
+  const prefix = `of_${alias}_`
+  return {
+    columns: sql.join(
+      columns.map((column) => sql`${sql.ref(`${alias}.${column}`)} as ${sql.ref(prefix + column)}`),
+    ),
+    split<Rest extends object>(found: Rest): { row: R; rest: Rest } {
+      const cells = found as Record<string, unknown>
+      const row = Object.fromEntries(columns.map((column) => [column, cells[prefix + column]]))
+      const rest = Object.fromEntries(Object.entries(cells).filter(([name]) => !name.startsWith(prefix)))
+      return { row: row as R, rest: rest as Rest }
+    },
+  }
+}
+
 /** Inserts rows with their digests; throws what the database throws. */
 export async function insertRows<T extends Digested>(
   tx: Tx,
