@@ -309,6 +309,15 @@ export async function deleteRows<T extends Digested>(
   return deleted.rows
 }
 
+/** As `deleteRows`, for rows that are used up. Throws `TamperedRow` and `UnknownKeyError`. */
+export async function takeRows<T extends Digested>(
+  tx: Tx,
+  table: T,
+  condition: Condition<T>,
+): Promise<readonly RowOf<T>[]> {
+  return authentic(transactionKeys(), table, await deleteRows(tx, table, condition))
+}
+
 async function lockedRows<T extends Digested>(
   tx: Tx,
   table: T,
