@@ -25,6 +25,7 @@ import { chromium } from 'playwright-core'
 import ts from 'typescript-5'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { GIVE_UP_MS } from '../server/test/testkit/eventually.ts'
 import { packClient } from './package.ts'
 
 const run = promisify(execFile)
@@ -357,6 +358,7 @@ if (!isThere(CHROMIUM)) {
       env: { ...world.env, VITE_SERVICE_URL: url },
     })
     const browser = await chromium.launch({
+      timeout: GIVE_UP_MS,
       executablePath: CHROMIUM,
       args: [
         '--no-sandbox',
@@ -370,6 +372,7 @@ if (!isThere(CHROMIUM)) {
     })
     try {
       const page = await browser.newPage({ viewport: { width: 800, height: 700 } })
+      page.setDefaultTimeout(GIVE_UP_MS)
       const errors: string[] = []
       page.on('pageerror', (error) => errors.push(String(error)))
       await page.goto(origin)

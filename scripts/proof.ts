@@ -1,15 +1,17 @@
 import { execFileSync } from 'node:child_process'
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { ProgressDisplay } from './proof/progress.ts'
 import { type Form, PROOFS, type Proof, sizeOf } from './proof/proofs.ts'
 import { type ProofRow, proofHolds, proofTable, withTable } from './proof/table.ts'
-import { findTests } from './testing/find-tests.ts'
+import { findTests, type TestFile } from './testing/find-tests.ts'
 import { givenPostgres, startPostgres, type TestPostgres } from './testing/postgres.ts'
 import { countsLine, printFile } from './testing/report.ts'
-import { type FileResult, runFile } from './testing/run-file.ts'
+import { runFile } from './testing/run-file.ts'
+import { compileCache } from './testing/run-tests.ts'
+import { makeScratch } from './testing/scratch.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const GUIDE = 'server/guides/proofs.md'
@@ -17,11 +19,12 @@ const GUIDE = 'server/guides/proofs.md'
 /** A long form may take hours; this ends one that hangs. */
 const LIMIT_MS = 12 * 3_600_000
 
-const USAGE = `npm run proof -- [NAME...] [--short] [--scale F] [--seed N] [--sqlite-only] [--guide]
+const USAGE = `npm run proof -- [NAME...] [--short [--after-tests]] [--scale F] [--seed N] [--sqlite-only] [--guide]
 
   Runs the long forms of the proofs on SQLite and PostgreSQL, one after the other, and prints a table and, in the last
   line, the number of tests. Without names, all proofs run; --only NAME is the same as NAME.
-  --short runs the short forms; --scale 0.1 a tenth of the counts; --seed repeats a run; --guide (or --readme) writes the
+  --short runs the short forms, as many files at a time as there are cores; --after-tests leaves out what
+  "npm test" does in the same form. --scale 0.1 a tenth of the counts; --seed repeats a run; --guide (or --readme) writes the
   table to ${GUIDE} if all proofs hold.
   Proofs: ${PROOFS.map(({ name }) => slugOf(name)).join(', ')}`
 
@@ -31,6 +34,7 @@ interface Options {
   scale: number
   seed: number
   sqliteOnly: boolean
+  afterTests: boolean
   guide: boolean
 }
 
@@ -47,6 +51,7 @@ function readOptions(): Options {
       scale: { type: 'string', default: '1' },
       seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 31)) },
       'sqlite-only': { type: 'boolean', default: false },
+      'after-tests': { type: 'boolean', default: false },
       guide: { type: 'boolean', default: false },
       readme: { type: 'boolean', default: false },
     },
@@ -58,6 +63,7 @@ function readOptions(): Options {
   const [scale, seed] = [Number(values.scale), Number(values.seed)]
   if (!(scale > 0)) throw new Error(`--scale must be a number above zero, not ${values.scale}.`)
   if (!Number.isSafeInteger(seed)) throw new Error(`--seed must be a whole number, not ${values.seed}.`)
+  if (values['after-tests'] && !values.short) throw new Error('--after-tests goes with --short.')
   const form = values.short ? 'short' : 'long'
   return {
     proofs,
@@ -65,36 +71,54 @@ function readOptions(): Options {
     scale,
     seed,
     sqliteOnly: values['sqlite-only'],
+    afterTests: values['after-tests'],
     guide: values.guide || values.readme,
   }
 }
 
-async function runProof(
-  proof: Proof,
+/** The files of each proof that this run is to run; without the proofs that have none. */
+async function chosenFiles({ proofs, afterTests }: Options): Promise<{ proof: Proof; files: TestFile[] }[]> {
+  const chosen = proofs.map(async (proof) => {
+    const files = await findTests(ROOT, proof.files)
+    if (files.length === 0) throw new Error(`${proof.name}: no test file matches ${proof.files.join(' ')}`)
+    return { proof, files: files.filter((file) => !afterTests || file.proofOnly || file.sized) }
+  })
+  return (await Promise.all(chosen)).filter(({ files }) => files.length > 0)
+}
+
+/** Runs the files in their order: of the long forms one at a time. */
+async function runProofs(
   options: Options,
-  postgres: TestPostgres | null,
+  place: { postgres: TestPostgres | null; folder: string },
   signal: AbortSignal,
-): Promise<ProofRow> {
-  const env = {
+): Promise<ProofRow[]> {
+  const display = new ProgressDisplay(process.stderr, () => performance.now())
+  const shared = {
     ...process.env,
-    ...sizeOf(proof, options.form, options.scale),
     TEST_SEED: String(options.seed),
     DRAIN_SECONDS: '0',
-    ...(postgres ? { TEST_POSTGRES_URL: await postgres.url } : { TEST_SQLITE_ONLY: '1' }),
+    NODE_COMPILE_CACHE: compileCache(ROOT),
+    TEST_RUN_FOLDER: place.folder,
+    TMPDIR: place.folder,
+    ...(place.postgres ? { TEST_POSTGRES_URL: await place.postgres.url } : { TEST_SQLITE_ONLY: '1' }),
   }
-  const files = await findTests(ROOT, proof.files)
-  if (files.length === 0) throw new Error(`${proof.name}: no test file matches ${proof.files.join(' ')}`)
-  const display = new ProgressDisplay(process.stderr, () => performance.now())
-  const results: FileResult[] = []
-  for (const file of files) {
-    if (signal.aborted) break
-    const onOutput = (chunk: string) => display.take(proof.name, chunk)
-    const result = await runFile({ ...file, limit: LIMIT_MS }, { root: ROOT, env, signal, onOutput })
-    display.clear()
-    printFile((line) => process.stdout.write(`${line}\n`), result, false)
-    results.push(result)
+  const chosen = await chosenFiles(options)
+  const rows: ProofRow[] = chosen.map(({ proof }) => ({ proof, results: [] }))
+  const queue = chosen.flatMap(({ proof, files }, at) => files.map((file) => ({ proof, file, at }))).values()
+  const lane = async () => {
+    for (const { proof, file, at } of queue) {
+      if (signal.aborted) return
+      const env = { ...shared, ...sizeOf(proof, options.form, options.scale) }
+      const onOutput = (chunk: string) => display.take(proof.name, chunk)
+      const result = await runFile({ ...file, limit: LIMIT_MS }, { root: ROOT, env, signal, onOutput })
+      display.clear()
+      printFile((line) => process.stdout.write(`${line}\n`), result, false)
+      rows[at]?.results.push(result)
+    }
   }
-  return { proof, results }
+  const lanes = options.form === 'short' ? availableParallelism() : 1
+  await Promise.all(Array.from({ length: lanes }, lane))
+  return rows
 }
 
 function commitOf(): string {
@@ -106,15 +130,15 @@ async function main(options: Options): Promise<boolean> {
   const interruption = new AbortController()
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => interruption.abort())
   const given = process.env.TEST_POSTGRES_URL
-  const postgres = options.sqliteOnly ? null : given ? givenPostgres(given) : startPostgres()
-  const rows: ProofRow[] = []
+  // What the long forms write may be more than the memory holds.
+  const folder = await makeScratch(options.form === 'short')
+  const postgres = options.sqliteOnly ? null : given ? givenPostgres(given) : startPostgres(folder)
+  let rows: ProofRow[]
   try {
-    for (const proof of options.proofs) {
-      if (interruption.signal.aborted) break
-      rows.push(await runProof(proof, options, postgres, interruption.signal))
-    }
+    rows = await runProofs(options, { postgres, folder }, interruption.signal)
   } finally {
     await postgres?.stop()
+    await rm(folder, { recursive: true, force: true })
   }
   const databases = options.sqliteOnly ? 'SQLite' : 'SQLite and PostgreSQL'
   const table = proofTable(rows, {
@@ -126,7 +150,7 @@ async function main(options: Options): Promise<boolean> {
     machine: `${databases}, Node ${process.versions.node}, ${availableParallelism()} cores`,
   })
   process.stdout.write(`\n${table}\n`)
-  const holds = rows.length === options.proofs.length && rows.every(({ results }) => proofHolds(results))
+  const holds = !interruption.signal.aborted && rows.every(({ results }) => proofHolds(results))
   if (options.guide && holds) {
     const path = `${ROOT}${GUIDE}`
     await writeFile(path, withTable(await readFile(path, 'utf8'), table))

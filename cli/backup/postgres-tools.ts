@@ -45,9 +45,9 @@ export async function runTool(
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     complaint = (complaint + text).slice(-4000)
   })
-  const code = await new Promise<number | null>((done, failed) => {
+  const ending = await new Promise<string>((done, failed) => {
     child.once('error', failed)
-    child.once('close', done)
+    child.once('close', (code, signal) => done(signal ? `ended by ${signal}` : `exit code ${code}`))
   })
     .catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'ENOENT') throw error
@@ -55,8 +55,8 @@ export async function runTool(
       throw new Failure(`${install}${options.missing ?? ''}.`)
     })
     .finally(() => process.off('exit', end))
-  if (code === 0) return output
-  throw new Failure(`${program} failed: ${complaintOf(complaint) ?? `exit code ${code}`}`)
+  if (ending === 'exit code 0') return output
+  throw new Failure(`${program} failed: ${complaintOf(complaint) ?? ending}`)
 }
 
 /** The last line that states an error; what follows it says where, e.g. `Command was: ...`. */

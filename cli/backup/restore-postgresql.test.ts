@@ -1,6 +1,5 @@
-// own process
+// proof only
 // database: none
-// long
 
 import { suite } from 'uvu'
 import { openSystemPostgres } from '../../scripts/testing/system-postgres.ts'

@@ -41,7 +41,7 @@ export function demoSetting(folder: string, signal: AbortSignal): DemoSetting {
     SCHEDULE_PAYOUTS: 'off',
     LOG_LEVEL: 'warn',
     NO_COLOR: '1',
-    NODE_COMPILE_CACHE: join(folder, 'compile-cache'),
+    NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE || join(folder, 'compile-cache'),
   }
   return { folder, environment, signal }
 }

@@ -1,5 +1,4 @@
-// own process
-// long
+// proof only
 // database: none
 
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'

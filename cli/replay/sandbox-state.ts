@@ -18,7 +18,7 @@ import type { Outcome, SignedEvent } from './signed-event.ts'
 const TIMEOUT_MS = 15_000
 const POLL_MS = 40
 
-export interface SandboxWork {
+interface SandboxWork {
   app: App
   sandbox: SandboxControl
   link: ShownLink | null

@@ -1,16 +1,12 @@
 // long
-// own process
-import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { testDialects } from '../../server/test/testkit/databases.ts'
 import { type PostgresCluster, type PostgresNode, startCluster } from '../../server/test/testkit/standby.ts'
-
-const AFFILIATE = fileURLToPath(new URL('../affiliate.mjs', import.meta.url))
+import { runHere } from './run-here.ts'
 
 interface Context {
   cluster: PostgresCluster
@@ -27,19 +23,15 @@ it.before(async (context) => {
   context.cluster = await startCluster()
   context.primary = context.cluster.primary
   context.folder = mkdtempSync(join(tmpdir(), 'affiliate-replica-cli-'))
-  context.run = (args, settings = {}) =>
-    new Promise((resolve) => {
-      const env = {
-        ...process.env,
-        DATABASE_URL: context.primary.url,
-        DATA_DIR: context.folder,
-        APP_KEY: Buffer.alloc(32, 7).toString('base64'),
-        ...settings,
-      }
-      execFile(process.execPath, [AFFILIATE, ...args], { env }, (_error, stdout, stderr) =>
-        resolve(stdout + stderr),
-      )
+  context.run = async (args, settings = {}) => {
+    const { folder, primary } = context
+    const { stdout, stderr } = await runHere(args, {
+      DATABASE_URL: primary.url,
+      DATA_DIR: folder,
+      ...settings,
     })
+    return stdout + stderr
+  }
   await context.run(['seed', '--yes'])
   context.standby = await context.primary.addStandby('s1')
 })

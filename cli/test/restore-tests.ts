@@ -1,10 +1,12 @@
 import { execFileSync } from 'node:child_process'
 import {
   chmodSync,
+  copyFileSync,
   existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   truncateSync,
   writeFileSync,
@@ -49,6 +51,8 @@ export interface World {
   affiliate(args: string[], settings?: Record<string, string>): Promise<EndedHere>
   /** Every file in the folder, and every database on the server. */
   places(): Promise<string[]>
+  /** Removes what commands have made. */
+  clear(): Promise<void>
 }
 
 async function rowsOf(database: OpenDatabase): Promise<Record<string, string>> {
@@ -72,33 +76,55 @@ async function databasesOn(url: string): Promise<string[]> {
   return rows.map(({ datname }) => datname)
 }
 
+async function openWorld(dialect: TestDialect, system: InstalledPostgres | null): Promise<World> {
+  const filled = await openFilledMarket(dialect)
+  const backup = join(filled.folder, 'a backup')
+  const made = await backUp(filled.database, backup)
+  assert.is(made.restore, `affiliate db restore '${backup}'`)
+  const own = new URL(filled.url).pathname.slice(1)
+  const databases = async () => (system ? await databasesOn(system.url) : [])
+  const files = () => readdirSync(filled.folder).filter((name) => !/-(wal|shm)$/.test(name))
+  const atFirst = files()
+  return {
+    filled,
+    backup,
+    affiliate: (args, settings = {}) =>
+      runHere(args, { DATABASE_URL: filled.url, APP_KEY: filled.appKey, ...settings }),
+    places: async () => [...files(), ...(await databases())],
+    async clear() {
+      for (const name of files())
+        if (!atFirst.includes(name)) rmSync(join(filled.folder, name), { recursive: true })
+      for (const name of await databases())
+        if (name.startsWith(`${own}_`)) await administer(`drop database "${name}" with (force)`)
+    },
+  }
+}
+
 /** `system`: the PostgreSQL to test with, which is closed afterwards; `null` for SQLite. */
 export function testRestore(dialect: TestDialect, system: InstalledPostgres | null): Test<World> {
   const it = suite<World>(`db restore on ${dialect}`)
-
-  it.before.each(async (world) => {
-    const filled = await openFilledMarket(dialect)
-    world.filled = filled
-    world.affiliate = (args, settings = {}) =>
-      runHere(args, { DATABASE_URL: filled.url, APP_KEY: filled.appKey, ...settings })
-    world.places = async () => [
-      ...readdirSync(filled.folder).filter((name) => !/-(wal|shm)$/.test(name)),
-      ...(system ? await databasesOn(system.url) : []),
-    ]
-    world.backup = join(filled.folder, 'a backup')
-    const made = await backUp(filled.database, world.backup)
-    assert.is(made.restore, `affiliate db restore '${world.backup}'`)
+  it.before(async (world) => {
+    Object.assign(world, await openWorld(dialect, system))
   })
-  it.after.each(async ({ filled, places }) => {
-    const own = system && new URL(filled.url).pathname.slice(1)
-    const left = own ? (await places()).filter((name) => name.startsWith(`${own}_`)) : []
+  it.after.each(({ clear }) => clear())
+  it.after(async ({ filled }) => {
     await filled.close()
-    for (const name of left) await administer(`drop database "${name}" with (force)`)
+    await system?.close()
   })
 
-  it.after(() => system?.close())
+  /** With a marketplace that the test changes. */
+  async function withOwnWorld(work: (world: World) => Promise<void>): Promise<void> {
+    const world = await openWorld(dialect, system)
+    try {
+      await work(world)
+    } finally {
+      await world.clear()
+      await world.filled.close()
+    }
+  }
+  const alone = (name: string, work: (world: World) => Promise<void>) => it(name, () => withOwnWorld(work))
 
-  it('makes a verified copy of this version, and its commands put it in place', async (world) => {
+  alone('makes a verified copy of this version, and its commands put it in place', async (world) => {
     const { filled, backup, affiliate } = world
     const { database, url } = filled
     const before = await rowsOf(database)
@@ -155,48 +181,54 @@ export function testRestore(dialect: TestDialect, system: InstalledPostgres | nu
     what: string
     says: RegExp
     key?: string
+    /** Whether it changes the marketplace. */
+    changes?: true
     make(world: World): Promise<string> | string
   }[] = [
     {
       what: 'half a file',
       says: /pg_restore: error|is damaged/,
       make({ backup }) {
-        truncateSync(backup, Math.floor(statSync(backup).size / 2))
-        return backup
+        const file = `${backup}.half`
+        copyFileSync(backup, file)
+        truncateSync(file, Math.floor(statSync(file).size / 2))
+        return file
       },
     },
     {
       what: 'a file whose bytes were changed',
-      says: /pg_restore: error|is damaged/,
+      // Some damage ends pg_restore by a signal.
+      says: /pg_restore: error|failed: ended by SIG|is damaged/,
       make({ backup }) {
         const bytes = readFileSync(backup)
         // Over the start of a page in the middle, or over what compressed rows there are.
         const middle = Math.floor(bytes.length / 2 / 4096) * 4096
         bytes.fill(0xa5, middle, middle + 8192)
-        writeFileSync(backup, bytes)
-        return backup
+        writeFileSync(`${backup}.changed`, bytes)
+        return `${backup}.changed`
       },
     },
     {
       what: 'a file that is no backup',
       says: /is not a backup of this service/,
       make({ backup }) {
-        writeFileSync(backup, 'SQL'.repeat(1000))
-        return backup
+        writeFileSync(`${backup}.sql`, 'SQL'.repeat(1000))
+        return `${backup}.sql`
       },
     },
     {
       what: "the other database's backup",
       says: /is a backup of (SQLite|PostgreSQL), but DATABASE_URL names (SQLite|PostgreSQL)/,
       make({ backup }) {
-        writeFileSync(backup, dialect === 'sqlite' ? 'PGDMP\x01\x0e' : 'SQLite format 3\0')
-        return backup
+        writeFileSync(`${backup}.other`, dialect === 'sqlite' ? 'PGDMP\x01\x0e' : 'SQLite format 3\0')
+        return `${backup}.other`
       },
     },
     { what: 'a wrong key', says: /setting APP_KEY: /, key: WRONG_KEY, make: ({ backup }) => backup },
     {
       what: 'a backup of a newer version',
       says: /was made by a newer version .*99999-later/,
+      changes: true,
       async make({ filled, backup, affiliate }) {
         await sql`insert into mikro_orm_migrations (name) values ('99999-later')`.execute(
           filled.database.writer,
@@ -208,6 +240,7 @@ export function testRestore(dialect: TestDialect, system: InstalledPostgres | nu
     {
       what: 'a backup made before 0.2.0',
       says: /was made before version 0\.2\.0/,
+      changes: true,
       async make({ filled: { database }, backup }) {
         await sql`insert into mikro_orm_migrations (name) values ('00002-guards')`.execute(database.writer)
         return (await backUp(database, `${backup}.older`)).file
@@ -216,6 +249,7 @@ export function testRestore(dialect: TestDialect, system: InstalledPostgres | nu
     {
       what: 'a database of another program',
       says: /is not a backup of this service: it has no migrations/,
+      changes: true,
       async make({ filled, backup, affiliate }) {
         await sql`alter table mikro_orm_migrations rename to theirs`.execute(filled.database.writer)
         assert.is((await affiliate(['db', 'backup', `${backup}.other`])).code, 0)
@@ -228,8 +262,9 @@ export function testRestore(dialect: TestDialect, system: InstalledPostgres | nu
       make: ({ backup }) => `${backup}.none`,
     },
   ]
-  for (const { what, says, key, make } of refused) {
-    it(`refuses ${what} in one line and leaves nothing behind`, async (world) => {
+  for (const { what, says, key, changes, make } of refused) {
+    const test = changes ? alone : it
+    test(`refuses ${what} in one line and leaves nothing behind`, async (world) => {
       const file = await make(world)
       const before = await world.places()
       const ended = await world.affiliate(['db', 'restore', file], key ? { APP_KEY: key } : {})
@@ -240,27 +275,30 @@ export function testRestore(dialect: TestDialect, system: InstalledPostgres | nu
     })
   }
 
-  it('keeps a copy whose books do not hold, names what is broken, and gives no way to switch', async (world) => {
-    const { filled, backup, affiliate, places } = world
-    await removeGuards(filled.database)
-    await sql`update sales set commission = commission + 1 where acceptance_status = 'accepted'`.execute(
-      filled.database.writer,
-    )
-    const { file } = await backUp(filled.database, `${backup}.broken`)
-    const before = await places()
-    const ended = await affiliate(['db', 'restore', file])
-    assert.is(ended.code, 1)
-    assert.match(ended.stderr, /The books of the backup do not hold: .*ledger verify --database-url/)
-    assert.not.match(ended.stdout, /rename|mv |DATABASE_URL/)
-    assert.is((await places()).length, before.length + 1)
-    const drill = await affiliate(['db', 'restore', file, '--discard'])
-    assert.is(drill.code, 1)
-    assert.match(
-      drill.stderr,
-      /^affiliate: The books of the backup do not hold: .*without --discard[^\n]*\n$/,
-    )
-    assert.is((await places()).length, before.length + 1)
-  })
+  alone(
+    'keeps a copy whose books do not hold, names what is broken, and gives no way to switch',
+    async (world) => {
+      const { filled, backup, affiliate, places } = world
+      await removeGuards(filled.database)
+      await sql`update sales set commission = commission + 1 where acceptance_status = 'accepted'`.execute(
+        filled.database.writer,
+      )
+      const { file } = await backUp(filled.database, `${backup}.broken`)
+      const before = await places()
+      const ended = await affiliate(['db', 'restore', file])
+      assert.is(ended.code, 1)
+      assert.match(ended.stderr, /The books of the backup do not hold: .*ledger verify --database-url/)
+      assert.not.match(ended.stdout, /rename|mv |DATABASE_URL/)
+      assert.is((await places()).length, before.length + 1)
+      const drill = await affiliate(['db', 'restore', file, '--discard'])
+      assert.is(drill.code, 1)
+      assert.match(
+        drill.stderr,
+        /^affiliate: The books of the backup do not hold: .*without --discard[^\n]*\n$/,
+      )
+      assert.is((await places()).length, before.length + 1)
+    },
+  )
 
   it('that is interrupted leaves nothing behind', async (world) => {
     const { filled, backup, places } = world

@@ -13,7 +13,7 @@ export interface Ended {
 }
 
 export interface RunOptions {
-  /** Settings; nothing of the test's own environment but PATH goes along. */
+  /** Settings; of the test's own environment only PATH and caches go along. */
   environment?: Record<string, string>
   input?: string
   folder?: string
@@ -42,6 +42,11 @@ export function runAffiliate(args: readonly string[], options: RunOptions = {}):
 }
 
 export function environmentOf(settings: Record<string, string> = {}): Record<string, string> {
-  const { PATH = '', NODE_V8_COVERAGE } = process.env
-  return { PATH, DRAIN_SECONDS: '0', ...(NODE_V8_COVERAGE ? { NODE_V8_COVERAGE } : {}), ...settings }
+  const { PATH = '', NODE_V8_COVERAGE, NODE_COMPILE_CACHE } = process.env
+  return {
+    ...{ PATH, DRAIN_SECONDS: '0' },
+    ...(NODE_V8_COVERAGE && { NODE_V8_COVERAGE }),
+    ...(NODE_COMPILE_CACHE && { NODE_COMPILE_CACHE }),
+    ...settings,
+  }
 }

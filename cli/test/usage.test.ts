@@ -5,10 +5,10 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Command } from 'commander'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { buildProgram } from '../program.ts'
+import { helpOf, leavesOf } from './command-tree.ts'
 import { ENTRY, type Ended, environmentOf, runAffiliate } from './run-affiliate.ts'
 import { runHere } from './run-here.ts'
 
@@ -19,25 +19,13 @@ test.after(() => rmSync(folder, { recursive: true, force: true }))
 const here = (args: readonly string[], environment: Record<string, string> = {}) =>
   runHere(args, { APP_KEY: '', ...environment }, { folder })
 
-/** Every command that does something, as the words that name it. */
-function commandsOf(command: Command, words: string[] = []): [string[], Command][] {
-  if (command.commands.length === 0) return [[words, command]]
-  return command.commands.flatMap((sub) => commandsOf(sub, [...words, sub.name()]))
-}
-
 test('every command says what it does and shows an example', () => {
-  const commands = commandsOf(buildProgram())
-  assert.ok(commands.length >= 19)
-  for (const [words, command] of commands) {
-    let help = ''
-    command.configureOutput({
-      writeOut: (text) => {
-        help += text
-      },
-    })
-    command.outputHelp()
-    assert.ok(command.description() !== '', words.join(' '))
-    assert.match(help, new RegExp(`\\$ affiliate ${words.join(' ')}`), words.join(' '))
+  const leaves = leavesOf(buildProgram())
+  assert.ok(leaves.length >= 19)
+  for (const { name, command } of leaves) {
+    const help = helpOf(command)
+    assert.ok(command.description() !== '', name)
+    assert.match(help, new RegExp(`\\$ affiliate ${name}`), name)
     assert.match(help, /--json/)
   }
 })

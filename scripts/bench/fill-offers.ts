@@ -1,6 +1,5 @@
-import type { Insertable } from 'kysely'
 import { foldedKey, foldedWords } from '../../server/platform/database/folded-text.ts'
-import type { Schema } from '../../server/platform/database/schema.ts'
+import { insertRows, type NewRow } from '../../server/platform/database/protected-rows.ts'
 import type { Platform } from '../../server/platform/platform.ts'
 import { rowOf } from '../../server/test/testkit/offer-rows.ts'
 import { addUser } from '../../server/test/testkit/people.ts'
@@ -20,15 +19,11 @@ export async function fillOffers(platform: Platform, count: number): Promise<voi
     const rows = Array.from({ length: Math.min(ROWS_AT_ONCE, count - done) }, (_, index) =>
       offerRow(platform, merchants, done + index),
     )
-    await platform.database.transaction((tx) => tx.insertInto('offers').values(rows).execute())
+    await platform.database.transaction((tx) => insertRows(tx, 'offers', rows))
   }
 }
 
-function offerRow(
-  platform: Platform,
-  merchants: readonly string[],
-  number: number,
-): Insertable<Schema['offers']> {
+function offerRow(platform: Platform, merchants: readonly string[], number: number): NewRow<'offers'> {
   const word = (place: number) => WORDS[Math.floor(number / WORDS.length ** place) % WORDS.length] ?? ''
   const title = `${word(0)} ${word(1)} ${word(2)} no ${number}`
   const description = `A ${word(1)} for every season, made by hand, sent all over Pakistan within three days. ${word(3)}.`

@@ -4,12 +4,12 @@ import { setCoupon } from '../../server/links/coupons.service.ts'
 import type { Platform } from '../../server/platform/platform.ts'
 import { addLink, addLiveOffer, addMerchant, storeIdOf } from '../../server/test/testkit/listings.ts'
 import { addUser } from '../../server/test/testkit/people.ts'
+import { DAY_MS } from '../../shared/durations.ts'
 import { BENCH_CODE, storeOrder } from './orders.ts'
 
 const SHOPS = 20
 const CREATORS = 3
 const AT_ONCE = 250
-const DAY_MS = 86_400_000
 
 /** What an order of a shop may come through. */
 export interface ShopLink {

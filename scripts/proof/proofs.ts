@@ -51,6 +51,12 @@ export const PROOFS: readonly Proof[] = [
     settings: { short: { STALLS: '1' }, long: { STALLS: '1,5,30' } },
   },
   {
+    name: 'unusable databases',
+    promise:
+      'a PostgreSQL server with another certificate, without TLS, without its standby or with other settings: 503 or a refusal that says what to do; backups of it restore, damaged ones are refused',
+    files: ['server/test/unusable-database', 'cli/backup/restore-postgresql'],
+  },
+  {
     name: 'failover',
     promise:
       'primary killed, switched or frozen, standby lost, web restarted, database migrated ahead: nothing lost, doubled or answered 500',

@@ -16,6 +16,7 @@ test('a file states its time limit, its length and its databases in the comments
     waits: false,
     shares: true,
     proofOnly: false,
+    sized: false,
     skips: [],
   })
   const below = describeTest('server/a.test.ts', 'import x\n// time limit: 300 s\n// database: none\n')
@@ -25,6 +26,7 @@ test('a file states its time limit, its length and its databases in the comments
   assert.ok(below.shares)
   assert.not.ok(describeTest('server/a.test.ts', '// own process\nimport x\n').shares)
   assert.ok(describeTest('server/a.test.ts', '// mostly waits\nimport x\n').waits)
+  assert.ok(describeTest('server/a.test.ts', "import { fc } from './testkit/property.ts'\n").sized)
   assert.ok(describeTest('server/a.test.ts', '// proof only\n// database: none\nimport x\n').proofOnly)
 })
 

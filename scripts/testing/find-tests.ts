@@ -22,6 +22,8 @@ export interface TestFile {
   measured: boolean
   /** Whether it runs only with a proof, or when a filter names it. */
   proofOnly: boolean
+  /** Whether it takes its size or its random numbers from a proof, so that it does there what it does not in `npm test`. */
+  sized: boolean
   /** Whether it may run in one process with its neighbors. */
   shares: boolean
   /** What the file gives as the names of its skipped tests. */
@@ -83,6 +85,7 @@ export function describeTest(path: string, text: string): TestFile {
     waits,
     shares: !waits && !/^\/\/ (own process|proof only)$/m.test(header),
     proofOnly: /^\/\/ proof only$/m.test(header),
+    sized: /\/testkit\/(proof-size|property)\.ts'/.test(text),
     database: !pure && !/^\/\/ database: none$/m.test(header),
     skips: [...text.matchAll(/\.skip\(\s*(['"`])(.+?)\1/g)].map((match) => match[2] ?? ''),
   }

@@ -120,10 +120,14 @@ async function environmentOf(run: Run, file: TestFile): Promise<NodeJS.ProcessEn
   else if (TEST_POSTGRES_URL) env.TEST_POSTGRES_URL = TEST_POSTGRES_URL
   if (file.measured) env.NODE_V8_COVERAGE = coverage.rules
   else if (options.coverage) env.NODE_V8_COVERAGE = coverage.rest
-  // Compiling takes a third of a short file's time. Coverage is inexact for cached code.
-  if (!env.NODE_V8_COVERAGE)
-    env.NODE_COMPILE_CACHE ??= join(options.root, 'node_modules', '.cache', 'affiliate')
+  // Coverage is inexact for cached code.
+  if (!env.NODE_V8_COVERAGE) env.NODE_COMPILE_CACHE ??= compileCache(options.root)
   return env
+}
+
+/** Compiling takes a third of a short file's time. */
+export function compileCache(root: string): string {
+  return join(root, 'node_modules', '.cache', 'affiliate')
 }
 
 /** Counts as one test. */

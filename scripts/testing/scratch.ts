@@ -8,12 +8,12 @@ const ENOUGH_BYTES = 8 * 1024 ** 3
 const PREFIX = 'affiliate-test-run-'
 
 /**
- * A folder for all that a run writes: in memory where there is plenty of it, since thousands of small transactions and
+ * A folder for all that a run writes: in memory, unless `inMemory` is false, where there is plenty of it, since thousands of small transactions and
  * hundreds of databases wait for a disk most of their time. What they ask of it stays as it is (`fsync`,
  * `synchronous=FULL`), and no test claims anything about a disk. Takes away what runs that were killed have left behind.
  */
-export async function makeScratch(): Promise<string> {
-  const place = (await hasPlenty(MEMORY)) ? MEMORY : tmpdir()
+export async function makeScratch(inMemory = true): Promise<string> {
+  const place = inMemory && (await hasPlenty(MEMORY)) ? MEMORY : tmpdir()
   await sweep(place)
   const scratch = await mkdtemp(join(place, `${PREFIX}${process.pid}-`))
   await letThrough(scratch)

@@ -1,10 +1,11 @@
+import { DAY_MS } from '../../shared/durations.ts'
 import { basisPointsToPercent } from '../../shared/rates.ts'
 import type { Application as WireApplication } from '../../shared/schemas/applications.ts'
 import { idParam } from '../../shared/schemas/common.ts'
 import { changeCoupon, couponCodesOf } from '../links/coupons.service.ts'
 import { createLink, type LinkRecord, linksOfApplications, linkUrl } from '../links/links.service.ts'
 import { publishEvents } from '../notifications/outbox.service.ts'
-import { type OfferRecord, offerNotFound, offerRecords } from '../offers/offers.service.ts'
+import { authenticOffer, type OfferRecord, offerNotFound } from '../offers/offers.service.ts'
 import { checkProductUrl } from '../offers/product-url.rule.ts'
 import { decodeCursor, encodeCursor, type Page, pageOf } from '../platform/api/page.ts'
 import type { Actor } from '../platform/api/procedure.ts'
@@ -33,7 +34,6 @@ import {
 } from './applications.store.ts'
 
 export const MAX_APPLICATIONS_PER_DAY = 100
-const DAY_MS = 24 * 60 * 60 * 1000
 
 /** An application as callers see it; times in epoch ms. */
 export interface ShownApplication extends ApplicationRow {
@@ -199,7 +199,7 @@ export async function listEveryApplication(
 }
 
 async function offerOf(platform: Platform, db: Queries | Tx, offerId: string): Promise<OfferRecord> {
-  const offer = (await offerRecords(platform, db, [offerId])).get(offerId)
+  const offer = await authenticOffer(platform, db, offerId)
   if (!offer) throw offerNotFound()
   return offer
 }

@@ -7,6 +7,7 @@ import {
   vetOffer,
 } from '../offers/offers.service.ts'
 import { type Actor, router } from '../platform/api/procedure.ts'
+import { updateRows } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import { addLiveOffer, addMerchant, OFFER } from '../test/testkit/listings.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
@@ -21,11 +22,7 @@ const applicationsRouter = router({ ...others, submit: apply })
 /** As if HIGH_COMMISSION_RATE had been lowered below a live offer's rate. */
 async function forgetVetting(platform: Platform, offerId: string): Promise<void> {
   await platform.database.transaction((tx) =>
-    tx
-      .updateTable('offers')
-      .set({ vetting_verdict: null, vetted_rate: null })
-      .where('id', '=', offerId)
-      .execute(),
+    updateRows(tx, 'offers', { id: offerId }, { vetting_verdict: null, vetted_rate: null }),
   )
 }
 

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../shared/durations.ts'
 import type { Queries } from '../platform/database/database.ts'
 import { firstIdAt, NIL_ID } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -18,7 +19,6 @@ import {
 const MONTHS_AHEAD = 2
 /** Some milliseconds of the one writer: clicks that come meanwhile wait for it. */
 const ROWS_AT_ONCE = 2000
-const DAY_MS = 86_400_000
 
 /** Makes ready for the clicks to come, and takes away those past CLICK_RETENTION_DAYS. Answers how much it took away. */
 export async function enforceClickRetention(platform: Platform): Promise<number> {

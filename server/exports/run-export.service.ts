@@ -1,5 +1,6 @@
 import { randomInt, randomUUID } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { DAY_MS } from '../../shared/durations.ts'
 import { scanApplications } from '../applications/applications.service.ts'
 import { scanCycles } from '../billing/billing.service.ts'
 import { scanClicks } from '../clicks/click-export.service.ts'
@@ -23,7 +24,6 @@ import {
   MAX_DELAY_MS,
 } from './exports.store.ts'
 
-const DAY_MS = 86_400_000
 /** How long a file is kept. */
 export const FILE_LIFETIME_MS = 7 * DAY_MS
 /** How long a finished job is kept. */

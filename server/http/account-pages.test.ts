@@ -3,7 +3,7 @@ import { chromium } from 'playwright-core'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { showMail } from '../notifications/channels/mail/mail-desk.service.ts'
-import { eventually } from '../test/testkit/eventually.ts'
+import { eventually, GIVE_UP_MS } from '../test/testkit/eventually.ts'
 import { call, openServiceBed, type ServiceBed } from '../test/testkit/service-bed.ts'
 
 const CHROMIUM = '/usr/bin/chromium'
@@ -57,9 +57,11 @@ inBrowser(
       const text = readFileSync(`${folder}/${file}`, 'utf8').replaceAll('=\r\n', '').replaceAll('=3D', '=')
       return /^(http\S+#token=[\w-]{43})\r$/m.exec(text)?.[1] ?? ''
     }
-    const browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] })
+    const options = { executablePath: CHROMIUM, args: ['--no-sandbox'], timeout: GIVE_UP_MS }
+    const browser = await chromium.launch(options)
     try {
       const page = await browser.newPage()
+      page.setDefaultTimeout(GIVE_UP_MS)
       const verification = await linkIn('verify_email')
       await page.goto(verification)
       assert.not.match(page.url(), 'token')

@@ -9,6 +9,7 @@ import { type BrowserContext, chromium, type Page } from 'playwright-core'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { proceduresOf, routesOf } from '../platform/api/procedure.ts'
+import { GIVE_UP_MS } from '../test/testkit/eventually.ts'
 import { openWebTestbed, type WebTestbed } from '../test/testkit/web.ts'
 import { appRouter } from './router.ts'
 
@@ -165,7 +166,9 @@ async function inChromium(work: (browser: BrowserContext) => Promise<void>): Pro
       executablePath: CHROMIUM,
       headless: true,
       args: FLAGS,
+      timeout: GIVE_UP_MS,
     })
+    browser.setDefaultTimeout(GIVE_UP_MS)
     try {
       await work(browser)
     } finally {

@@ -6,6 +6,7 @@ import type { LinkRecord } from '../links/links.service.ts'
 import { type ShownOffer, setOfferStatus, updateOffer } from '../offers/offers.service.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import type { Database } from '../platform/database/database.ts'
+import { updateRows } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import { type TestDialect, testDialects } from '../test/testkit/databases.ts'
 import { addLink, addLiveOffer, addMerchant, OFFER } from '../test/testkit/listings.ts'
@@ -189,7 +190,7 @@ for (const dialect of testDialects()) {
     assert.is(saved.product_url, OFFER.product_url)
     // As if it had been written by other means.
     await platform.database.transaction((tx) =>
-      tx.updateTable('offers').set({ product_url: pasted }).where('id', '=', offer.id).execute(),
+      updateRows(tx, 'offers', { id: offer.id }, { product_url: pasted }),
     )
     const tracked = await web.go(link.slug)
     const [click] = await clicks(platform)
@@ -283,7 +284,7 @@ for (const dialect of testDialects()) {
     const down = () => Promise.reject(downError(dialect))
     const noWrites: Platform = { ...platform, database: { ...platform.database, executeBatch: down } }
     const reader = {
-      selectFrom: () => {
+      getExecutor: () => {
         throw downError(dialect)
       },
     } as unknown as Database['reader']

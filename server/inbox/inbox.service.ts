@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto'
+import { DAY_MS } from '../../shared/durations.ts'
 import { flagForgedRows } from '../flags/forged-rows.service.ts'
 import { afterCommit, type Database, type Tx } from '../platform/database/database.ts'
 import { createLoopYield } from '../platform/loop-yield.ts'
@@ -266,8 +267,6 @@ export function eventBacklog(
 ): Promise<{ waiting: number; oldest: number | null }> {
   return countPending(platform.database.reader, source, BACKLOG_COUNTED)
 }
-
-const DAY_MS = 86_400_000
 
 /** Removes raw bodies past their retention time, because they hold buyers' data. Returns how many. */
 export async function removeOldBodies(platform: Platform): Promise<number> {

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { DAY_MS } from '../../shared/durations.ts'
 import { CURRENCY, formatMoney } from '../../shared/money.ts'
 import { invoiceRecord, invoiceRecords } from '../billing/invoices.service.ts'
 import {
@@ -21,7 +22,6 @@ import { lastStart, readState, saveState } from './schedule-runs.service.ts'
 /** The scheduled job's name. */
 export const RECONCILIATION = 'reconciliation'
 
-const DAY_MS = 86_400_000
 /** Settled invoices and payouts are compared for this long, because a bank can reverse a payment weeks later. */
 export const RECONCILED_DAYS = 40
 /** Newer changes wait for the next run, because the processor's event may still be on its way. */

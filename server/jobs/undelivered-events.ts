@@ -1,10 +1,10 @@
+import { DAY_MS } from '../../shared/durations.ts'
 import { closeFlag, lastResolvedFlag, raiseFlag } from '../flags/flags.service.ts'
 import { unknownDeliveries } from '../inbox/events.service.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { Processor } from '../processor/processor.ts'
 import { RECONCILED_DAYS } from './reconciliation.ts'
 
-const DAY_MS = 86_400_000
 const KIND = 'events_undelivered'
 /** Events that a flag lists. */
 const MAX_LISTED = 200

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { DAY_MS } from '../../shared/durations.ts'
 import { formatMoney } from '../../shared/money.ts'
 import { lastResolvedFlag, raiseFlag } from '../flags/flags.service.ts'
 import { isoTime } from '../platform/clock.ts'
@@ -7,7 +8,6 @@ import { knownAttemptIds } from '../processor/attempts.service.ts'
 import type { HeldRecord, Period, Processor } from '../processor/processor.ts'
 import { PAUSE_MS, QUIET_MS, RECONCILED_DAYS } from './reconciliation.ts'
 
-const DAY_MS = 86_400_000
 const KIND = 'reconciliation_difference'
 /** Records that a flag lists. */
 const MAX_LISTED = 200

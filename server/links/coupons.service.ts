@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../shared/durations.ts'
 import { OPERATOR, recordAudit } from '../flags/audit.service.ts'
 import type { OfferStatus } from '../offers/offer-status.rule.ts'
 import { offerStatusesAt } from '../offers/offers.service.ts'
@@ -18,7 +19,6 @@ import {
 import { type LinkRecord, type LinkTerms, linkOfSlug, linkTerms } from './links.service.ts'
 
 export const MAX_CODES_PER_DAY = 200
-const DAY_MS = 86_400_000
 
 export interface CouponChange {
   slug: string
@@ -144,7 +144,7 @@ export async function couponsOfOrders(
       at: orders[index]?.createdAt ?? 0,
     })),
   )
-  const statuses = (await offerStatusesAt(db, asked)).values()
+  const statuses = (await offerStatusesAt(db, keys, asked)).values()
   return found.map((rows) =>
     rows.flatMap(({ code, starts_at, ends_at, link_id }) => {
       const offer_status = statuses.next().value ?? null

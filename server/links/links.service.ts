@@ -1,6 +1,6 @@
 import type { BasisPoints } from '../../shared/rates.ts'
 import type { ResolvedLink } from '../../shared/schemas/links.ts'
-import { LINK_TARGETS, type OfferRecord, offerRecords } from '../offers/offers.service.ts'
+import { AUTHENTIC_COLUMNS, LINK_TARGETS, type OfferRecord, offerRecords } from '../offers/offers.service.ts'
 import { withoutTrackingReference, withTrackingReference } from '../offers/product-url.rule.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import type { AppKeys } from '../platform/crypto/key-ring.ts'
@@ -157,7 +157,7 @@ export function cachedTarget(platform: Platform, slug: string): RedirectTarget |
 }
 
 async function readTarget(platform: Platform, slug: string): Promise<RedirectTarget | null> {
-  const row = await targetOfSlug(platform.database.reader, platform.keys, slug)
+  const row = await targetOfSlug(platform.database.reader, platform.keys, slug, AUTHENTIC_COLUMNS)
   if (!row) return null
   const parameter = platform.config.TRACKING_PARAMETER
   const url = withoutTrackingReference(row.product_url, parameter)

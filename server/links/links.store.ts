@@ -1,7 +1,7 @@
-import type { Selectable } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import type { AppKeys } from '../platform/crypto/key-ring.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
-import { requireAuthentic } from '../platform/database/protected-rows.ts'
+import { joinedRow, type RowOf, requireAuthentic } from '../platform/database/protected-rows.ts'
 import type { Schema } from '../platform/database/schema.ts'
 
 export type LinkRow = Selectable<Schema['affiliate_links']>
@@ -49,24 +49,32 @@ export function linksOf(
   return query.orderBy('id', 'desc').limit(limit).execute()
 }
 
-/** The facts for a redirect, in one query. Throws `TamperedRow` and `UnknownKeyError`. */
-export async function targetOfSlug(db: Queries, keys: AppKeys, slug: string) {
-  const row = await db
-    .selectFrom('affiliate_links as link')
-    .innerJoin('offers as offer', 'offer.id', 'link.offer_id')
-    .innerJoin('users as merchant', 'merchant.id', 'link.merchant_id')
-    .innerJoin('users as creator', 'creator.id', 'link.creator_id')
-    .selectAll('link')
-    .select([
-      'offer.product_url',
-      'offer.status',
-      'merchant.suspended_at as merchant_suspended_at',
-      'creator.suspended_at as creator_suspended_at',
-    ])
-    .where('link.slug', '=', slug)
-    .executeTakeFirst()
-  if (!row) return undefined
-  const { product_url, status, merchant_suspended_at, creator_suspended_at, ...link } = row
+interface TargetRow extends LinkRow {
+  merchant_suspended_at: number | null
+  creator_suspended_at: number | null
+}
+
+/** The facts for a redirect, in one query, with these columns of the offer, which its digest covers. Throws `TamperedRow` and `UnknownKeyError`. */
+export async function targetOfSlug(
+  db: Queries,
+  keys: AppKeys,
+  slug: string,
+  offerColumns: readonly (keyof RowOf<'offers'>)[],
+) {
+  const joined = joinedRow<RowOf<'offers'>>('offer', offerColumns)
+  const { rows } = await sql<TargetRow>`
+    select link.*, ${joined.columns}, merchant.suspended_at as merchant_suspended_at,
+      creator.suspended_at as creator_suspended_at
+    from affiliate_links as link
+    join offers as offer on offer.id = link.offer_id
+    join users as merchant on merchant.id = link.merchant_id
+    join users as creator on creator.id = link.creator_id
+    where link.slug = ${slug}`.execute(db)
+  if (!rows[0]) return undefined
+  const { row: offer, rest } = joined.split(rows[0])
+  const { merchant_suspended_at, creator_suspended_at, ...link } = rest
   requireAuthentic(keys, 'affiliate_links', link)
+  requireAuthentic(keys, 'offers', offer)
+  const { product_url, status } = offer
   return { link_id: link.id, product_url, status, merchant_suspended_at, creator_suspended_at }
 }

@@ -153,11 +153,13 @@ for (const { it } of marketSuites<Context>('links')) {
   })
 
   it('gives up on a database that does not answer', async ({ platform, link }) => {
-    const never: Record<string, unknown> = {}
-    const step = () => never
-    Object.assign(never, { where: step, innerJoin: step, selectAll: step, select: step, selectFrom: step })
-    Object.assign(never, { executeTakeFirst: () => new Promise(() => {}) })
-    const stalled = { ...platform, database: { ...platform.database, reader: never } } as unknown as Platform
+    const never = {
+      transformQuery: (node: unknown) => node,
+      compileQuery: () => ({}),
+      executeQuery: () => new Promise(() => {}),
+    }
+    const reader = { getExecutor: () => never } as unknown as typeof platform.database.reader
+    const stalled = { ...platform, database: { ...platform.database, reader } }
     assert.is(await outcomeOf(resolveTarget(stalled, link.slug)), 'unavailable')
   })
 

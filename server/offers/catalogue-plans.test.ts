@@ -219,6 +219,7 @@ async function fill(platform: Platform): Promise<string> {
       search_words: foldedWords(title).join(' '),
       commission_rate: 500 * (1 + ((i * 7919) % 7)),
       status: i % 5 === 1 ? ('ended' as const) : ('live' as const),
+      status_count: 1,
       vetting_verdict: null,
       vetted_rate: null,
       rejection_scope: null,
@@ -229,7 +230,7 @@ async function fill(platform: Platform): Promise<string> {
   }
   for (let start = 0; start < OFFERS; start += 1000) {
     const rows = Array.from({ length: 1000 }, (_, i) => offer(start + i))
-    await database.transaction((tx) => tx.insertInto('offers').values(rows).execute())
+    await database.transaction((tx) => insertRows(tx, 'offers', rows))
   }
   if (database.dialect === 'postgresql') await sql`analyze`.execute(database.reader)
   return merchants[0] ?? ''

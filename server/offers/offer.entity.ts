@@ -8,6 +8,7 @@ import {
   json,
   oneOf,
   refersTo,
+  rowDigest,
   text,
 } from '../platform/database/columns.ts'
 import { User } from '../users/user.entity.ts'
@@ -29,6 +30,8 @@ export const Offer = defineEntity({
     niche: text(),
     commission_rate: basisPoints(),
     status: enumText<(typeof OFFER_STATUSES)[number]>(),
+    /** The sequence of its last row in `offer_status_changes`. */
+    status_count: count(),
     attribution_window_days: count(),
     /** JSON array of the store's product ids as strings; `null` means every product. */
     product_ids: json().strictNullable(),
@@ -44,6 +47,7 @@ export const Offer = defineEntity({
     search_words: text().default(''),
     created_at: epochMs(),
     updated_at: epochMs(),
+    row_digest: rowDigest(),
   },
   checks: [
     oneOf('offers', 'status', OFFER_STATUSES),
@@ -58,10 +62,7 @@ export const Offer = defineEntity({
   ],
 })
 
-/**
- * Every status that an offer has had, from its creation on. A trigger on `offers` adds the rows, so no change is missed; they are only
- * ever added.
- */
+/** Every status that an offer has had, from its creation on. Rows are only ever added. */
 export const OfferStatusChange = defineEntity({
   name: 'OfferStatusChange',
   tableName: 'offer_status_changes',
@@ -71,6 +72,7 @@ export const OfferStatusChange = defineEntity({
     sequence: count().primary(),
     status: enumText<(typeof OFFER_STATUSES)[number]>(),
     changed_at: epochMs(),
+    row_digest: rowDigest(),
   },
   checks: [oneOf('offer_status_changes', 'status', OFFER_STATUSES)],
 })

@@ -15,17 +15,17 @@ import { listOffers as listRows, type OfferFilter, type OfferScope } from './off
 import { decideOfferMove, type OfferStatus } from './offer-status.rule.ts'
 import {
   addOffer,
+  addStatus,
   assignOffer,
+  authenticOffers,
   countDrafts,
   findEveryOffer,
   hasLiveOffer,
   lockLiveOffers,
   lockOffer,
   type OfferChange,
-  type OfferMoment,
   type OfferRow,
   offersById,
-  statusesAt,
 } from './offers.store.ts'
 import { flagUnverifiedHost } from './product-host.service.ts'
 import { checkProductUrl, withoutTrackingReference } from './product-url.rule.ts'
@@ -81,13 +81,14 @@ export async function createOffer(
 ): Promise<ShownOffer> {
   const { product_ids, ...rest } = fields
   const now = platform.clock.now()
-  const row: OfferRow = {
+  const row = {
     ...rest,
     ...checkedAddresses(platform, fields),
     product_ids: product_ids && JSON.stringify(product_ids),
     id: platform.ids.next(),
     merchant_id: merchantId,
-    status: 'draft',
+    status: 'draft' as const,
+    status_count: 1,
     vetting_verdict: null,
     vetted_rate: null,
     rejection_scope: null,
@@ -249,6 +250,7 @@ async function changeOffer(platform: Platform, tx: Tx, offer: OfferRow, change: 
   const former = { ...offer }
   if (!assignOffer(offer, change)) return
   offer.updated_at = platform.clock.now()
+  if (offer.status !== former.status) await addStatus(tx, offer)
   const isChanged = (column: keyof OfferRow) => offer[column] !== former[column]
   if (former.status === 'live' || offer.status === 'live') clearPublicOffers(platform, tx)
   // A draft has no links.
@@ -403,6 +405,16 @@ export async function offerRecords(
   return new Map(rows.map((row) => [row.id, recordOf(platform, row)]))
 }
 
+/** An offer whose terms are to be locked; `null` for an unknown one. Throws `TamperedRow` when it was changed, and `UnknownKeyError`. */
+export async function authenticOffer(
+  platform: Platform,
+  db: Queries | Tx,
+  offerId: string,
+): Promise<OfferRecord | null> {
+  const [row] = await authenticOffers(db, platform.keys, [offerId])
+  return row ? recordOf(platform, row) : null
+}
+
 /** Titles by offer id. */
 export async function offerTitles(db: Queries, offerIds: readonly string[]): Promise<Map<string, string>> {
   return new Map((await offersById(db, [...new Set(offerIds)])).map((row) => [row.id, row.title]))
@@ -491,10 +503,4 @@ export function offerNotFound(): Refusal {
   return new Refusal('not_found', 'Offer not found.')
 }
 
-/** The status that each offer had at its time (epoch ms), in the given order; `null` before its creation. */
-export function offerStatusesAt(
-  db: Queries | Tx,
-  moments: readonly OfferMoment[],
-): Promise<(OfferStatus | null)[]> {
-  return statusesAt(db, moments)
-}
+export { AUTHENTIC_COLUMNS, statusesAt as offerStatusesAt } from './offers.store.ts'

@@ -1,9 +1,11 @@
 import { type Selectable, sql } from 'kysely'
 import type { BasisPoints } from '../../shared/rates.ts'
-import { inList, valuesTable } from '../platform/database/bulk-values.ts'
+import type { AppKeys } from '../platform/crypto/key-ring.ts'
+import { inList } from '../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
 import { entities, LOCK } from '../platform/database/entities.ts'
 import { foldedKey, foldedWords } from '../platform/database/folded-text.ts'
+import { authentic, insertRows, requireAuthentic, TamperedRow } from '../platform/database/protected-rows.ts'
 import type { Schema } from '../platform/database/schema.ts'
 import type { OfferStatus } from './offer-status.rule.ts'
 
@@ -19,6 +21,7 @@ export const OFFER_COLUMNS = [
   'niche',
   'commission_rate',
   'status',
+  'status_count',
   'attribution_window_days',
   'product_ids',
   'vetting_verdict',
@@ -33,10 +36,23 @@ export type OfferRow = Pick<Selectable<Schema['offers']>, (typeof OFFER_COLUMNS)
 /** New values of columns; an `undefined` one is ignored. */
 export type OfferChange = { [Column in keyof OfferRow]?: OfferRow[Column] | undefined }
 
-/** Adds an offer, which is saved before the transaction commits. */
-export async function addOffer(tx: Tx, row: OfferRow): Promise<void> {
+/** Adds an offer, whose history begins with its status. */
+export async function addOffer(tx: Tx, row: Omit<OfferRow, 'status_count'>): Promise<void> {
   const { em, Offer } = await entities(tx)
-  em.create(Offer, { ...row, ...searchColumns(row) })
+  const columns = { ...row, status_count: 0 }
+  const offer = em.create(Offer, { ...columns, ...searchColumns(columns) })
+  await addStatus(tx, offer)
+}
+
+/** Adds the present status of a new or locked offer to its history. */
+export async function addStatus(tx: Tx, offer: OfferRow): Promise<void> {
+  const { em } = await entities(tx)
+  offer.status_count += 1
+  await em.flush()
+  const { id, status, status_count, updated_at } = offer
+  await insertRows(tx, 'offer_status_changes', [
+    { offer_id: id, sequence: status_count, status, changed_at: updated_at },
+  ])
 }
 
 /** Locks an offer until the transaction ends; what is assigned to it is saved before the commit. */
@@ -81,6 +97,25 @@ export function offersById(db: Queries | Tx, ids: readonly string[]): Promise<Of
     .select(OFFER_COLUMNS)
     .where(sql<boolean>`id ${inList(dialectOf(db), 'uuid', ids)}`)
     .execute()
+}
+
+/** The columns of an offer that can be checked. */
+export const AUTHENTIC_COLUMNS = [...OFFER_COLUMNS, 'row_digest'] as const
+
+/** As `offersById`, for terms that are locked. Throws `TamperedRow` for an offer that was changed, and `UnknownKeyError`. */
+export async function authenticOffers(
+  db: Queries | Tx,
+  keys: AppKeys,
+  ids: readonly string[],
+): Promise<OfferRow[]> {
+  if (ids.length === 0) return []
+  const rows = await db
+    .selectFrom('offers')
+    .select(AUTHENTIC_COLUMNS)
+    .where(sql<boolean>`id ${inList(dialectOf(db), 'uuid', ids)}`)
+    .execute()
+  for (const row of rows) requireAuthentic(keys, 'offers', row)
+  return rows
 }
 
 export async function countDrafts(tx: Tx, merchantId: string): Promise<number> {
@@ -130,26 +165,34 @@ export interface OfferMoment {
   at: number
 }
 
-const askedMoments = valuesTable<OfferMoment & { place: number }>('asked', {
-  place: 'int',
-  offer_id: 'uuid',
-  at: 'bigint',
-})
-
-/** The status that each offer had at its time, in the given order; `null` before its creation. */
+/**
+ * The status that each offer had at its time, in the given order; `null` before its creation. Throws `TamperedRow` for an offer, or a row of
+ * its history, that was changed, added or deleted, and `UnknownKeyError`.
+ */
 export async function statusesAt(
   db: Queries | Tx,
+  keys: AppKeys,
   moments: readonly OfferMoment[],
 ): Promise<(OfferStatus | null)[]> {
-  if (moments.length === 0) return []
-  const asked = moments.map((moment, place) => ({ ...moment, place }))
-  const found = await sql<{ status: OfferStatus | null }>`
-    select (
-      select change.status from offer_status_changes as change
-      where change.offer_id = asked.offer_id and change.changed_at <= asked.at
-      order by change.sequence desc limit 1
-    ) as status
-    from ${askedMoments(dialectOf(db), asked)}
-    order by asked.place`.execute(db)
-  return found.rows.map(({ status }) => status)
+  const ids = [...new Set(moments.map(({ offer_id }) => offer_id))]
+  // First, because histories grow meanwhile.
+  const offers = await authenticOffers(db, keys, ids)
+  if (offers.length === 0) return moments.map(() => null)
+  const rows = await db
+    .selectFrom('offer_status_changes')
+    .selectAll()
+    .where(sql<boolean>`offer_id ${inList(dialectOf(db), 'uuid', ids)}`)
+    .orderBy('sequence')
+    .execute()
+  const histories = Map.groupBy(authentic(keys, 'offer_status_changes', rows), ({ offer_id }) => offer_id)
+  for (const { id, status_count } of offers) {
+    const sequences = new Set(histories.get(id)?.map(({ sequence }) => sequence))
+    for (let sequence = 1; sequence <= status_count; sequence += 1) {
+      if (!sequences.has(sequence)) throw new TamperedRow('offer_status_changes', { offer_id: id, sequence })
+    }
+  }
+  return moments.map(
+    ({ offer_id, at }) =>
+      histories.get(offer_id)?.findLast(({ changed_at }) => changed_at <= at)?.status ?? null,
+  )
 }

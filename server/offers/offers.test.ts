@@ -1,5 +1,6 @@
 import * as assert from 'uvu/assert'
 import type { Actor } from '../platform/api/procedure.ts'
+import { updateRows } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import { connectStore } from '../stores/stores.service.ts'
 import { addLiveOffer, addMerchant } from '../test/testkit/listings.ts'
@@ -242,11 +243,7 @@ for (const { it } of marketSuites<{ merchant: Actor }>('offers')) {
   }) => {
     const offer = await addLiveOffer(platform, merchant, { commission_rate: 1250 })
     await platform.database.transaction((tx) =>
-      tx
-        .updateTable('offers')
-        .set({ vetting_verdict: 'rejected', vetted_rate: 1250 })
-        .where('id', '=', offer.id)
-        .execute(),
+      updateRows(tx, 'offers', { id: offer.id }, { vetting_verdict: 'rejected', vetted_rate: 1250 }),
     )
     const { status, vetting, vetting_reason } = await as(platform, null).get({ id: offer.id })
     assert.equal([status, vetting, vetting_reason], ['live', 'not_required', null])

@@ -1,3 +1,4 @@
+import { DAY_MS, HOUR_MS } from '../../shared/durations.ts'
 import type { Paisa } from '../../shared/money.ts'
 import { EVENT_SOURCES, type EventSource, eventBacklog } from '../inbox/inbox.service.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -16,7 +17,6 @@ import {
   waitingAttempts,
 } from './desk-status.store.ts'
 
-const HOUR_MS = 3_600_000
 export const STATUS_HOURS = 24
 
 /** Where the whole marketplace stands; times in epoch ms, amounts in paisa. */
@@ -36,8 +36,6 @@ export interface DeskStatus {
   attempts: AttemptCount[]
   flags: { high: number; medium: number; low: number }
 }
-
-const DAY_MS = 24 * HOUR_MS
 
 /** Reads it all along indexes, and takes no lock. */
 export async function deskStatus(platform: Platform): Promise<DeskStatus> {

@@ -1,8 +1,7 @@
 import { type SqlBool, sql } from 'kysely'
+import { HOUR_MS } from '../../shared/durations.ts'
 import type { Queries } from '../platform/database/database.ts'
 import { firstIdAt } from '../platform/ids.ts'
-
-const HOUR_MS = 3_600_000
 
 /** Hour 0 begins at `from`. */
 export interface HourCount {

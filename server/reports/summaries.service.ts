@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../shared/durations.ts'
 import type { Paisa } from '../../shared/money.ts'
 import { type MerchantAccount, merchantAccount } from '../billing/billing.service.ts'
 import { countVisits, type Visits } from '../clicks/clicks.service.ts'
@@ -18,7 +19,6 @@ import {
   topOffers,
 } from './summaries.store.ts'
 
-const DAY_MS = 86_400_000
 const USUAL_DAYS = 30
 /** What a caller can have counted at once. */
 const MOST_DAYS = 366

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../shared/durations.ts'
 import { CURRENCY, type Paisa } from '../../shared/money.ts'
 import type { BasisPoints } from '../../shared/rates.ts'
 import type { OrderSource } from '../../shared/schemas/stores.ts'
@@ -80,9 +81,6 @@ export function readReceipt(text: string): SaleReceipt | null {
 
 /** How far a store's clock may be behind ours. */
 export const CLOCK_TOLERANCE_MS = 5 * 60_000
-
-/** A window day is 24 hours; Pakistan has no daylight saving time. */
-const DAY_MS = 86_400_000
 
 const PAID = ['paid', 'partially_refunded']
 

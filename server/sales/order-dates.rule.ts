@@ -1,6 +1,5 @@
+import { DAY_MS } from '../../shared/durations.ts'
 import { CLOCK_TOLERANCE_MS } from './accept-sale.rule.ts'
-
-const DAY_MS = 86_400_000
 
 /** Why an order's `created_at` is wrong or unusual. */
 export type SuspiciousDate =

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../shared/durations.ts'
 import { ORDER_SOURCES, type OrderSource, type Store } from '../../shared/schemas/stores.ts'
 import { countUnreadableOrders } from '../inbox/set-aside.service.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
@@ -11,8 +12,6 @@ import {
   storesActiveSince,
 } from './stores.store.ts'
 import { wireStore } from './stores-wire.ts'
-
-const DAY_MS = 86_400_000
 
 /** The days of `tracked_30d`. */
 const TRACKED_DAYS = 30

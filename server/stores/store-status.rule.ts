@@ -1,7 +1,6 @@
+import { DAY_MS } from '../../shared/durations.ts'
 import { ORDER_SOURCES, type OrderSource } from '../../shared/schemas/stores.ts'
 import type { Config } from '../platform/config.ts'
-
-const DAY_MS = 86_400_000
 
 /** Orders came regularly if they came on enough of this many days up to the last event. */
 export const REGULAR_SPAN_DAYS = 28

@@ -1,3 +1,4 @@
+import { HOUR_MS } from '../../shared/durations.ts'
 import { recordAudit } from '../flags/audit.service.ts'
 import { sendMail } from '../notifications/channels/mail/mail.service.ts'
 import { invalidFields, Refusal } from '../platform/api/refusal.ts'
@@ -13,12 +14,11 @@ import {
   findTokenOwner,
   findUserByEmail,
   findUserById,
+  replaceToken,
   setEmailVerified,
   takeToken,
-  upsertToken,
 } from './users.store.ts'
 
-const HOUR_MS = 3_600_000
 const VALID_MS: Record<TokenPurpose, number> = { verify_email: 24 * HOUR_MS, password_reset: HOUR_MS }
 /** Requests of this process that are under way; further ones are dropped. */
 const MAX_REQUESTS = 100
@@ -71,7 +71,7 @@ async function mailLink(platform: Platform, tx: Tx, userId: string, purpose: Tok
     token: { text: token, expiresAt },
   })
   if (outcome === 'queued') {
-    await upsertToken(tx, {
+    await replaceToken(tx, {
       user_id: userId,
       purpose,
       token_hash: hash,
@@ -92,7 +92,8 @@ export async function resetPassword(
 ): Promise<void> {
   const { reader } = platform.database
   const hash = hashOfToken(token)
-  const owner = hash && (await findTokenOwner(reader, 'password_reset', hash, platform.clock.now()))
+  const owner =
+    hash && (await findTokenOwner(reader, platform.keys, 'password_reset', hash, platform.clock.now()))
   const known = owner ? await findUserById(reader, owner) : undefined
   if (!hash || !known || known.suspended_at !== null) throw invalidToken()
   const hashed = await hashNewPassword('new_password', newPassword, userRecordOf(known))

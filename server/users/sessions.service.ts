@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { sql } from 'kysely'
 import { z } from 'zod'
+import { HOUR_MS } from '../../shared/durations.ts'
 import type { Role } from '../../shared/schemas/common.ts'
 import { reportTamperedRow } from '../flags/tampered-rows.service.ts'
 import { decodeCursor, encodeCursor, mapPage, type Page, pageOf } from '../platform/api/page.ts'
@@ -22,7 +23,6 @@ import {
   setSessionUsed,
 } from './users.store.ts'
 
-const HOUR_MS = 60 * 60 * 1000
 const SESSION_MS = 30 * 24 * HOUR_MS
 const ADMIN_SESSION_MS = 12 * HOUR_MS
 /** How old `last_used_at` may become. */

@@ -5,9 +5,12 @@ import type { Queries, Tx } from '../platform/database/database.ts'
 import {
   type Condition,
   deleteRows,
+  insertRows,
   insertRowsIfNew,
+  joinedRow,
   type NewRow,
   requireAuthentic,
+  takeRows,
   updateRows,
 } from '../platform/database/protected-rows.ts'
 import type { Schema } from '../platform/database/schema.ts'
@@ -109,27 +112,18 @@ export async function findOpenSession(
     'id' in by
       ? sql`sessions.id = ${by.id} and sessions.user_id = ${by.userId}`
       : sql`sessions.token_hash = ${by.tokenHash}`
-  const ofUser = USER_COLUMNS.map((column) => sql`users.${sql.ref(column)} as ${sql.ref(OF_USER + column)}`)
-  const { rows } = await sql<Record<string, unknown>>`
-    select sessions.*, ${sql.join(ofUser)}
+  const { rows } = await sql<SessionRow>`
+    select sessions.*, ${USER.columns}
     from sessions join users on users.id = sessions.user_id
     where ${isSession} and sessions.expires_at > ${now} and users.suspended_at is null`.execute(db)
-  const [found] = rows
-  if (!found) return null
-  const columns = Object.entries(found)
-  const session = Object.fromEntries(
-    columns.filter(([name]) => !name.startsWith(OF_USER)),
-  ) as unknown as SessionRow
-  const user = Object.fromEntries(
-    USER_COLUMNS.map((name) => [name, found[OF_USER + name]]),
-  ) as unknown as UserRow
+  if (!rows[0]) return null
+  const { row: user, rest: session } = USER.split(rows[0])
   requireAuthentic(keys, 'sessions', session)
   requireAuthentic(keys, 'users', user)
   return { session, user }
 }
 
-const OF_USER = 'of_user_'
-const USER_COLUMNS = [
+const USER = joinedRow<UserRow>('users', [
   'id',
   'email',
   'password_hash',
@@ -139,7 +133,7 @@ const USER_COLUMNS = [
   'created_at',
   'email_verified_at',
   'row_digest',
-] as const satisfies (keyof UserRow)[]
+])
 
 /** Records that a session was used at `now` (epoch ms), unless a later use is recorded. */
 export async function setSessionUsed(tx: Tx, id: string, now: number): Promise<void> {
@@ -319,56 +313,48 @@ export function findBillingAccounts(db: Queries, merchantId: string): Promise<Bi
 }
 
 /** Makes this the valid token of its user and purpose. */
-export async function upsertToken(tx: Tx, row: Selectable<Schema['account_tokens']>): Promise<void> {
-  const { user_id: _, purpose: __, ...values } = row
-  await tx
-    .insertInto('account_tokens')
-    .values(row)
-    .onConflict((conflict) => conflict.columns(['user_id', 'purpose']).doUpdateSet(values))
-    .execute()
+export async function replaceToken(tx: Tx, row: NewRow<'account_tokens'>): Promise<void> {
+  await deleteTokens(tx, row.user_id, row.purpose)
+  await insertRows(tx, 'account_tokens', [row])
 }
 
-/** The user of a token that is valid at `now` (epoch ms). */
+/** The user of a token that is valid at `now` (epoch ms). Throws `TamperedRow` and `UnknownKeyError`. */
 export async function findTokenOwner(
   db: Queries,
+  keys: AppKeys,
   purpose: TokenPurpose,
   tokenHash: string,
   now: number,
 ): Promise<string | null> {
   const row = await db
     .selectFrom('account_tokens')
-    .select('user_id')
+    .selectAll()
     .where('token_hash', '=', tokenHash)
     .where('purpose', '=', purpose)
     .where('expires_at', '>', now)
     .executeTakeFirst()
+  if (row) requireAuthentic(keys, 'account_tokens', row)
   return row?.user_id ?? null
 }
 
-/** Deletes a token that is valid at `now` and returns its user; `null` if there is none. Of concurrent calls one succeeds. */
+/**
+ * Deletes a token that is valid at `now` and returns its user; `null` if there is none. Of concurrent calls one succeeds. Throws
+ * `TamperedRow` and `UnknownKeyError`.
+ */
 export async function takeToken(
   tx: Tx,
   purpose: TokenPurpose,
   tokenHash: string,
   now: number,
 ): Promise<string | null> {
-  const row = await tx
-    .deleteFrom('account_tokens')
-    .where('token_hash', '=', tokenHash)
-    .where('purpose', '=', purpose)
-    .where('expires_at', '>', now)
-    .returning('user_id')
-    .executeTakeFirst()
+  const valid = sql`token_hash = ${tokenHash} and purpose = ${purpose} and expires_at > ${now}`
+  const [row] = await takeRows(tx, 'account_tokens', valid)
   return row?.user_id ?? null
 }
 
 /** Ends the links that were mailed to an account; of one purpose, if given. */
 export async function deleteTokens(tx: Tx, userId: string, purpose?: TokenPurpose): Promise<void> {
-  await tx
-    .deleteFrom('account_tokens')
-    .where('user_id', '=', userId)
-    .$if(purpose !== undefined, (query) => query.where('purpose', '=', purpose as TokenPurpose))
-    .execute()
+  await deleteRows(tx, 'account_tokens', { user_id: userId, ...(purpose && { purpose }) })
 }
 
 export async function setEmailVerified(tx: Tx, userId: string, at: number): Promise<void> {

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../shared/durations.ts'
 import { raiseFlag, unusualSubjects } from '../flags/flags.service.ts'
 import { type LinkRecord, linkRecords } from '../links/links.service.ts'
 import type { Tx } from '../platform/database/database.ts'
@@ -7,7 +8,6 @@ import type { Platform } from '../platform/platform.ts'
 import { conversionDropped, type LinkTally, pausedInTraffic, unusualConversion } from './patterns.rule.ts'
 import { SALES_LAG_MS, SALES_PER_RUN } from './sale-watch.service.ts'
 import {
-  DAY_MS,
   dayOf,
   decidedAgainBetween,
   deleteDaysBefore,

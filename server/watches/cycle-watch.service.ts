@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../shared/durations.ts'
 import { formatMoney } from '../../shared/money.ts'
 import { getCycle, withCheckedLink } from '../billing/billing.service.ts'
 import { wireCycle } from '../billing/billing-wire.ts'
@@ -10,7 +11,7 @@ import { rowProblem } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 
 import { isOverdue } from './patterns.rule.ts'
-import { chargedCycles, cyclesClosedBefore, DAY_MS, type UnpaidCycle } from './watches.store.ts'
+import { chargedCycles, cyclesClosedBefore, type UnpaidCycle } from './watches.store.ts'
 
 const KIND = 'cycle_unpaid'
 

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../shared/durations.ts'
 import { type BasisPoints, rateOf } from '../../shared/rates.ts'
 import { type CouponTimes, couponInForce, SALE_REJECTION_REASONS } from '../sales/accept-sale.rule.ts'
 import type { SaleCoupon, SaleOrder } from '../sales/sale-facts.ts'
@@ -154,8 +155,6 @@ export function visitsWithin(window: VisitWindow, at: number, spanMs: number): n
   const elapsed = Math.min(Math.max(0, at - window.since), spanMs)
   return window.present + Math.floor((window.former * (spanMs - elapsed)) / spanMs)
 }
-
-const DAY_MS = 86_400_000
 
 export interface UnpaidCycleFacts {
   /** Epoch ms, like all times here. */

@@ -1,3 +1,4 @@
+import { DAY_MS, HOUR_MS } from '../../shared/durations.ts'
 import { raiseFlag, unusualSubjects } from '../flags/flags.service.ts'
 import type { Tx } from '../platform/database/database.ts'
 import { lockWatermark, setWatermark } from '../platform/database/watermarks.ts'
@@ -16,7 +17,6 @@ import {
   countOwnOrders,
   countStoreOrders,
   countStoreOrdersBetween,
-  DAY_MS,
   decidedAgainBetween,
   type NewSale,
   type OwnOrders,
@@ -29,7 +29,6 @@ import {
 
 const WATERMARK = 'watches.sales'
 export const SALES_PER_RUN = 2000
-const HOUR_MS = 3_600_000
 /** The days that the last hours are compared with, and in which orders in short pauses are counted. */
 const PAST_DAYS = 30
 /** A sale commits within this time after its id is made, ms. */

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../shared/durations.ts'
 import type { Store } from '../../shared/schemas/stores.ts'
 import { closeFlag, openFlags, raiseFlag, resolvedFlagTimes } from '../flags/flags.service.ts'
 import { publishEvents } from '../notifications/outbox.service.ts'
@@ -8,7 +9,6 @@ import { firstIdAt, NIL_ID } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import { activityOf, dayOf, recentlyActive, showStores, sumOf } from '../stores/store-activity.service.ts'
 import { isSilent, type SourceCounts, silenceLimits, sourceShift } from '../stores/store-status.rule.ts'
-import { DAY_MS } from './watches.store.ts'
 
 const WATERMARK = 'watches.stores'
 const PAGE = 500

@@ -1,4 +1,5 @@
 import { type ExpressionBuilder, type RawBuilder, type Selectable, sql } from 'kysely'
+import { DAY_MS } from '../../shared/durations.ts'
 import type { Role } from '../../shared/schemas/common.ts'
 import { inList, valuesTable } from '../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
@@ -242,8 +243,6 @@ export async function countOrdersByClick(
     .execute()
   return rows.map((row) => ({ ...row, link_id: row.link_id ?? '', click_id: row.click_id ?? '' }))
 }
-
-export const DAY_MS = 86_400_000
 
 /** A time (epoch ms) in whole days since 1970, UTC. */
 export function dayOf(time: number): number {

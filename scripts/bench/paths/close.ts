@@ -3,6 +3,7 @@ import { closeDueCycles } from '../../../server/billing/close-cycle.service.ts'
 import type { Platform } from '../../../server/platform/platform.ts'
 import { BILLING_INVARIANTS } from '../../../server/verification/billing.ts'
 import { EVERYTHING } from '../../../server/verification/scope.ts'
+import { DAY_MS } from '../../../shared/durations.ts'
 import type { Bed } from '../bed.ts'
 import { type Driver, openDriver } from '../driver.ts'
 import type { Comparison, Measurement } from '../figures.ts'
@@ -11,7 +12,6 @@ import { growthOf, timed } from '../measure.ts'
 
 const MERCHANTS = 1000
 const SALES_EACH = 1000
-const DAY_MS = 86_400_000
 const MUST = { kind: 'most', ratio: 1 } as const
 const AUDIT = { kind: 'most', ratio: 3 } as const
 const GROWTH_MB = 100

@@ -5,6 +5,7 @@ import { drainUntilIdle } from '../../../server/jobs/worker.ts'
 import { listSales } from '../../../server/sales/sales.service.ts'
 import { BILLING_INVARIANTS } from '../../../server/verification/billing.ts'
 import { EVERYTHING } from '../../../server/verification/scope.ts'
+import { DAY_MS } from '../../../shared/durations.ts'
 import type { Bed } from '../bed.ts'
 import { type Measurement, milliseconds } from '../figures.ts'
 import { addOldEvents } from '../fill-events.ts'
@@ -18,7 +19,6 @@ const SALES = [0.25, 0.5, 1, 2].map((millions) => millions * MILLION)
 const SELLERS = 500
 const BATCH = 64
 const PILE = 2000
-const DAY_MS = 86_400_000
 
 interface Market {
   bed: Bed

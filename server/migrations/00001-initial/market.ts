@@ -1,10 +1,6 @@
 import { firstIdAt } from '../../platform/ids.ts'
 import type { Ddl } from '../ddl.ts'
 
-/** The number of an offer's change of status. */
-const NEXT_SEQUENCE =
-  '(select coalesce(max(sequence), 0) + 1 from offer_status_changes where offer_id = new.id)'
-
 const LINK_COLUMNS = [
   'id',
   'slug',
@@ -121,6 +117,7 @@ export function market(ddl: Ddl): string[] {
       "niche" text not null,
       "commission_rate" integer not null,
       "status" text not null,
+      "status_count" integer not null,
       "attribution_window_days" integer not null,
       "product_ids" text,
       "vetting_verdict" text,
@@ -132,6 +129,7 @@ export function market(ddl: Ddl): string[] {
       "search_words" text not null default '',
       "created_at" bigint not null,
       "updated_at" bigint not null,
+      "row_digest" text not null,
       constraint "offers_status_check" check (status in ('draft', 'live', 'paused', 'ended')),
       constraint "offers_rate_check" check (commission_rate between 1 and 9000)
     )`,
@@ -150,23 +148,6 @@ export function market(ddl: Ddl): string[] {
     'create index "offers_merchant_newest" on "offers" ("merchant_id", "id", "commission_rate")',
     'create index "offers_merchant_high" on "offers" ("merchant_id", "commission_rate", "id")',
     'create index "offers_merchant_low" on "offers" ("merchant_id", "commission_rate", "id" DESC)',
-    ...['insert', 'update of status'].map((change) =>
-      onSqlite(`create trigger "offers_${change === 'insert' ? 'add' : 'change'}_status" after ${change} on "offers"
-    ${change === 'insert' ? '' : 'when new.status <> old.status '}begin
-      insert into offer_status_changes (offer_id, sequence, status, changed_at)
-      values (new.id, ${NEXT_SEQUENCE}, new.status, new.updated_at);
-    end`),
-    ),
-    onPostgres(`create function add_offer_status() returns trigger language plpgsql as $$
-    begin
-      insert into offer_status_changes (offer_id, sequence, status, changed_at)
-      values (new.id, ${NEXT_SEQUENCE}, new.status, new.updated_at);
-      return null;
-    end $$`),
-    onPostgres(`create trigger "offers_add_status" after insert on "offers"
-    for each row execute function add_offer_status()`),
-    onPostgres(`create trigger "offers_change_status" after update of status on "offers"
-    for each row when (new.status <> old.status) execute function add_offer_status()`),
     ...SEARCH_ON_SQLITE.map(onSqlite),
     ...SEARCH_ON_POSTGRESQL.map(onPostgres),
 
@@ -175,10 +156,11 @@ export function market(ddl: Ddl): string[] {
       "sequence" integer not null,
       "status" text not null,
       "changed_at" bigint not null,
+      "row_digest" text not null,
       primary key ("offer_id", "sequence"),
       constraint "offer_status_changes_status_check" check (status in ('draft', 'live', 'paused', 'ended'))
     )`,
-    ...onlyAdded('offer_status_changes'),
+    ...onlyAdded('offer_status_changes', ['offer_id', 'sequence', 'status', 'changed_at']),
 
     `create table "applications" (
       "id" ${id} not null primary key,

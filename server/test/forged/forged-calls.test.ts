@@ -126,6 +126,26 @@ for (const { it } of marketSuites<Context>('calls that a database writer forges'
     assert.ok((await openFlagsOf(platform)).includes(`integrity_violation ${forged.id}`))
   })
 
+  it('retries no payout while a destination is missing, also one of another creator', async (context) => {
+    const { market, shop, link } = context
+    const { platform, processor } = market
+    await market.addCreator('other')
+    await market.earn(shop, link, 800_000)
+    await runPayouts(platform, processor)
+    processor.answers = ['refuse']
+    await market.drainUntilIdle()
+    const { id } = await platform.database.reader.selectFrom('payouts').select('id').executeTakeFirstOrThrow()
+    for (const whose of ["= 'other'", "<> 'other'"]) {
+      const owners = `select id from users where display_name ${whose}`
+      await write(market, `delete from payout_destinations where user_id in (${owners})`)
+      const retried = retryPayout(platform, processor, { payoutId: id, actor: 'operator', reason: null })
+      const error = await retried.catch((thrown) => thrown)
+      assert.match(error.message, /^conflict: Payout destinations were deleted in the database/, whose)
+    }
+    await market.drainUntilIdle()
+    assert.is((await attemptsOf(platform, id)).length, 1)
+  })
+
   it('does not send a paid payout again that was made to wait', async ({ market, shop, link }) => {
     await market.earn(shop, link, 800_000)
     await runPayouts(market.platform, market.processor)

@@ -3,13 +3,15 @@ import * as assert from 'uvu/assert'
 import { applyToOffer, decideOnApplication } from '../../applications/applications.service.ts'
 import { openFlags } from '../../flags/flags.service.ts'
 import { appRouter } from '../../http/router.ts'
+import { setCoupon } from '../../links/coupons.service.ts'
 import { type LinkRecord, linkOfSlug, resolveTarget } from '../../links/links.service.ts'
-import { LINK_TARGETS } from '../../offers/offers.service.ts'
+import { LINK_TARGETS, setOfferStatus } from '../../offers/offers.service.ts'
 import type { Actor } from '../../platform/api/procedure.ts'
 import type { Digested } from '../../platform/database/protected-tables.ts'
 import { eventually } from '../testkit/eventually.ts'
 import { type MarketContext, marketSuites } from '../testkit/market-suites.ts'
 import type { Shop } from '../testkit/marketplace.ts'
+import { orderBody } from '../testkit/orders.ts'
 import { addUser, outcomeOf, requestOf } from '../testkit/people.ts'
 import { removeTriggers } from '../testkit/tamper.ts'
 import { HOUR } from '../testkit/testbed.ts'
@@ -44,7 +46,10 @@ for (const { it } of marketSuites<Context>('terms that someone changes in the da
       ({ length }) => length === 1,
     )
   const salesOf = ({ platform }: MarketContext) =>
-    platform.database.reader.selectFrom('sales').select(['commission_rate', 'creator_id']).execute()
+    platform.database.reader
+      .selectFrom('sales')
+      .select(['acceptance_status', 'commission_rate', 'creator_id'])
+      .execute()
 
   it('decide no sale by a link, which is neither shown nor followed, until the row is put back', async (context) => {
     const { market, platform, shop, sana, link } = context
@@ -72,7 +77,89 @@ for (const { it } of marketSuites<Context>('terms that someone changes in the da
       platform.caches.clear(LINK_TARGETS)
     }
     for (const sale of await salesOf(context))
-      assert.equal(sale, { commission_rate: link.commissionRate, creator_id: sana.userId })
+      assert.equal(sale, {
+        acceptance_status: 'accepted',
+        commission_rate: link.commissionRate,
+        creator_id: sana.userId,
+      })
+  })
+
+  it('lock no terms and lead no visitor to an address that the merchant did not give', async (context) => {
+    const { platform, shop, link } = context
+    const wish = { message: null, promotion_url: null }
+    const { id } = await applyToOffer(
+      platform,
+      (await addUser(platform, 'creator')).userId,
+      link.offerId,
+      wish,
+    )
+    const approve = () =>
+      decideOnApplication(platform, shop.merchantId, id, { decision: 'approve', reason: null })
+    const ofOffer = sql`where id = ${link.offerId}`
+    await write(context, sql`update offers set commission_rate = commission_rate + 1 ${ofOffer}`)
+    assert.is(await refusalOf(approve()), 'TamperedRow')
+    await assertFlagged(context, 'offers')
+    await write(context, sql`update offers set commission_rate = commission_rate - 1 ${ofOffer}`)
+    assert.is((await approve()).link?.commissionRate, link.commissionRate)
+    await write(context, sql`update offers set product_url = 'https://elsewhere.example/' ${ofOffer}`)
+    assert.is(await refusalOf(resolveTarget(platform, link.slug)), 'TamperedRow')
+  })
+
+  it('decide no order with a coupon code by the history of an offer', async (context) => {
+    const { market, platform, clock, shop, link } = context
+    await setCoupon(platform, { slug: link.slug, actor: shop.merchantId, code: 'SANA10' })
+    clock.pass(HOUR)
+    await setOfferStatus(platform, shop.merchantId, link.offerId, 'paused')
+    clock.pass(HOUR)
+    const ofPause = sql`where offer_id = ${link.offerId} and status = 'paused'`
+    const [changed] = (
+      await sql<Record<string, unknown>>`select * from offer_status_changes ${ofPause}`.execute(
+        platform.database.reader,
+      )
+    ).rows
+    assert.ok(changed)
+    const columns = Object.keys(changed)
+    const putBack = sql`insert into offer_status_changes (${sql.join(columns.map((column) => sql.ref(column)))})
+      values (${sql.join(columns.map((column) => changed[column]))})`
+    const attempts: [RawBuilder<unknown>, RawBuilder<unknown>][] = [
+      [sql`delete from offer_status_changes ${ofPause}`, putBack],
+      [
+        sql`update offer_status_changes set changed_at = changed_at + ${3 * HOUR} ${ofPause}`,
+        sql`update offer_status_changes set changed_at = ${changed.changed_at} ${ofPause}`,
+      ],
+    ]
+    const order = { createdAt: clock.now(), price: 100_000, codes: ['SANA10'] }
+    for (const [index, [change, back]] of attempts.entries()) {
+      await market.deliver(shop, orderBody(order))
+      await write(context, change)
+      await market.drainUntilIdle()
+      assert.is((await salesOf(context)).length, index)
+      await eventually(() =>
+        openFlags(platform.database.reader, 'integrity_violation', 'offer_status_changes'),
+      )
+      await write(context, back)
+      await market.after(HOUR)
+      assert.is((await salesOf(context)).length, index + 1)
+    }
+    assert.equal(
+      new Set((await salesOf(context)).map(({ acceptance_status }) => acceptance_status)),
+      new Set(['rejected']),
+    )
+  })
+
+  it('credit no link by a coupon code that someone added', async (context) => {
+    const { market, platform, clock, shop, link } = context
+    const other = await market.addLink(shop, await market.addCreator())
+    await setCoupon(platform, { slug: other.slug, actor: shop.merchantId, code: 'OTHER10' })
+    await write(
+      context,
+      sql`insert into link_coupons (id, link_id, merchant_id, code, starts_at, ends_at, row_digest)
+        select ${platform.ids.next()}, ${link.id}, merchant_id, 'SANA10', starts_at, ends_at, row_digest from link_coupons`,
+    )
+    await market.deliver(shop, orderBody({ createdAt: clock.now(), price: 100_000, codes: ['SANA10'] }))
+    await market.drainUntilIdle()
+    assert.equal(await salesOf(context), [])
+    await assertFlagged(context, 'link_coupons')
   })
 
   it('approve no application of another creator', async (context) => {

@@ -1,9 +1,10 @@
 // proof only
 import { chdir, cwd } from 'node:process'
-import type { Command, Option } from 'commander'
+import type { Option } from 'commander'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { buildProgram } from '../../../cli/program.ts'
+import { type Leaf, leavesOf } from '../../../cli/test/command-tree.ts'
 import { type EndedHere, runHere } from '../../../cli/test/run-here.ts'
 import { type Marketplace, openMarketplace } from '../testkit/marketplace.ts'
 import { orderBody } from '../testkit/orders.ts'
@@ -27,17 +28,6 @@ const LEFT_OUT = [
   'status',
   'doctor',
 ]
-
-interface Leaf {
-  path: string[]
-  command: Command
-}
-
-/** Every command that does something, with its name in words. */
-function leavesOf(command: Command, path: readonly string[] = []): Leaf[] {
-  const inside = command.commands.flatMap((child) => leavesOf(child, [...path, child.name()]))
-  return command.commands.length > 0 ? inside : [{ path: [...path], command }]
-}
 
 /** Words that commands know what to do with, and words that they do not. */
 function wordOf(known: readonly string[]): fc.Arbitrary<string> {
@@ -76,7 +66,7 @@ function optionWords(option: Option, word: fc.Arbitrary<string>): fc.Arbitrary<s
   )
 }
 
-function lineOf({ path, command }: Leaf, known: readonly string[]): fc.Arbitrary<string[]> {
+function lineOf({ name, command }: Leaf, known: readonly string[]): fc.Arbitrary<string[]> {
   const word = wordOf(known)
   const wanted = command.registeredArguments.length
   const options = [...command.options, ...buildProgram().options].map((option) => optionWords(option, word))
@@ -89,7 +79,12 @@ function lineOf({ path, command }: Leaf, known: readonly string[]): fc.Arbitrary
       flags: fc.array(fc.oneof(...options), { maxLength: 4 }),
       json: fc.boolean(),
     })
-    .map(({ words, flags, json }) => [...path, ...words, ...flags.flat(), ...(json ? ['--json'] : [])])
+    .map(({ words, flags, json }) => [
+      ...name.split(' '),
+      ...words,
+      ...flags.flat(),
+      ...(json ? ['--json'] : []),
+    ])
 }
 
 function flawOf(args: readonly string[], { code, stdout, stderr }: EndedHere): string | null {
@@ -156,7 +151,7 @@ it.after(async () => {
 })
 
 it('end with 0, 1 or 2, in words, and as one JSON document where that was asked for', async () => {
-  const leaves = leavesOf(buildProgram()).filter(({ path }) => !LEFT_OUT.includes(path.join(' ')))
+  const leaves = leavesOf(buildProgram()).filter(({ name }) => !LEFT_OUT.includes(name))
   const codes = new Map<string, number>()
   const line = fc.oneof(
     { weight: 20, arbitrary: fc.oneof(...leaves.map((leaf) => lineOf(leaf, known))) },

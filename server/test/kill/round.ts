@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
 import * as assert from 'uvu/assert'
+import { DAY_MS, HOUR_MS } from '../../../shared/durations.ts'
 import { CREATOR_EVENTS, MERCHANT_EVENTS } from '../../../shared/schemas/webhooks.ts'
 import type { LinkRecord } from '../../links/links.service.ts'
 import { createEndpoint } from '../../notifications/channels/webhooks/endpoints.service.ts'
@@ -15,8 +16,6 @@ import { EXPECTED_NOTICES, readNotices } from './notices.ts'
 import type { Stage } from './points.ts'
 import type { World } from './world.ts'
 
-const DAY_MS = 86_400_000
-const HOUR_MS = 3_600_000
 /** Karachi is five hours before UTC, all year. */
 const KARACHI_MS = 5 * HOUR_MS
 const BROWSER = 'Mozilla/5.0 (X11; Linux x86_64) Gecko/20100101 Firefox/140.0'

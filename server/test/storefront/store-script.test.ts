@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { type Browser, chromium } from 'playwright-core'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { eventually } from '../testkit/eventually.ts'
+import { eventually, GIVE_UP_MS } from '../testkit/eventually.ts'
 import { DAY } from '../testkit/testbed.ts'
 import { HOME, HOST, isThere, Market } from './market.ts'
 import type { StoreSettings } from './theme.ts'
@@ -37,7 +37,7 @@ function scenario(
   it(name, async ({ market, browser }) => {
     market.store.reopen(settings)
     const context = await browser.newContext({ ignoreHTTPSErrors: true })
-    context.setDefaultTimeout(10_000)
+    context.setDefaultTimeout(GIVE_UP_MS)
     try {
       const visitor = new Visitor(market, context)
       await work(visitor, market)
@@ -55,6 +55,7 @@ function scenarios(): void {
   it.before(async (world) => {
     world.market = await Market.open()
     world.browser = await chromium.launch({
+      timeout: GIVE_UP_MS,
       executablePath: CHROMIUM,
       args: [...FLAGS, `--host-resolver-rules=MAP ${HOST}:443 127.0.0.1:${world.market.port}`],
     })

@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
  * What the slowest wait of any test usually takes is two seconds; a hundred times that, and more. A wait that ends by this has failed
  * on any machine.
  */
-const GIVE_UP_MS = 300_000
+export const GIVE_UP_MS = 300_000
 const POLL_MS = 10
 
 /** Asks until `done` accepts the answer, or until it is truthy, and returns it. Throws with the last answer when that never happens. */

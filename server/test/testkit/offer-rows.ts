@@ -12,6 +12,7 @@ export function rowOf(platform: Platform, merchantId: string, fields: Partial<Of
     id: platform.ids.next(),
     merchant_id: merchantId,
     status: 'live',
+    status_count: 1,
     vetting_verdict: null,
     vetted_rate: null,
     rejection_scope: null,

@@ -251,6 +251,7 @@ export const ONE_OF_EACH: Rows = {
       niche: 'leather',
       commission_rate: 1000,
       status: 'live',
+      status_count: 1,
       attribution_window_days: 30,
       product_ids: '["820982911946154508"]',
       vetting_verdict: null,
@@ -275,8 +276,7 @@ export const ONE_OF_EACH: Rows = {
       created_at: AT,
     },
   ],
-  // The offer's own row is made by a trigger.
-  offer_status_changes: [{ offer_id: OFFER, sequence: 2, status: 'live', changed_at: AT }],
+  offer_status_changes: [{ offer_id: OFFER, sequence: 1, status: 'live', changed_at: AT }],
   affiliate_links: [
     {
       id: LINK,

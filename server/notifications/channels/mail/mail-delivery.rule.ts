@@ -1,3 +1,4 @@
+import { DAY_MS, HOUR_MS } from '../../../../shared/durations.ts'
 import { isMailEvent } from '../../../../shared/mail-events.ts'
 import type { MailKind } from './mail-facts.ts'
 
@@ -23,9 +24,6 @@ const ABOUT_ONE_MAIL = ['RCPT TO', 'DATA']
 export function isFinal({ responseCode = 0, command = '' }: DeliveryFailure): boolean {
   return responseCode >= 500 && responseCode < 600 && ABOUT_ONE_MAIL.includes(command)
 }
-
-const HOUR_MS = 3_600_000
-const DAY_MS = 24 * HOUR_MS
 
 /** A mail fails if it could not be sent for this long, ms. */
 export const GIVE_UP_AFTER_MS = 2 * DAY_MS
