@@ -86,7 +86,7 @@ export function addPageOptions(command: Command): Command {
 export const EXAMPLE_ID = '019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e'
 const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
-/** For one of our ids, in any case. */
+/** For an argument that is one of our ids, in any case. Refuses (exit 2) anything else. */
 export function idOf(what: string): (text: string) => string {
   return (text) => {
     const id = text.trim().toLowerCase()
@@ -96,7 +96,7 @@ export function idOf(what: string): (text: string) => string {
   }
 }
 
-/** `1250` or `1250.50` → paisa. */
+/** `1250` or `1250.50` → paisa. Refuses (exit 2) anything else, also more than two decimals. */
 export function amount(text: string): Paisa {
   const parsed = parseMoney(text)
   if (parsed !== null && parsed > 0) return parsed
@@ -105,7 +105,7 @@ export function amount(text: string): Paisa {
   )
 }
 
-/** For `option`: `12.5` → basis points. */
+/** For `option`: `12.5` → basis points. Refuses (exit 2) anything else. */
 export function percentOf(option: string): (text: string) => BasisPoints {
   return (text) => {
     const rate = /^\d+(\.\d+)?$/.test(text.trim()) ? percentToBasisPoints(Number(text)) : null

@@ -58,7 +58,7 @@ function action<Args extends unknown[]>(work: Work<Args>, access: AppAccess): Ac
   }
 }
 
-/** An action that only reads. */
+/** An action over the services that only reads. Commander passes the command last; `work` gets the services first instead. */
 export const reads = <Args extends unknown[]>(work: Work<Args>) => action(work, { readOnly: true })
 /** An action that writes, unless it has `--dry-run`. */
 export const writes = <Args extends unknown[]>(work: Work<Args>) => action(work, {})

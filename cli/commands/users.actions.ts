@@ -135,7 +135,7 @@ export const resetSecondFactor = writes(async (context, user: string, options: {
   const { platform, out } = context
   const reason = readLine('--reason', options.reason, 500)
   const found = await users.findUser(platform, user)
-  if (await factors.hasSecondFactor(platform.database.reader, found.id)) {
+  if (await factors.hasSecondFactor(platform, platform.database.reader, found.id)) {
     await confirm(context, `Remove the second factor of ${found.role} ${found.email}? All sessions end.`)
   }
   const changed = await factors.resetSecondFactor(platform, found.id, reason)

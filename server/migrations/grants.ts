@@ -19,7 +19,7 @@ export const CHANGES: Record<keyof Schema, readonly Change[]> = {
   mails: ['update', 'delete'],
   mail_opt_outs: ['delete'],
   second_factors: ['update', 'delete'],
-  recovery_codes: ['delete'],
+  recovery_codes: ['update', 'delete'],
   payout_destinations: ['update'],
   billing_accounts: ['update'],
   stores: ['update'],

@@ -56,7 +56,7 @@ async function readProfile(platform: Platform, db: Queries, userId: string): Pro
   const user = userRecordOf(row)
   const profile: Profile = {
     user,
-    hasSecondFactor: await hasSecondFactor(db, userId),
+    hasSecondFactor: await hasSecondFactor(platform, db, userId),
     destinations: null,
     balance: null,
     account: null,

@@ -14,9 +14,9 @@ import {
   findTokenOwner,
   findUserByEmail,
   findUserById,
+  replaceToken,
   setEmailVerified,
   takeToken,
-  upsertToken,
 } from './users.store.ts'
 
 const VALID_MS: Record<TokenPurpose, number> = { verify_email: 24 * HOUR_MS, password_reset: HOUR_MS }
@@ -71,7 +71,7 @@ async function mailLink(platform: Platform, tx: Tx, userId: string, purpose: Tok
     token: { text: token, expiresAt },
   })
   if (outcome === 'queued') {
-    await upsertToken(tx, {
+    await replaceToken(tx, {
       user_id: userId,
       purpose,
       token_hash: hash,
@@ -92,7 +92,8 @@ export async function resetPassword(
 ): Promise<void> {
   const { reader } = platform.database
   const hash = hashOfToken(token)
-  const owner = hash && (await findTokenOwner(reader, 'password_reset', hash, platform.clock.now()))
+  const owner =
+    hash && (await findTokenOwner(reader, platform.keys, 'password_reset', hash, platform.clock.now()))
   const known = owner ? await findUserById(reader, owner) : undefined
   if (!hash || !known || known.suspended_at !== null) throw invalidToken()
   const hashed = await hashNewPassword('new_password', newPassword, userRecordOf(known))

@@ -90,7 +90,7 @@ export async function login(
     if (!(await lockActiveUser(tx, user))) throw wrongCredentials()
     await notifyOfNewAddress(platform, tx, user.id, { address, agent })
     await rememberLoginAddress(platform, tx, user.id, address)
-    const hasFactor = await hasSecondFactor(tx, user.id)
+    const hasFactor = await hasSecondFactor(platform, tx, user.id)
     // It was turned on after the check.
     if (hasFactor && verdict === 'not_needed') throw codeRefused('code_missing')
     const setupOnly = isProductionAdmin(platform, user) && !hasFactor

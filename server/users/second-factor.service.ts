@@ -35,9 +35,13 @@ const RECOVERY_CODES = 10
 /** 16 characters in base32. */
 const RECOVERY_BYTES = 10
 
-/** Whether a user's second factor is on. */
-export async function hasSecondFactor(db: Queries, userId: string): Promise<boolean> {
-  return isConfirmed(await findSecondFactor(db, userId))
+/** Whether a user's second factor is on. Throws `TamperedRow` when it was changed outside of the service, and `UnknownKeyError`. */
+export async function hasSecondFactor(
+  { keys }: Pick<Platform, 'keys'>,
+  db: Queries,
+  userId: string,
+): Promise<boolean> {
+  return isConfirmed(await findSecondFactor(db, keys, userId))
 }
 
 /** How many active admins have no second factor. */
@@ -67,7 +71,7 @@ export async function startTotp(
   const secret = randomBytes(SECRET_BYTES)
   await platform.database.transaction(async (tx) => {
     await lockAccount(tx, userId)
-    if (await hasSecondFactor(tx, userId)) throw alreadyOn()
+    if (await hasSecondFactor(platform, tx, userId)) throw alreadyOn()
     await deleteSecondFactor(tx, userId)
     const row = { user_id: userId, created_at: platform.clock.now() }
     await insertSecondFactor(tx, {
@@ -102,7 +106,7 @@ export async function confirmTotp(
   actor: string,
   alsoDo?: (tx: Tx) => Promise<void>,
 ): Promise<string[]> {
-  const row = await findSecondFactor(platform.database.reader, userId)
+  const row = await findSecondFactor(platform.database.reader, platform.keys, userId)
   if (!row) throw new Refusal('conflict', 'Start with POST /auth/totp.')
   if (isConfirmed(row)) throw alreadyOn()
   const now = platform.clock.now()
@@ -139,7 +143,7 @@ export async function renewRecoveryCodes(
   if (verdict !== 'right') throw wrongCode()
   return platform.database.transaction(async (tx) => {
     await lockAccount(tx, userId)
-    if (!(await hasSecondFactor(tx, userId))) throw noSecondFactor()
+    if (!(await hasSecondFactor(platform, tx, userId))) throw noSecondFactor()
     await deleteRecoveryCodes(tx, userId)
     await record(platform, tx, { userId, actor: userId, change: 'codes_renewed' })
     return addRecoveryCodes(tx, userId)
@@ -156,7 +160,7 @@ export async function disableTotp(
   { code, address = '' }: { code: string; address?: string },
 ): Promise<void> {
   const { userId } = actor
-  if (!(await hasSecondFactor(platform.database.reader, userId))) {
+  if (!(await hasSecondFactor(platform, platform.database.reader, userId))) {
     throw noSecondFactor()
   }
   if (isProductionAdmin(platform, actor)) {
@@ -197,7 +201,7 @@ export async function checkSecondFactor(
   code: string | undefined,
   { again = false }: { again?: boolean } = {},
 ): Promise<CodeVerdict> {
-  const row = await findSecondFactor(platform.database.reader, attempt.user.id)
+  const row = await findSecondFactor(platform.database.reader, platform.keys, attempt.user.id)
   if (!isConfirmed(row)) return 'not_needed'
   if (code === undefined) return 'code_missing'
   const given = normalized(code)
@@ -239,7 +243,7 @@ export async function requireFreshSession(
   sessionId: string | undefined,
 ): Promise<void> {
   const { reader } = platform.database
-  if (!(await hasSecondFactor(reader, userId))) return
+  if (!(await hasSecondFactor(platform, reader, userId))) return
   if (sessionId !== undefined && (await isSessionFresh(platform, userId, sessionId))) return
   throw new Refusal('step_up_required', 'Confirm with POST /auth/step-up first: password and code.')
 }

@@ -367,13 +367,9 @@ for (const dialect of testDialects()) {
     const read = () => database.reader.selectFrom('second_factors').selectAll()
     const moved = await read().where('user_id', '=', mine.id).executeTakeFirstOrThrow()
     const own = await read().where('user_id', '=', theirs.id).executeTakeFirstOrThrow()
-    const put = ({ secret_encrypted, created_at }: typeof moved) =>
+    const put = ({ secret_encrypted }: typeof moved) =>
       database.transaction((tx) =>
-        tx
-          .updateTable('second_factors')
-          .set({ secret_encrypted, created_at })
-          .where('user_id', '=', theirs.id)
-          .execute(),
+        tx.updateTable('second_factors').set({ secret_encrypted }).where('user_id', '=', theirs.id).execute(),
       )
     await put(moved)
     isRefused(await logIn(bed, theirs.email, codeOf(mine.secret, bed.clock)), 503, 'unavailable')

@@ -1,12 +1,32 @@
-import type { Selectable } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import type { Role } from '../../shared/schemas/common.ts'
+import type { AppKeys } from '../platform/crypto/key-ring.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
+import {
+  deleteRows,
+  insertRows,
+  type NewRow,
+  requireAuthentic,
+  takeRows,
+  updateRows,
+} from '../platform/database/protected-rows.ts'
 import type { Schema } from '../platform/database/schema.ts'
 
 export type SecondFactorRow = Selectable<Schema['second_factors']>
 
-export function findSecondFactor(db: Queries, userId: string): Promise<SecondFactorRow | undefined> {
-  return db.selectFrom('second_factors').selectAll().where('user_id', '=', userId).executeTakeFirst()
+/** Throws `TamperedRow` and `UnknownKeyError`. */
+export async function findSecondFactor(
+  db: Queries,
+  keys: AppKeys,
+  userId: string,
+): Promise<SecondFactorRow | undefined> {
+  const row = await db
+    .selectFrom('second_factors')
+    .selectAll()
+    .where('user_id', '=', userId)
+    .executeTakeFirst()
+  if (row) requireAuthentic(keys, 'second_factors', row)
+  return row
 }
 
 /** How many active users of a role have no confirmed factor. */
@@ -22,8 +42,8 @@ export async function countWithoutSecondFactor(db: Queries, role: Role): Promise
   return Number(count)
 }
 
-export async function insertSecondFactor(tx: Tx, row: SecondFactorRow): Promise<void> {
-  await tx.insertInto('second_factors').values(row).execute()
+export async function insertSecondFactor(tx: Tx, row: NewRow<'second_factors'>): Promise<void> {
+  await insertRows(tx, 'second_factors', [row])
 }
 
 /** Confirms a factor that has not changed since it was read; returns whether it did. */
@@ -32,56 +52,39 @@ export async function confirmSecondFactor(
   row: SecondFactorRow,
   confirmed: { confirmed_at: number; last_step: number },
 ): Promise<boolean> {
-  const { numUpdatedRows } = await tx
-    .updateTable('second_factors')
-    .set(confirmed)
-    .where('user_id', '=', row.user_id)
-    .where('secret_encrypted', '=', row.secret_encrypted)
-    .where('confirmed_at', 'is', null)
-    .executeTakeFirst()
-  return numUpdatedRows === 1n
+  const { user_id, secret_encrypted } = row
+  const unchanged = { user_id, secret_encrypted, confirmed_at: null }
+  return (await updateRows(tx, 'second_factors', unchanged, confirmed)).length === 1
 }
 
 /** Uses up a time step and those before it; returns `false` if it was used already. One of two callers at the same time gets it. */
 export async function takeStep(tx: Tx, userId: string, step: number): Promise<boolean> {
-  const { numUpdatedRows } = await tx
-    .updateTable('second_factors')
-    .set({ last_step: step })
-    .where('user_id', '=', userId)
-    .where('confirmed_at', 'is not', null)
-    .where('last_step', '<', step)
-    .executeTakeFirst()
-  return numUpdatedRows === 1n
+  const unused = sql`user_id = ${userId} and confirmed_at is not null and last_step < ${step}`
+  return (await updateRows(tx, 'second_factors', unused, { last_step: step })).length === 1
 }
 
 /** Deletes a user's factor and recovery codes; returns whether there was a confirmed factor. */
 export async function deleteSecondFactor(tx: Tx, userId: string): Promise<boolean> {
   await deleteRecoveryCodes(tx, userId)
-  const deleted = await tx
-    .deleteFrom('second_factors')
-    .where('user_id', '=', userId)
-    .returning('confirmed_at')
-    .executeTakeFirst()
+  const [deleted] = await deleteRows(tx, 'second_factors', { user_id: userId })
   return deleted !== undefined && deleted.confirmed_at !== null
 }
 
 export async function deleteRecoveryCodes(tx: Tx, userId: string): Promise<void> {
-  await tx.deleteFrom('recovery_codes').where('user_id', '=', userId).execute()
+  await deleteRows(tx, 'recovery_codes', { user_id: userId })
 }
 
 export async function insertRecoveryCodes(tx: Tx, userId: string, hashes: readonly string[]): Promise<void> {
-  const rows = hashes.map((code_hash) => ({ user_id: userId, code_hash }))
-  await tx.insertInto('recovery_codes').values(rows).execute()
+  await insertRows(
+    tx,
+    'recovery_codes',
+    hashes.map((code_hash) => ({ user_id: userId, code_hash })),
+  )
 }
 
-/** Uses up a recovery code; returns `false` if the user has no such code. */
+/** Uses up a recovery code; returns `false` if the user has no such code. Throws `TamperedRow` and `UnknownKeyError`. */
 export async function takeRecoveryCode(tx: Tx, userId: string, hash: string): Promise<boolean> {
-  const { numDeletedRows } = await tx
-    .deleteFrom('recovery_codes')
-    .where('user_id', '=', userId)
-    .where('code_hash', '=', hash)
-    .executeTakeFirst()
-  return numDeletedRows === 1n
+  return (await takeRows(tx, 'recovery_codes', { user_id: userId, code_hash: hash })).length === 1
 }
 
 export async function countRecoveryCodes(db: Queries, userId: string): Promise<number> {

@@ -72,6 +72,7 @@ export const AccountToken = defineEntity({
     token_hash: text().unique(),
     created_at: epochMs(),
     expires_at: epochMs(),
+    row_digest: rowDigest(),
   },
   checks: [oneOf('account_tokens', 'purpose', TOKEN_PURPOSES)],
 })
@@ -87,6 +88,7 @@ export const SecondFactor = defineEntity({
     confirmed_at: epochMs().strictNullable(),
     /** The last time step whose code was accepted; 0 before the first. */
     last_step: epochMs(),
+    row_digest: rowDigest(),
   },
 })
 
@@ -98,6 +100,7 @@ export const RecoveryCode = defineEntity({
     user_id: () => refersTo(User, 'user_id').primary(),
     /** SHA-256, hex: a code has 80 random bits and needs no slow hash. */
     code_hash: text().primary(),
+    row_digest: rowDigest(),
   },
 })
 

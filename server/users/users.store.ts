@@ -5,10 +5,12 @@ import type { Queries, Tx } from '../platform/database/database.ts'
 import {
   type Condition,
   deleteRows,
+  insertRows,
   insertRowsIfNew,
   joinedRow,
   type NewRow,
   requireAuthentic,
+  takeRows,
   updateRows,
 } from '../platform/database/protected-rows.ts'
 import type { Schema } from '../platform/database/schema.ts'
@@ -311,56 +313,48 @@ export function findBillingAccounts(db: Queries, merchantId: string): Promise<Bi
 }
 
 /** Makes this the valid token of its user and purpose. */
-export async function upsertToken(tx: Tx, row: Selectable<Schema['account_tokens']>): Promise<void> {
-  const { user_id: _, purpose: __, ...values } = row
-  await tx
-    .insertInto('account_tokens')
-    .values(row)
-    .onConflict((conflict) => conflict.columns(['user_id', 'purpose']).doUpdateSet(values))
-    .execute()
+export async function replaceToken(tx: Tx, row: NewRow<'account_tokens'>): Promise<void> {
+  await deleteTokens(tx, row.user_id, row.purpose)
+  await insertRows(tx, 'account_tokens', [row])
 }
 
-/** The user of a token that is valid at `now` (epoch ms). */
+/** The user of a token that is valid at `now` (epoch ms). Throws `TamperedRow` and `UnknownKeyError`. */
 export async function findTokenOwner(
   db: Queries,
+  keys: AppKeys,
   purpose: TokenPurpose,
   tokenHash: string,
   now: number,
 ): Promise<string | null> {
   const row = await db
     .selectFrom('account_tokens')
-    .select('user_id')
+    .selectAll()
     .where('token_hash', '=', tokenHash)
     .where('purpose', '=', purpose)
     .where('expires_at', '>', now)
     .executeTakeFirst()
+  if (row) requireAuthentic(keys, 'account_tokens', row)
   return row?.user_id ?? null
 }
 
-/** Deletes a token that is valid at `now` and returns its user; `null` if there is none. Of concurrent calls one succeeds. */
+/**
+ * Deletes a token that is valid at `now` and returns its user; `null` if there is none. Of concurrent calls one succeeds. Throws
+ * `TamperedRow` and `UnknownKeyError`.
+ */
 export async function takeToken(
   tx: Tx,
   purpose: TokenPurpose,
   tokenHash: string,
   now: number,
 ): Promise<string | null> {
-  const row = await tx
-    .deleteFrom('account_tokens')
-    .where('token_hash', '=', tokenHash)
-    .where('purpose', '=', purpose)
-    .where('expires_at', '>', now)
-    .returning('user_id')
-    .executeTakeFirst()
+  const valid = sql`token_hash = ${tokenHash} and purpose = ${purpose} and expires_at > ${now}`
+  const [row] = await takeRows(tx, 'account_tokens', valid)
   return row?.user_id ?? null
 }
 
 /** Ends the links that were mailed to an account; of one purpose, if given. */
 export async function deleteTokens(tx: Tx, userId: string, purpose?: TokenPurpose): Promise<void> {
-  await tx
-    .deleteFrom('account_tokens')
-    .where('user_id', '=', userId)
-    .$if(purpose !== undefined, (query) => query.where('purpose', '=', purpose as TokenPurpose))
-    .execute()
+  await deleteRows(tx, 'account_tokens', { user_id: userId, ...(purpose && { purpose }) })
 }
 
 export async function setEmailVerified(tx: Tx, userId: string, at: number): Promise<void> {

@@ -14,9 +14,11 @@ import { createEndpoint } from '../notifications/channels/webhooks/endpoints.ser
 import { runPayouts } from '../payouts/payout-run.service.ts'
 import { retryPayout } from '../payouts/retry-payout.service.ts'
 import type { Tx } from '../platform/database/database.ts'
+import { insertRows } from '../platform/database/protected-rows.ts'
 import { setWatermark } from '../platform/database/watermarks.ts'
 import { NIL_ID } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
+import { codeOf } from '../test/testkit/authenticator.ts'
 import { everyForgery, type Forgery, takenBack, tryForgeries } from '../test/testkit/forgeries.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { cyclesOf, giveBillingAccount, type Marketplace } from '../test/testkit/marketplace.ts'
@@ -25,7 +27,7 @@ import { orderBody } from '../test/testkit/orders.ts'
 import { logIn } from '../test/testkit/people.ts'
 import { removeGuards } from '../test/testkit/tamper.ts'
 import { TAMPERINGS } from '../test/testkit/tamperings.ts'
-import { startOwnTotp } from '../users/second-factor.service.ts'
+import { confirmOwnTotp, startOwnTotp } from '../users/second-factor.service.ts'
 import { suspendUser } from '../users/users.service.ts'
 import { unprotectedIn } from './unprotected.ts'
 import { INVARIANTS, verifyBooks } from './verify-books.ts'
@@ -48,7 +50,12 @@ async function fillBooks(market: Marketplace): Promise<void> {
   await logIn(platform, shop.actor)
   const endpoint = { url: 'https://shop.example.com/hooks', events: ['sale.accepted'], description: '' }
   for (const owner of [shop.actor, other.actor]) await createEndpoint(platform, owner, endpoint)
-  await startOwnTotp(platform, shop.actor)
+  const { secret } = await startOwnTotp(platform, shop.actor)
+  await confirmOwnTotp(platform, shop.actor, codeOf(secret, market.clock))
+  await startOwnTotp(platform, other.actor)
+  const token = { user_id: shop.merchantId, purpose: 'verify_email', token_hash: 'ee' } as const
+  const times = { created_at: market.clock.now(), expires_at: market.clock.now() + 1 }
+  await platform.database.transaction((tx) => insertRows(tx, 'account_tokens', [{ ...token, ...times }]))
   await noteStarted(platform, 'billing')
   await startExport(platform, shop.actor, { resource: 'sales', format: 'csv', from: null, to: null })
   await setCoupon(platform, { slug: links.ayesha.slug, actor: shop.merchantId, code: 'AYESHA10' })

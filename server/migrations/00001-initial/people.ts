@@ -48,6 +48,7 @@ export function people(ddl: Ddl): string[] {
       "token_hash" text not null,
       "created_at" bigint not null,
       "expires_at" bigint not null,
+      "row_digest" text not null,
       primary key ("user_id", "purpose"),
       constraint "account_tokens_purpose_check" check (purpose in ('verify_email', 'password_reset'))
     )`,
@@ -58,12 +59,14 @@ export function people(ddl: Ddl): string[] {
       "secret_encrypted" text not null,
       "created_at" bigint not null,
       "confirmed_at" bigint,
-      "last_step" bigint not null
+      "last_step" bigint not null,
+      "row_digest" text not null
     )`,
 
     `create table "recovery_codes" (
       "user_id" ${id} not null constraint "recovery_codes_user_id_foreign" references "users" ("id") on delete restrict,
       "code_hash" text not null,
+      "row_digest" text not null,
       primary key ("user_id", "code_hash")
     )`,
 

@@ -35,6 +35,10 @@ export const DIGESTED_TABLES = {
     counted: true,
     unprotected: { last_used_at: 'is only shown in the list of sessions' },
   },
+  account_tokens: { key: ['user_id', 'purpose'], counted: true },
+  // The sealed column is bound to the others, and changes when APP_KEY does.
+  second_factors: { key: ['user_id'], counted: true, covered: ['secret_encrypted'] },
+  recovery_codes: { key: ['user_id', 'code_hash'], counted: true },
   offers: {
     key: ['id'],
     counted: true,

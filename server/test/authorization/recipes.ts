@@ -9,6 +9,7 @@ import {
 } from '../../notifications/channels/webhooks/endpoints.service.ts'
 import { createOffer } from '../../offers/offers.service.ts'
 import type { Actor } from '../../platform/api/procedure.ts'
+import { deleteRows, insertRows } from '../../platform/database/protected-rows.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { recordOrders } from '../../sales/sales.service.ts'
 import { readOrderFacts } from '../../shopify/order-facts.ts'
@@ -213,7 +214,7 @@ async function mailedToken(platform: Platform, purpose: 'verify_email' | 'passwo
   const { token, hash } = createToken()
   const created_at = platform.clock.now()
   const row = { user_id, purpose, token_hash: hash, created_at, expires_at: created_at + HOUR }
-  await platform.database.transaction((tx) => tx.insertInto('account_tokens').values(row).execute())
+  await platform.database.transaction((tx) => insertRows(tx, 'account_tokens', [row]))
   return token
 }
 
@@ -222,8 +223,8 @@ let passwordHash: Promise<string> | undefined
 /** What an earlier call has left of it; sessions stay. */
 async function removeSecondFactor({ database }: Platform, { userId }: Actor): Promise<void> {
   await database.transaction(async (tx) => {
-    await tx.deleteFrom('recovery_codes').where('user_id', '=', userId).execute()
-    await tx.deleteFrom('second_factors').where('user_id', '=', userId).execute()
+    await deleteRows(tx, 'recovery_codes', { user_id: userId })
+    await deleteRows(tx, 'second_factors', { user_id: userId })
   })
 }
 

@@ -147,6 +147,21 @@ for (const { it } of marketSuites<Context>('terms that someone changes in the da
     )
   })
 
+  it('credit no link by a coupon code that someone added', async (context) => {
+    const { market, platform, clock, shop, link } = context
+    const other = await market.addLink(shop, await market.addCreator())
+    await setCoupon(platform, { slug: other.slug, actor: shop.merchantId, code: 'OTHER10' })
+    await write(
+      context,
+      sql`insert into link_coupons (id, link_id, merchant_id, code, starts_at, ends_at, row_digest)
+        select ${platform.ids.next()}, ${link.id}, merchant_id, 'SANA10', starts_at, ends_at, row_digest from link_coupons`,
+    )
+    await market.deliver(shop, orderBody({ createdAt: clock.now(), price: 100_000, codes: ['SANA10'] }))
+    await market.drainUntilIdle()
+    assert.equal(await salesOf(context), [])
+    await assertFlagged(context, 'link_coupons')
+  })
+
   it('approve no application of another creator', async (context) => {
     const { platform, shop, link } = context
     const creator = await addUser(platform, 'creator')
