@@ -3,7 +3,7 @@ import { billingCycle } from './billing.ts'
 import { currency, idParam, moneyText, wholeNumber, wireTime, wireTimeInput } from './common.ts'
 import { UNIQUE_CLICKS } from './links.ts'
 import { payout, payoutState } from './payouts.ts'
-import { rejectionReason, sale } from './sales.ts'
+import { listedSale, rejectionReason } from './sales.ts'
 
 const count = z.int().min(0)
 
@@ -116,7 +116,7 @@ const at = wireTime.describe('When it happened.')
 /** One event of a live stream: the resource as it is when it is sent, and the change that caused the event. */
 export const liveEvent = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('start'), at }),
-  z.object({ kind: z.literal('sale'), at, sale }),
+  z.object({ kind: z.literal('sale'), at, sale: listedSale }),
   z.object({ kind: z.literal('payout'), at, change: payoutState, payout }),
   z.object({
     kind: z.literal('billing_cycle'),
