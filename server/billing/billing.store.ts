@@ -35,7 +35,7 @@ export async function lockOpenCycles(tx: Tx, merchantIds: readonly string[]): Pr
 
 /** Throws `TamperedRow` and `UnknownKeyError`. */
 export async function lockCycle(tx: Tx, cycleId: string): Promise<CycleRow | undefined> {
-  return (await lockCycles(tx, [cycleId]))[0]
+  return authentic(transactionKeys(), 'billing_cycles', await lockCycles(tx, [cycleId]))[0]
 }
 
 /** The end of each merchant's latest cycle (epoch ms). Merchants without a cycle are missing. */
@@ -192,15 +192,11 @@ export async function findCyclesByIds(
   return authentic(keys, 'billing_cycles', await cyclesByIds(db, cycleIds).execute())
 }
 
-/**
- * These cycles in any state, locked in the order of their merchants until the transaction ends. Throws `TamperedRow` and
- * `UnknownKeyError`.
- */
-export async function lockCycles(tx: Tx, cycleIds: readonly string[]): Promise<readonly CycleRow[]> {
-  const cycles = await cyclesByIds(tx, cycleIds)
+/** These cycles in any state, locked in the order of their merchants until the transaction ends. They are not checked. */
+export function lockCycles(tx: Tx, cycleIds: readonly string[]): Promise<CycleRow[]> {
+  return cyclesByIds(tx, cycleIds)
     .$if(dialectOf(tx) === 'postgresql', (query) => query.forUpdate())
     .execute()
-  return authentic(transactionKeys(), 'billing_cycles', cycles)
 }
 
 function cyclesByIds(db: Queries, cycleIds: readonly string[]) {
@@ -210,18 +206,6 @@ function cyclesByIds(db: Queries, cycleIds: readonly string[]) {
     .where(sql<boolean>`id ${inList(dialectOf(db), 'uuid', cycleIds)}`)
     .orderBy('merchant_id')
     .orderBy('id')
-}
-
-/** Changes those of these cycles that are open. Returns their ids. Throws `TamperedRow` and `UnknownKeyError`. */
-export async function changeOpenCycles(
-  tx: Tx,
-  cycleIds: readonly string[],
-  change: (cycle: CycleRow) => Partial<NewRow<'billing_cycles'>>,
-): Promise<ReadonlySet<string>> {
-  // The plus sign keeps SQLite from scanning all open cycles instead of seeking the few ids.
-  const state = dialectOf(tx) === 'sqlite' ? sql`+state` : sql`state`
-  const open = sql`id ${inList(dialectOf(tx), 'uuid', cycleIds)} and ${state} = 'open'`
-  return new Set((await updateRows(tx, 'billing_cycles', open, change)).map(({ id }) => id))
 }
 
 /** Cycles of one merchant, or of all (`null`). */

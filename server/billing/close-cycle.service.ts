@@ -6,16 +6,10 @@ import { writeEntries } from '../ledger/ledger.service.ts'
 import { type NewEvent, publishEvents } from '../notifications/outbox.service.ts'
 import { processInBatches } from '../platform/database/batches.ts'
 import { afterCommit, type Queries, type Tx } from '../platform/database/database.ts'
+import { changeRows } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import { userTopic } from '../platform/signals.ts'
-import {
-  type CycleRow,
-  changeOpenCycles,
-  dueCycleIds,
-  findCycle,
-  findCyclesByIds,
-  lockCycles,
-} from './billing.store.ts'
+import { type CycleRow, dueCycleIds, findCycle, findCyclesByIds, lockCycles } from './billing.store.ts'
 import { boundaryAfter } from './billing-period.rule.ts'
 import { wireCycle } from './billing-wire.ts'
 import { type CloseDecision, decideClose } from './close-cycle.rule.ts'
@@ -127,7 +121,7 @@ interface DecidedCycle {
 
 /**
  * Closes or extends the cycles that are due at `asOf` (epoch ms) and returns them. The caller has locked all of them, in the order
- * of their merchants.
+ * of their merchants. Throws `TamperedRow` and `UnknownKeyError`.
  */
 export async function closeLocked(
   platform: Platform,
@@ -169,11 +163,8 @@ function merchantsOf(cycles: readonly CycleRow[]): string[] {
 }
 
 async function applyExtensions(platform: Platform, tx: Tx, decided: readonly DecidedCycle[], asOf: number) {
-  const extended = decided.filter(({ decision }) => decision.kind === 'extend')
-  if (extended.length === 0) return
-  const ids = extended.map(({ cycle }) => cycle.id)
-  const change = { period_end: nextBoundary(platform, asOf) }
-  assertMoved(ids, await changeOpenCycles(tx, ids, () => change))
+  const extended = decided.filter(({ decision }) => decision.kind === 'extend').map(({ cycle }) => cycle)
+  await changeRows(tx, 'billing_cycles', extended, { period_end: nextBoundary(platform, asOf) })
 }
 
 async function applyCloses(platform: Platform, tx: Tx, decided: readonly DecidedCycle[]): Promise<void> {
@@ -188,8 +179,8 @@ async function applyCloses(platform: Platform, tx: Tx, decided: readonly Decided
       { state: 'closed' as const, credit_total: creditTotal, amount_due: amountDue, closed_at: now },
     ]),
   )
-  const ids = [...changes.keys()]
-  assertMoved(ids, await changeOpenCycles(tx, ids, ({ id }) => changes.get(id) ?? {}))
+  const cycles = decided.map(({ cycle }) => cycle).filter(({ id }) => changes.has(id))
+  await changeRows(tx, 'billing_cycles', cycles, ({ id }) => changes.get(id) ?? {})
   await writeEntries(platform, tx, closed.map(cycleClosed), now)
   const invoices = closed.map(({ amountDue, ...cycle }) => ({ ...cycle, amount: amountDue }))
   await queueInvoices(platform, tx, invoices)
@@ -208,12 +199,6 @@ function closedEvent({ cycle, decision }: DecidedCycle, now: number): NewEvent[]
   const { creditTotal: credit_total, amountDue: amount_due } = decision
   const data = wireCycle({ ...cycle, state: 'closed', credit_total, amount_due, closed_at: now })
   return [{ type: 'billing_cycle.closed', accountId: cycle.merchant_id, subjectId: cycle.id, data }]
-}
-
-/** The rows are locked, so a cycle that is no longer open is a bug. */
-function assertMoved(cycleIds: readonly string[], moved: ReadonlySet<string>): void {
-  const missing = cycleIds.find((id) => !moved.has(id))
-  if (missing !== undefined) throw new Error(`cycle ${missing} is no longer open`)
 }
 
 function nextBoundary(platform: Platform, asOf: number): number {

@@ -1,15 +1,18 @@
-/** How long a batch should hold the event loop, ms: what a request beside it may wait for. */
+/**
+ * How much processor time a batch should take, ms: on SQLite it holds the event loop meanwhile, and a request beside it waits. Its syncs of
+ * the disk come on top: they take as long for a small batch.
+ */
 export const BATCH_MS = 20
-/** A batch has a fixed cost, with two syncs of the disk: smaller ones would do little else. */
+/** A batch has a fixed cost: smaller ones would do little else. */
 export const LEAST_BATCH = 50
 export const MOST_BATCH = 1000
 export const FIRST_BATCH = 100
 
-/** The size changes by no more at a time, so that one slow sync does not decide it. */
+/** The size changes by no more at a time, so that one slow batch does not decide it. */
 const MOST_SHRINK = 0.5
 const MOST_GROWTH = 1.5
 
-/** What a batch took: how many events were claimed, and for how long it held the event loop, ms. */
+/** What a batch took: how many events were claimed, and how much processor time, ms. */
 export interface BatchTaken {
   claimed: number
   ms: number

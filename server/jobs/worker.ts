@@ -10,7 +10,7 @@ import type { Processor } from '../processor/processor.ts'
 import { watchMarketplace } from '../watches/watches.service.ts'
 import { processorEventApplier } from './apply-processor-events.ts'
 import { applyStoreEvents } from './apply-store-events.ts'
-import { FIRST_BATCH, nextBatchSize } from './batch-size.rule.ts'
+import { FIRST_BATCH, MOST_BATCH, nextBatchSize } from './batch-size.rule.ts'
 import { type ApplyEvents, drainEvents } from './drain-events.ts'
 import { startExportLoops } from './export-loops.ts'
 import { Loop } from './loop.ts'
@@ -18,8 +18,8 @@ import { startMailLoops } from './mail-loop.ts'
 import { makeDueCalls } from './processor-calls.ts'
 import { notifyUntilIdle, removeOldNotifications, startWebhookLoops } from './webhook-loops.ts'
 
-/** PostgreSQL does the work of a batch in another process, and the event loop runs meanwhile. */
-const POSTGRES_BATCH = 500
+/** Where nothing waits for the event loop: larger batches cost less. */
+const BATCH_SIZES = { sqlite: MOST_BATCH, postgresql: 500 } as const
 const ROLL_UP_EVERY_MS = 5000
 const WATCH_EVERY_MS = 60_000
 const RETENTION_EVERY_MS = 3_600_000
@@ -40,12 +40,12 @@ export async function drainUntilIdle(
   { platform, processor, eventRules }: WorkerParts,
   { batchSize }: DrainOptions = {},
 ): Promise<void> {
-  const drainStore = createDrain(platform, 'store', applyStoreEvents, batchSize)
-  const drainProcessor = createDrain(platform, 'processor', processorEventApplier(eventRules))
+  const applyProcessorEvents = processorEventApplier(eventRules)
+  const size = BATCH_SIZES[platform.database.dialect]
   for (;;) {
     const done =
-      (await drainStore()) +
-      (await drainProcessor()) +
+      (await drainEvents(platform, 'store', batchSize ?? size, applyStoreEvents)) +
+      (await drainEvents(platform, 'processor', size, applyProcessorEvents)) +
       (await makeDueCalls(platform, processor)) +
       (await notifyUntilIdle(platform))
     if (done === 0) return
@@ -53,17 +53,19 @@ export async function drainUntilIdle(
 }
 
 /**
- * Returns a function that drains one batch. On SQLite a batch holds the event loop from its first statement to its last, so its size
- * follows from the time that the last ones took; with `fixedSize` it does not.
+ * Returns a function that drains one batch. On SQLite a batch holds the event loop from its first statement to its last: beside the web
+ * server its size follows from the processor time that the last ones took.
  */
-function createDrain(platform: Platform, source: EventSource, apply: ApplyEvents, fixedSize?: number) {
-  const isFixed = fixedSize !== undefined || platform.database.dialect === 'postgresql'
-  let size = fixedSize ?? (isFixed ? POSTGRES_BATCH : FIRST_BATCH)
+function createDrain(platform: Platform, source: EventSource, apply: ApplyEvents) {
+  const { database, config } = platform
+  if (database.dialect === 'postgresql' || !config.ROLES.includes('web'))
+    return () => drainEvents(platform, source, BATCH_SIZES[database.dialect], apply)
+  let size = FIRST_BATCH
   return async (): Promise<number> => {
-    const before = performance.eventLoopUtilization()
+    const before = process.cpuUsage()
     const claimed = await drainEvents(platform, source, size, apply)
-    const ms = performance.eventLoopUtilization(before).active
-    if (!isFixed) size = nextBatchSize(size, { claimed, ms })
+    const { user, system } = process.cpuUsage(before)
+    size = nextBatchSize(size, { claimed, ms: (user + system) / 1000 })
     return claimed
   }
 }

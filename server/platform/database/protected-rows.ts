@@ -254,10 +254,20 @@ export async function updateRows<T extends Digested>(
   condition: Condition<T>,
   change: Partial<NewRow<T>> | ((row: RowOf<T>) => Partial<NewRow<T>>),
 ): Promise<RowOf<T>[]> {
+  return changeRows(tx, table, await lockedRows(tx, table, condition), change)
+}
+
+/** `updateRows` for whole rows that the caller has locked. */
+export async function changeRows<T extends Digested>(
+  tx: Tx,
+  table: T,
+  rows: readonly RowOf<T>[],
+  change: Partial<NewRow<T>> | ((row: RowOf<T>) => Partial<NewRow<T>>),
+): Promise<RowOf<T>[]> {
   const keys = transactionKeys()
   const updated: Row[] = []
   const writes = new Map<string, { columns: string[]; rows: Row[] }>()
-  for (const row of (await lockedRows(tx, table, condition)) as (RowOf<T> & Row)[]) {
+  for (const row of rows as readonly (RowOf<T> & Row)[]) {
     requireAuthentic(keys, table, row)
     const set: Record<string, unknown> = typeof change === 'function' ? change(row) : change
     const next: Row = { ...row, ...set }
