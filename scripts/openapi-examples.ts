@@ -42,11 +42,14 @@ const PASSWORDS = {
 // biome-ignore lint/suspicious/noExplicitAny: the answer of any route
 type Answer = any
 
-/** Every random byte of this process follows from how many there were before. */
+/** Random bytes follow from how many calls for as many there were before. */
 function fixRandomness(): void {
-  let calls = 0
-  const bytes = (length: number) =>
-    createHash('shake256', { outputLength: length }).update(`example ${calls++}`).digest()
+  const calls = new Map<number, number>()
+  const bytes = (length: number) => {
+    const call = calls.get(length) ?? 0
+    calls.set(length, call + 1)
+    return createHash('shake256', { outputLength: length }).update(`example ${call}`).digest()
+  }
   Object.assign(crypto, {
     randomBytes: bytes,
     randomFillSync(target: Uint8Array) {
@@ -266,6 +269,7 @@ async function main(): Promise<void> {
     commission_min: 10,
     commission_max: 20,
   })
+  await call('offers.categories', undefined)
   await call('offers.get', undefined, { id: offer.id })
   const application = await call('applications.apply', creator, {
     id: offer.id,
@@ -314,9 +318,16 @@ async function main(): Promise<void> {
   const sales = { acceptance_status: 'accepted', offer_id: offer.id, ...NOVEMBER }
   const page = await call('sales.list', owner, { ...sales, limit: 1 })
   await call('sales.list', owner, { ...sales, cursor: page.next_cursor })
-  const [sale] = (await call('sales.list', owner, sales)).items.filter(
-    (one: Answer) => one.order_name === '#1001',
-  )
+  const [sale] = (
+    await call('sales.list', owner, {
+      ...sales,
+      creator_id: application.creator.id,
+      affiliate_link_slug: slug,
+      store_id: store.id,
+      order_id: '6145939901377',
+      order_name: '#1001',
+    })
+  ).items
 
   // Exports, an endpoint for webhooks, a credit.
   clock.set('2026-11-23T05:10:02.000Z')

@@ -1,7 +1,7 @@
-import { type RejectionReason, SALE_REJECTION_REASONS } from '../../server/sales/accept-sale.rule.ts'
 import { DAY_MS } from '../../shared/durations.ts'
 import { formatMoney, parseMoney } from '../../shared/money.ts'
 import { type BasisPoints, rateOf } from '../../shared/rates.ts'
+import { type RejectionReason, SALE_REJECTION_REASONS } from '../../shared/rejection-reasons.ts'
 import type { SaleExpectation, StoreFixture } from './fixture-files.ts'
 
 /** Decided by the link's terms, so the manifest's terms do not say it. */

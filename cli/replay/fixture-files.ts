@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
-import { SALE_REJECTION_REASONS } from '../../server/sales/accept-sale.rule.ts'
+import { SALE_REJECTION_REASONS } from '../../shared/rejection-reasons.ts'
 
 const FIXTURES = new URL('../../fixtures/', import.meta.url)
 

@@ -83,6 +83,37 @@ for (const { it } of marketSuites<{ merchant: Actor; visitor: Visitor }>('the ca
     await check([], everything)
   })
 
+  it('counts live offers of active merchants by category and niche, the most used first', async ({
+    platform,
+    merchant,
+    visitor,
+  }) => {
+    const suspended = await addMerchant(platform)
+    await addLiveOffer(platform, suspended, { category: 'Shoes', niche: 'Khussa' })
+    await setSuspended(platform, suspended.userId, true)
+    assert.equal(await visitor.categories(), { items: [] })
+    const paused = await addLiveOffer(platform, merchant, { category: 'Toys', niche: 'Wood' })
+    await setOfferStatus(platform, merchant.userId, paused.id, 'paused')
+    for (const [category, niche] of [
+      ['Beauty', 'Attar'],
+      ['Fashion', 'Lawn'],
+      ['FASHION', 'lawn'],
+      ['Fashion', 'Winter'],
+    ] as const)
+      await addLiveOffer(platform, merchant, { category, niche })
+    const { items } = await visitor.categories()
+    assert.equal(
+      items.map(({ category, niche, offers }) => [foldedKey(category), foldedKey(niche), offers]),
+      [
+        ['fashion', 'lawn', 2],
+        ['beauty', 'attar', 1],
+        ['fashion', 'winter', 1],
+      ],
+    )
+    for (const { category, niche, offers } of items)
+      assert.is((await visitor.list({ category, niche })).items.length, offers)
+  })
+
   it('neither repeats nor skips while others come, go and change', async ({
     platform,
     merchant,

@@ -65,6 +65,24 @@ export async function listOffers(
   return rows
 }
 
+/** The number of live offers of active merchants by category and niche, the most used first, up to `limit`. */
+export async function countByCategory(
+  db: Queries,
+  dialect: Dialect,
+  limit: number,
+): Promise<{ category: string; niche: string; offers: number }[]> {
+  const { join, isActive } = MERCHANT[dialect]
+  const hint = dialect === 'sqlite' ? 'indexed by offers_category_niche_newest' : ''
+  const statement = rawStatement<{ category: string; niche: string; offers: number }>(
+    dialect,
+    () => `select min(offers.category) as category, min(offers.niche) as niche, count(*) as offers
+      from offers ${hint} ${join} where offers.status = 'live' and ${isActive}
+      group by offers.category_key, offers.niche_key
+      order by count(*) desc, offers.category_key, offers.niche_key limit ${limit}`,
+  )
+  return (await db.executeQuery(statement)).rows
+}
+
 /** The statements of a list, for tests of their query plans. */
 export function listStatements(
   dialect: Dialect,

@@ -6,10 +6,12 @@ import {
   getOfferInput,
   listOffersInput,
   offer,
+  offerCategories,
   offerPage,
   setOfferStatusInput,
   updateOfferInput,
 } from '../../shared/schemas/offers.ts'
+import { noInput } from '../../shared/schemas/users.ts'
 import { mapPage } from '../platform/api/page.ts'
 import { procedure, publicProcedure, router, syncInput } from '../platform/api/procedure.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -18,6 +20,7 @@ import { wireOffer } from './offer-wire.ts'
 import {
   createOffer,
   getOffer,
+  listCategories,
   listOffers,
   PUBLIC_OFFERS,
   setOfferStatus,
@@ -47,6 +50,15 @@ export const offersRouter = router({
       const read = (platform: Platform) => listOffers(platform, ctx.actor, query)
       return mapPage(await (ctx.actor ? read(ctx.platform) : readReplica(ctx.platform, read)), wireOffer)
     }),
+
+  categories: publicProcedure({
+    rest: { method: 'GET', path: '/categories', shared: PUBLIC_OFFERS },
+    summary: 'List the categories and niches of live offers',
+    description: 'With the number of offers of each. Use them as `category` and `niche` of `GET /offers`.',
+  })
+    .input(noInput)
+    .output(offerCategories)
+    .query(async ({ ctx }) => ({ items: await readReplica(ctx.platform, listCategories) })),
 
   get: publicProcedure({
     rest: { method: 'GET', path: '/offers/:id', shared: PUBLIC_OFFERS, ignoresUnknownQuery: 'all' },

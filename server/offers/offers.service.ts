@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { BasisPoints } from '../../shared/rates.ts'
 import { idParam } from '../../shared/schemas/common.ts'
-import type { OfferSort } from '../../shared/schemas/offers.ts'
+import type { OfferCategories, OfferSort } from '../../shared/schemas/offers.ts'
 import { recordAudit } from '../flags/audit.service.ts'
 import { closeFlag, raiseFlag } from '../flags/flags.service.ts'
 import { decodeCursor, encodeCursor, mapPage, type Page, pageOf } from '../platform/api/page.ts'
@@ -11,7 +11,12 @@ import { advisoryLock, afterCommit, type Queries, type Tx } from '../platform/da
 import type { Platform } from '../platform/platform.ts'
 import { merchantHasStore, merchantStoresLock } from '../stores/stores.service.ts'
 import { checkQuota, displayNamesOf, isSuspended, requireVerifiedEmail } from '../users/users.service.ts'
-import { listOffers as listRows, type OfferFilter, type OfferScope } from './offer-list.store.ts'
+import {
+  countByCategory,
+  listOffers as listRows,
+  type OfferFilter,
+  type OfferScope,
+} from './offer-list.store.ts'
 import { decideOfferMove, type OfferStatus } from './offer-status.rule.ts'
 import {
   addOffer,
@@ -42,6 +47,7 @@ export const PUBLIC_OFFERS = 'offers'
 /** The cache of where links lead, by slug. Cleared when an offer's status or product address changes. */
 export const LINK_TARGETS = 'slug'
 export const MAX_DRAFTS = 500
+const MAX_CATEGORIES = 500
 
 /** The fields that a merchant sets. Rates in basis points. */
 export interface OfferFields {
@@ -353,6 +359,11 @@ export async function listOffers(
   })
   const page = pageOf(rows, query.limit, (last) => encodeCursor([query.sort, last.commission_rate, last.id]))
   return mapPage(page, (row) => withMerchant(platform, row, row.merchant_name))
+}
+
+/** What live offers are about, the most used first. */
+export function listCategories({ database }: Platform): Promise<OfferCategories['items']> {
+  return countByCategory(database.reader, database.dialect, MAX_CATEGORIES)
 }
 
 function scopeOf(actor: Actor | null, query: OfferQuery): OfferScope {

@@ -5,7 +5,9 @@ import { wirePart, wirePayout } from '../payouts/payout-wire.ts'
 import { type Actor, procedure, router } from '../platform/api/procedure.ts'
 import { refusingStream, streamOf } from '../platform/api/subscription.ts'
 import { isoTime } from '../platform/clock.ts'
-import { wireSale } from '../sales/sale-wire.ts'
+import type { Platform } from '../platform/platform.ts'
+import { type NamedSale, withNames } from '../sales/sale-explanation.service.ts'
+import { wireNamedSale } from '../sales/sale-wire.ts'
 import { followChanges, type LiveMessage, type LiveNewsItem } from './live.service.ts'
 
 export const liveRouter = router({
@@ -22,21 +24,23 @@ export const liveRouter = router({
         lastEventId: input.lastEventId ?? null,
         signal: ctx.gone ?? signal ?? new AbortController().signal,
       })
-      return refusingStream(ctx, wireMessages(messages, ctx.actor))
+      return refusingStream(ctx, wireMessages(ctx.platform, messages, ctx.actor))
     }),
 })
 
-async function* wireMessages(messages: AsyncIterable<LiveMessage>, actor: Actor) {
-  for await (const { id, item } of messages) yield tracked(id, wireItem(item, actor))
+async function* wireMessages(platform: Platform, messages: AsyncIterable<LiveMessage>, actor: Actor) {
+  for await (const { id, item } of messages) yield tracked(id, await wireItem(platform, item, actor))
 }
 
-function wireItem(item: LiveNewsItem, { role }: Actor): LiveEvent {
+async function wireItem(platform: Platform, item: LiveNewsItem, { role }: Actor): Promise<LiveEvent> {
   const at = isoTime(item.at)
   switch (item.kind) {
     case 'start':
       return { kind: 'start', at }
-    case 'sale':
-      return { kind: 'sale', at, sale: wireSale(item.sale, role) }
+    case 'sale': {
+      const [sale] = (await withNames(platform, [item.sale])) as [NamedSale]
+      return { kind: 'sale', at, sale: wireNamedSale(sale, role) }
+    }
     case 'payout': {
       const payout = 'part' in item.payout ? wirePart(item.payout) : wirePayout(item.payout)
       return { kind: 'payout', at, change: item.change, payout }

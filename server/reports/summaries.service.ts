@@ -1,5 +1,6 @@
 import { DAY_MS } from '../../shared/durations.ts'
 import type { Paisa } from '../../shared/money.ts'
+import type { RejectionReason } from '../../shared/rejection-reasons.ts'
 import { type MerchantAccount, merchantAccount } from '../billing/billing.service.ts'
 import { countVisits, type Visits } from '../clicks/clicks.service.ts'
 import { type CreatorBalance, creatorBalance } from '../ledger/ledger.service.ts'
@@ -41,7 +42,7 @@ export interface Outcomes {
   commission: Paisa
   rejected: number
   /** The most frequent first. */
-  byReason: { reason: string; sales: number }[]
+  byReason: { reason: RejectionReason; sales: number }[]
 }
 
 export interface CreatorSummary {

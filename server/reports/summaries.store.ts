@@ -1,4 +1,5 @@
 import { type SqlBool, sql } from 'kysely'
+import type { RejectionReason } from '../../shared/rejection-reasons.ts'
 import type { Queries } from '../platform/database/database.ts'
 import { firstIdAt } from '../platform/ids.ts'
 
@@ -16,7 +17,7 @@ const ID_SLACK_MS = 3_600_000
 
 export interface OutcomeCount {
   /** `null`: accepted. */
-  rejection_reason: string | null
+  rejection_reason: RejectionReason | null
   sales: number
   /** Of these, by a coupon code. */
   by_coupon: number

@@ -172,7 +172,7 @@ async function fill(market: Marketplace): Promise<Omit<World, 'market'>> {
           creator_id: other.creator,
           link_id: null,
           acceptance_status: 'rejected' as const,
-          rejection_reason: 'not_paid',
+          rejection_reason: 'not_paid' as const,
           billing_cycle_id: null,
           commission: 0,
           platform_fee: 0,

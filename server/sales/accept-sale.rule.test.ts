@@ -1,5 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { type RejectionReason, SALE_REJECTION_REASONS } from '../../shared/rejection-reasons.ts'
 import type { LinkTerms } from '../links/links.service.ts'
 import type { OracleReason } from '../test/oracle/sale.ts'
 import { fc } from '../test/testkit/property.ts'
@@ -10,8 +11,6 @@ import {
   isUsableClick,
   namedBy,
   orderSource,
-  type RejectionReason,
-  SALE_REJECTION_REASONS,
   SALE_RULE_VERSION,
 } from './accept-sale.rule.ts'
 import type { SaleClick, SaleCoupon, SaleFacts, SaleOrder } from './sale-facts.ts'

@@ -1,6 +1,7 @@
 import { DAY_MS } from '../../shared/durations.ts'
 import { CURRENCY, type Paisa } from '../../shared/money.ts'
 import type { BasisPoints } from '../../shared/rates.ts'
+import { type RejectionReason, SALE_REJECTION_REASONS } from '../../shared/rejection-reasons.ts'
 import type { OrderSource } from '../../shared/schemas/stores.ts'
 import type { LinkTerms } from '../links/links.service.ts'
 import {
@@ -15,27 +16,6 @@ import type { SaleClick, SaleCoupon, SaleFacts, SaleOrder } from './sale-facts.t
 
 /** Stored on each receipt. Raise it with every change that could decide or compute a stored sale differently. */
 export const SALE_RULE_VERSION = 3
-
-/** The checks in their order. The first that fails is the rejection reason. */
-export const SALE_REJECTION_REASONS = [
-  'test_order',
-  'not_paid',
-  'currency_not_pkr',
-  'no_tracking_reference',
-  'coupon_not_in_force',
-  'unknown_tracking_reference',
-  'other_merchants_link',
-  'untracked_click',
-  'click_after_order',
-  'outside_attribution_window',
-  'creator_suspended',
-  'merchant_suspended',
-  'self_purchase',
-  'product_not_in_offer',
-  'nothing_payable',
-] as const
-
-export type RejectionReason = (typeof SALE_REJECTION_REASONS)[number]
 
 /** `not_applicable`: because of an earlier failure there is nothing to check. */
 export interface SaleCheck {

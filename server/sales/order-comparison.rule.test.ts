@@ -36,7 +36,7 @@ const it = suite("the comparison with a store's export")
 
 it('says what became of a paid order', () => {
   assert.equal(compareOrder(exported, saleOf(), CONNECTED_AT), { kind: 'accepted' })
-  const rejected = { rejection_reason: 'no_tracking_reference', order: null }
+  const rejected = { rejection_reason: 'no_tracking_reference', order: null } as const
   assert.equal(compareOrder(exported, rejected, CONNECTED_AT), {
     kind: 'rejected',
     reason: 'no_tracking_reference',

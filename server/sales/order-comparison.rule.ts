@@ -1,14 +1,15 @@
 import { timesRounded } from '../../shared/line-amount.ts'
 import type { Paisa } from '../../shared/money.ts'
+import type { RejectionReason } from '../../shared/rejection-reasons.ts'
 import type { ExportedOrder } from '../shopify/order-export.ts'
 import type { OrderLine } from '../shopify/order-facts.ts'
-import { isPaid, type RejectionReason } from './accept-sale.rule.ts'
+import { isPaid } from './accept-sale.rule.ts'
 import { shareOfRemaining } from './commission.rule.ts'
 import type { SaleOrder } from './sale-facts.ts'
 
 /** A sale as far as it is compared with an exported order. */
 export interface ComparedSale {
-  rejection_reason: RejectionReason | string | null
+  rejection_reason: RejectionReason | null
   /** `null` for a rejected sale, and for a receipt that cannot be read. */
   order: Pick<SaleOrder, 'currency' | 'lines'> | null
 }

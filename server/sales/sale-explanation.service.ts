@@ -203,14 +203,49 @@ function evidenceOf({ facts }: SaleReceipt): Pick<SaleExplanation, 'click' | 'co
   }
 }
 
+/** A sale with the names of what it is about, for a list. */
+export interface NamedSale extends SaleWithSlug {
+  /** `null`, like the creator, unless the order named a link of this merchant. */
+  offer: { id: string; title: string } | null
+  creator: { id: string; displayName: string } | null
+  store: { id: string; shopDomain: string }
+}
+
+export async function withNames(platform: Platform, sales: readonly SaleWithSlug[]): Promise<NamedSale[]> {
+  const db = platform.database.reader
+  const ids = (of: (sale: SaleWithSlug) => string | null) => [
+    ...new Set(sales.map(of).filter((id) => id !== null)),
+  ]
+  const offers = await offerRecords(
+    platform,
+    db,
+    ids((sale) => sale.offer_id),
+  )
+  const names = await displayNamesOf(
+    db,
+    ids((sale) => sale.creator_id),
+  )
+  const domains = await shopDomainsOf(
+    db,
+    ids((sale) => sale.store_id),
+  )
+  return sales.map((sale) => ({
+    ...sale,
+    offer:
+      sale.offer_id === null ? null : { id: sale.offer_id, title: offers.get(sale.offer_id)?.title ?? '' },
+    creator:
+      sale.creator_id === null
+        ? null
+        : { id: sale.creator_id, displayName: names.get(sale.creator_id) ?? '' },
+    store: { id: sale.store_id, shopDomain: domains.get(sale.store_id) ?? '' },
+  }))
+}
+
 /** A sale for its merchant or creator: names only, without contact or payment details. */
 export interface PartyExplanation {
-  sale: SaleWithSlug
+  sale: NamedSale
   receipt: SaleReceipt
   merchant: { id: string; displayName: string }
-  /** `null`, like the offer, unless the order named a link of this merchant. */
-  creator: { id: string; displayName: string } | null
-  offer: { id: string; title: string } | null
   formerReceipts: FormerReceipt[]
   outcome: SaleOutcome
 }
@@ -222,17 +257,12 @@ export async function explainSaleToParty(
   saleId: string,
 ): Promise<PartyExplanation | null> {
   const db = platform.database.reader
-  const sale = await findSale(db, scope, saleId)
-  if (!sale) return null
-  const { names, offerTitle, ...explanation } = await loadExplanation(platform, db, sale)
-  const party = (id: string) => ({ id, displayName: names.get(id) ?? '' })
-  return {
-    sale,
-    merchant: party(sale.merchant_id),
-    creator: sale.creator_id === null ? null : party(sale.creator_id),
-    offer: sale.offer_id === null ? null : { id: sale.offer_id, title: offerTitle ?? '' },
-    ...explanation,
-  }
+  const found = await findSale(db, scope, saleId)
+  if (!found) return null
+  const [sale] = (await withNames(platform, [found])) as [NamedSale]
+  const { names, offerTitle: _, ...explanation } = await loadExplanation(platform, db, sale)
+  const merchant = { id: sale.merchant_id, displayName: names.get(sale.merchant_id) ?? '' }
+  return { sale, merchant, ...explanation }
 }
 
 /** An earlier decision of a sale. Times in epoch ms. */

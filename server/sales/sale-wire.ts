@@ -2,7 +2,13 @@ import { formatLineAmount } from '../../shared/line-amount.ts'
 import { formatMoney } from '../../shared/money.ts'
 import { basisPointsToPercent } from '../../shared/rates.ts'
 import type { Role } from '../../shared/schemas/common.ts'
-import type { Sale, SaleOutcomeWire, SaleReceiptWire, SaleWithReceipt } from '../../shared/schemas/sales.ts'
+import type {
+  ListedSale,
+  Sale,
+  SaleOutcomeWire,
+  SaleReceiptWire,
+  SaleWithReceipt,
+} from '../../shared/schemas/sales.ts'
 import type { LinkTerms } from '../links/links.service.ts'
 import { isoTime } from '../platform/clock.ts'
 import {
@@ -12,7 +18,13 @@ import {
   type SaleCheck,
   type SaleReceipt,
 } from './accept-sale.rule.ts'
-import type { FormerReceipt, PartyExplanation, SaleCycle, SaleOutcome } from './sale-explanation.service.ts'
+import type {
+  FormerReceipt,
+  NamedSale,
+  PartyExplanation,
+  SaleCycle,
+  SaleOutcome,
+} from './sale-explanation.service.ts'
 import type { SaleWithSlug } from './sales.store.ts'
 
 type ShownSale = Omit<SaleWithSlug, 'receipt' | 'event_id' | 'click_id' | 'buyer_name_matches'>
@@ -48,14 +60,23 @@ export function wireSale(row: ShownSale, role: Role): Sale {
   }
 }
 
-/** The explanation of a sale for its merchant or creator. */
-export function wireExplanation(explanation: PartyExplanation, role: Role): SaleWithReceipt {
-  const { sale, merchant, creator } = explanation
+/** A sale of a list. */
+export function wireNamedSale(sale: NamedSale, role: Role): ListedSale {
+  const { offer, creator, store } = sale
   return {
     ...wireSale(sale, role),
-    merchant: { id: merchant.id, display_name: merchant.displayName },
+    offer,
     creator: creator && { id: creator.id, display_name: creator.displayName },
-    offer: explanation.offer,
+    store: { id: store.id, shop_domain: store.shopDomain },
+  }
+}
+
+/** The explanation of a sale for its merchant or creator. */
+export function wireExplanation(explanation: PartyExplanation, role: Role): SaleWithReceipt {
+  const { sale, merchant } = explanation
+  return {
+    ...wireNamedSale(sale, role),
+    merchant: { id: merchant.id, display_name: merchant.displayName },
     receipt: wireReceipt(explanation.receipt, role, sale.creator_id),
     former_decisions: explanation.formerReceipts.flatMap((former) => wireFormer(former, sale, role)),
     outcome: wireOutcome(explanation.outcome, role),

@@ -1,4 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/core'
+import type { RejectionReason } from '../../shared/rejection-reasons.ts'
 import { BillingCycle } from '../billing/billing.entity.ts'
 import {
   basisPoints,
@@ -30,7 +31,7 @@ export const Sale = defineEntity({
     order_id: text(),
     order_name: text().strictNullable(),
     acceptance_status: enumText<'accepted' | 'rejected'>(),
-    rejection_reason: text().strictNullable(),
+    rejection_reason: enumText<RejectionReason>().strictNullable(),
     /** Set only when a coupon code or the tracking reference leads to a link of this merchant. */
     offer_id: id().strictNullable(),
     creator_id: id().strictNullable(),

@@ -7,8 +7,8 @@ import { type Actor, procedure, router } from '../platform/api/procedure.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import { isoTime } from '../platform/clock.ts'
 import { requestCredit } from './credit-request.service.ts'
-import { explainSaleToParty } from './sale-explanation.service.ts'
-import { wireExplanation, wireSale } from './sale-wire.ts'
+import { explainSaleToParty, withNames } from './sale-explanation.service.ts'
+import { wireExplanation, wireNamedSale } from './sale-wire.ts'
 import { listSales, type SaleScope } from './sales.service.ts'
 
 export const salesRouter = router({
@@ -23,16 +23,21 @@ export const salesRouter = router({
     .query(async ({ ctx, input }) => {
       const rows = await listSales(ctx.platform, scopeOf(ctx.actor), {
         acceptanceStatus: input.acceptance_status ?? null,
+        rejectionReason: input.rejection_reason,
         offerId: input.offer_id ?? null,
+        creatorId: input.creator_id,
+        slug: input.affiliate_link_slug,
+        storeId: input.store_id,
+        orderId: input.order_id,
+        orderName: input.order_name,
         from: input.from === undefined ? null : Date.parse(input.from),
         to: input.to === undefined ? null : Date.parse(input.to),
         before: decodeCursor(input.cursor, idParam),
         limit: input.limit + 1,
       })
-      return mapPage(
-        pageOf(rows, input.limit, (last) => encodeCursor(last.id)),
-        (row) => wireSale(row, ctx.actor.role),
-      )
+      const page = pageOf(rows, input.limit, (last) => encodeCursor(last.id))
+      const items = await withNames(ctx.platform, page.items)
+      return mapPage({ ...page, items }, (sale) => wireNamedSale(sale, ctx.actor.role))
     }),
 
   get: procedure(['merchant', 'creator'], {

@@ -1,4 +1,5 @@
 import { type Selectable, sql } from 'kysely'
+import type { RejectionReason } from '../../shared/rejection-reasons.ts'
 import { bulkInsert, inList, valuesTable } from '../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
 import { countRows, type ScanCount, type ScanPage, type ScanScope } from '../platform/database/keyset-scan.ts'
@@ -132,6 +133,12 @@ export type SaleScope = { merchantId: string } | { creatorId: string } | 'all'
 export interface SaleFilter {
   acceptanceStatus: 'accepted' | 'rejected' | null
   offerId: string | null
+  rejectionReason?: RejectionReason | undefined
+  creatorId?: string | undefined
+  storeId?: string | undefined
+  slug?: string | undefined
+  orderId?: string | undefined
+  orderName?: string | undefined
   /** Epoch ms, inclusive. */
   from: number | null
   /** Epoch ms, exclusive. */
@@ -165,6 +172,16 @@ export function findSales(db: Queries, scope: SaleScope, filter: SaleFilter): Pr
       query.where('sales.acceptance_status', '=', filter.acceptanceStatus ?? 'accepted'),
     )
     .$if(filter.offerId !== null, (query) => query.where('sales.offer_id', '=', filter.offerId ?? ''))
+    .where((eb) =>
+      eb.and({
+        ...(filter.rejectionReason !== undefined && { 'sales.rejection_reason': filter.rejectionReason }),
+        ...(filter.creatorId !== undefined && { 'sales.creator_id': filter.creatorId }),
+        ...(filter.storeId !== undefined && { 'sales.store_id': filter.storeId }),
+        ...(filter.slug !== undefined && { 'link.slug': filter.slug }),
+        ...(filter.orderId !== undefined && { 'sales.order_id': filter.orderId }),
+        ...(filter.orderName !== undefined && { 'sales.order_name': filter.orderName }),
+      }),
+    )
     .$if(filter.from !== null, (query) => query.where('sales.created_at', '>=', filter.from ?? 0))
     .$if(filter.to !== null, (query) => query.where('sales.created_at', '<', filter.to ?? 0))
     .$if(filter.before !== null, (query) => query.where('sales.id', '<', filter.before ?? ''))
@@ -223,7 +240,7 @@ export async function countRejections(
   db: Queries,
   store: { id: string; merchant_id: string },
   since: number,
-): Promise<{ rejection_reason: string | null; orders: number }[]> {
+): Promise<{ rejection_reason: RejectionReason | null; orders: number }[]> {
   return (
     db
       .selectFrom('sales')

@@ -1,16 +1,20 @@
 import { readFileSync } from 'node:fs'
 import * as assert from 'uvu/assert'
+import type { z } from 'zod'
 import { FIXTURE_PRODUCT_ID, fillFixture } from '../../fixtures/fill-fixture.ts'
 import { formatMoney, parseMoney } from '../../shared/money.ts'
 import { percentToBasisPoints } from '../../shared/rates.ts'
+import type { listSalesInput } from '../../shared/schemas/sales.ts'
 import { setCoupon } from '../links/coupons.service.ts'
+import type { Actor } from '../platform/api/procedure.ts'
 import type { Platform } from '../platform/platform.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { cyclesOf, eventsOf, type Marketplace, openFlagsOf, type Shop } from '../test/testkit/marketplace.ts'
 import { orderBody } from '../test/testkit/orders.ts'
-import { setSuspended } from '../test/testkit/people.ts'
+import { outcomeOf, requestOf, setSuspended } from '../test/testkit/people.ts'
 import { poisonOrder } from '../test/testkit/tamper.ts'
 import { DAY, MINUTE } from '../test/testkit/testbed.ts'
+import { salesRouter } from './sales.procedures.ts'
 import { getSale, listSales } from './sales.service.ts'
 
 interface ManifestEntry {
@@ -230,6 +234,83 @@ for (const { it } of marketSuites<Context>('sales', { settings: { HIGH_COMMISSIO
     )
     assert.is(await getSale(market.platform, { merchantId: other.merchantId }, sale?.id ?? ''), undefined)
     await market.verify()
+  })
+
+  it('lists sales with the names of what they are about, filtered by each of its fields', async ({
+    market,
+    shop,
+  }) => {
+    const [sana, bilal] = [await market.addCreator('Sana'), await market.addCreator('Bilal')]
+    const [hers, his] = [
+      await market.addLink(shop, sana, { title: 'Lamp' }),
+      await market.addLink(shop, bilal, { title: 'Kurta' }),
+    ]
+    await market.order(shop, hers, 100_000, { name: '#1', id: '101' })
+    await market.order(shop, his, 100_000, { name: '#2', id: '102' })
+    await market.deliver(
+      shop,
+      orderBody({ price: 100_000, createdAt: market.clock.now(), name: '#3', id: '103' }),
+    )
+    await market.drainUntilIdle()
+    const { shop_domain } = await market.platform.database.reader
+      .selectFrom('stores')
+      .select('shop_domain')
+      .where('id', '=', shop.storeId)
+      .executeTakeFirstOrThrow()
+    const list = async (actor: Actor, input: z.input<typeof listSalesInput>) =>
+      (await salesRouter.createCaller(requestOf(market.platform, actor)).list(input)).items
+    const seen = await list(shop.actor, {})
+    assert.equal(
+      seen.map(({ order_name, offer, creator, store, rejection_reason }) => ({
+        order_name,
+        offer,
+        creator,
+        store,
+        rejection_reason,
+      })),
+      [
+        { order_name: '#3', offer: null, creator: null, rejection_reason: 'no_tracking_reference' },
+        {
+          order_name: '#2',
+          offer: { id: his.offerId, title: 'Kurta' },
+          creator: { id: bilal.userId, display_name: 'Bilal' },
+          rejection_reason: null,
+        },
+        {
+          order_name: '#1',
+          offer: { id: hers.offerId, title: 'Lamp' },
+          creator: { id: sana.userId, display_name: 'Sana' },
+          rejection_reason: null,
+        },
+      ].map((sale) => ({ ...sale, store: { id: shop.storeId, shop_domain } })),
+    )
+    for (const [filter, orders] of [
+      [{ order_name: '#2' }, ['#2']],
+      [{ order_id: '101' }, ['#1']],
+      [{ creator_id: sana.userId }, ['#1']],
+      [{ affiliate_link_slug: his.slug }, ['#2']],
+      [{ store_id: shop.storeId }, ['#3', '#2', '#1']],
+      [{ store_id: sana.userId }, []],
+      [{ rejection_reason: 'no_tracking_reference' }, ['#3']],
+      [{ rejection_reason: 'not_paid' }, []],
+      [{ creator_id: sana.userId, order_name: '#2' }, []],
+    ] as const) {
+      const found = await list(shop.actor, filter)
+      assert.equal(
+        found.map((sale) => sale.order_name),
+        orders,
+        JSON.stringify(filter),
+      )
+    }
+    assert.equal((await list(sana, { creator_id: bilal.userId })).length, 0)
+    assert.equal(
+      (await list(sana, {})).map((sale) => sale.order_name),
+      ['#1'],
+    )
+    const nonsense = salesRouter
+      .createCaller(requestOf(market.platform, sana))
+      .list({ rejection_reason: 'bad luck' as never })
+    assert.is(await outcomeOf(nonsense), 'validation_failed')
   })
 
   it('judges suspensions when the order is processed', async ({ market, shop }) => {

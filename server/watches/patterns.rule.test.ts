@@ -8,6 +8,7 @@ import {
   countVisit,
   isBurstOfRejections,
   isOverdue,
+  type JudgedSale,
   missesCoupon,
   pausedInTraffic,
   rejectsMoreThanBefore,
@@ -17,7 +18,7 @@ import {
 } from './patterns.rule.ts'
 
 test("a shop's ordinary orders claim no commission", () => {
-  const claims = (rejection_reason: string | null, link_id: string | null = null) =>
+  const claims = (rejection_reason: JudgedSale['rejection_reason'], link_id: string | null = null) =>
     claimsCommission({ rejection_reason, link_id })
   assert.not(claims('no_tracking_reference'))
   assert.not(claims('not_paid'))

@@ -1,17 +1,18 @@
 import { DAY_MS } from '../../shared/durations.ts'
 import { type BasisPoints, rateOf } from '../../shared/rates.ts'
-import { type CouponTimes, couponInForce, SALE_REJECTION_REASONS } from '../sales/accept-sale.rule.ts'
+import { type RejectionReason, SALE_REJECTION_REASONS } from '../../shared/rejection-reasons.ts'
+import { type CouponTimes, couponInForce } from '../sales/accept-sale.rule.ts'
 import type { SaleCoupon, SaleOrder } from '../sales/sale-facts.ts'
 
 /** The checks up to that of the reference: an order without one is a shop's ordinary trade. */
-export const BEFORE_REFERENCE: readonly string[] = SALE_REJECTION_REASONS.slice(
+export const BEFORE_REFERENCE: readonly RejectionReason[] = SALE_REJECTION_REASONS.slice(
   0,
   SALE_REJECTION_REASONS.indexOf('no_tracking_reference') + 1,
 )
 
 /** The fields of a sale that show whether it claims a commission. */
 export interface JudgedSale {
-  rejection_reason: string | null
+  rejection_reason: RejectionReason | null
   link_id: string | null
 }
 

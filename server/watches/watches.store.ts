@@ -1,5 +1,6 @@
 import { type ExpressionBuilder, type RawBuilder, type Selectable, sql } from 'kysely'
 import { DAY_MS } from '../../shared/durations.ts'
+import type { RejectionReason } from '../../shared/rejection-reasons.ts'
 import type { Role } from '../../shared/schemas/common.ts'
 import { inList, valuesTable } from '../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
@@ -98,7 +99,7 @@ export async function countOwnOrders(
 export interface StoreOrders {
   store_id: string
   /** `null`: accepted. */
-  rejection_reason: string | null
+  rejection_reason: RejectionReason | null
   /** 1 if the order led to a link of the merchant. */
   linked: number
   orders: number

@@ -1,6 +1,6 @@
 import type { Outputs } from './procedures.ts'
 
-type Sale = Outputs['sales']['list']['items'][number]
+type Sale = Omit<Outputs['sales']['list']['items'][number], 'offer' | 'creator' | 'store'>
 type Application = Outputs['applications']['decide']
 type BillingCycle = Outputs['billing']['listCycles']['items'][number]
 type Payout = Outputs['payouts']['list']['items'][number]

@@ -116,3 +116,10 @@ export const listOffersInput = z
   .prefault({})
 
 export const offerPage = pageOf(offer)
+
+export const offerCategories = z.object({
+  items: z
+    .array(z.object({ category: z.string(), niche: z.string(), offers: z.int().min(1) }))
+    .describe('The most used first, at most 500. Spellings that a search takes for the same are one.'),
+})
+export type OfferCategories = z.infer<typeof offerCategories>

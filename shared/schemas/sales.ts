@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { SALE_REJECTION_REASONS } from '../rejection-reasons.ts'
 import {
   currency,
   idParam,
@@ -8,6 +9,7 @@ import {
   pageInput,
   pageOf,
   percent,
+  unshownLine,
   wireTime,
   wireTimeInput,
 } from './common.ts'
@@ -15,39 +17,47 @@ import { offerStatus, party } from './offers.ts'
 import { ORDER_SOURCES } from './stores.ts'
 
 export const acceptanceStatus = z.enum(['accepted', 'rejected'])
+export const rejectionReason = z.enum(SALE_REJECTION_REASONS)
 
-export const sale = z
-  .object({
-    id: idParam,
-    acceptance_status: acceptanceStatus,
-    rejection_reason: z
-      .string()
-      .nullable()
-      .meta({ description: 'The first check that failed.', example: null }),
-    attributed_by: z
-      .enum(['coupon', 'click'])
-      .nullable()
-      .describe('What credits the order to the link; null without a link.'),
-    offer_id: idParam.nullable(),
-    creator_id: idParam.nullable(),
-    affiliate_link_slug: z.string().nullable(),
-    store_id: idParam,
-    order_id: z.string().meta({ description: "The store's own id of the order.", example: '5912345678901' }),
-    order_name: z.string().nullable().meta({ example: '#1001' }),
-    net_amount: moneyText,
-    commission_rate: percent.nullable(),
-    commission: moneyText,
-    platform_fee: moneyText.optional().describe('For the merchant only.'),
-    currency,
-    billing_cycle_id: idParam.nullable(),
-    ordered_at: wireTime,
-    created_at: wireTime,
-    decided_at: wireTime.describe(
-      'When the decision was made; after created_at only for an order that was reported unpaid first.',
-    ),
+export const sale = z.object({
+  id: idParam,
+  acceptance_status: acceptanceStatus,
+  rejection_reason: rejectionReason
+    .nullable()
+    .meta({ description: 'The first check that failed.', example: null }),
+  attributed_by: z
+    .enum(['coupon', 'click'])
+    .nullable()
+    .describe('What credits the order to the link; null without a link.'),
+  offer_id: idParam.nullable(),
+  creator_id: idParam.nullable(),
+  affiliate_link_slug: z.string().nullable(),
+  store_id: idParam,
+  order_id: z.string().meta({ description: "The store's own id of the order.", example: '5912345678901' }),
+  order_name: z.string().nullable().meta({ example: '#1001' }),
+  net_amount: moneyText,
+  commission_rate: percent.nullable(),
+  commission: moneyText,
+  platform_fee: moneyText.optional().describe('For the merchant only.'),
+  currency,
+  billing_cycle_id: idParam.nullable(),
+  ordered_at: wireTime,
+  created_at: wireTime,
+  decided_at: wireTime.describe(
+    'When the decision was made; after created_at only for an order that was reported unpaid first.',
+  ),
+})
+export type Sale = z.infer<typeof sale>
+
+/** A sale with the names of its offer, creator and store. */
+export const listedSale = sale
+  .extend({
+    offer: z.object({ id: idParam, title: z.string() }).nullable(),
+    creator: party.nullable(),
+    store: z.object({ id: idParam, shop_domain: z.string() }),
   })
   .meta({ id: 'Sale' })
-export type Sale = z.infer<typeof sale>
+export type ListedSale = z.infer<typeof listedSale>
 
 const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()])
 
@@ -161,18 +171,16 @@ export const saleOutcome = z
   .meta({ id: 'SaleOutcome' })
 export type SaleOutcomeWire = z.infer<typeof saleOutcome>
 
-export const saleWithReceipt = sale
+export const saleWithReceipt = listedSale
   .extend({
     merchant: party,
-    creator: party.nullable(),
-    offer: z.object({ id: idParam, title: z.string() }).nullable(),
     receipt: saleReceipt,
     former_decisions: z
       .array(
         z.object({
           decided_at: wireTime,
           acceptance_status: acceptanceStatus,
-          rejection_reason: z.string().nullable(),
+          rejection_reason: rejectionReason.nullable(),
           receipt: saleReceipt,
         }),
       )
@@ -187,7 +195,15 @@ export type SaleWithReceipt = z.infer<typeof saleWithReceipt>
 export const listSalesInput = z
   .strictObject({
     acceptance_status: acceptanceStatus.optional(),
+    rejection_reason: rejectionReason.optional(),
     offer_id: idParam.optional(),
+    creator_id: idParam.optional(),
+    affiliate_link_slug: unshownLine(1, 60).optional(),
+    store_id: idParam.optional(),
+    order_id: unshownLine(1, 60).optional().describe("The store's own id of the order."),
+    order_name: unshownLine(1, 60)
+      .optional()
+      .meta({ description: 'Repeats across stores.', example: '#1001' }),
     from: wireTimeInput.optional().describe('Inclusive, on created_at.'),
     to: wireTimeInput.optional().describe('Exclusive, on created_at.'),
     ...pageInput,
@@ -195,4 +211,4 @@ export const listSalesInput = z
   .refine(isInOrder, NOT_IN_ORDER)
   .prefault({})
 export const getSaleInput = z.strictObject({ id: idParam })
-export const salePage = pageOf(sale)
+export const salePage = pageOf(listedSale)

@@ -3,7 +3,7 @@ import { billingCycle } from './billing.ts'
 import { currency, idParam, moneyText, wholeNumber, wireTime, wireTimeInput } from './common.ts'
 import { UNIQUE_CLICKS } from './links.ts'
 import { payout, payoutState } from './payouts.ts'
-import { sale } from './sales.ts'
+import { listedSale, rejectionReason } from './sales.ts'
 
 const count = z.int().min(0)
 
@@ -18,7 +18,7 @@ const outcomes = z
     commission: moneyText.describe('Of the accepted sales.'),
     rejected: count,
     rejected_by_reason: z
-      .array(z.object({ reason: z.string().meta({ example: 'outside_attribution_window' }), sales: count }))
+      .array(z.object({ reason: rejectionReason, sales: count }))
       .describe('The most frequent first.'),
   })
   .describe('Sales decided in the period.')
@@ -116,7 +116,7 @@ const at = wireTime.describe('When it happened.')
 /** One event of a live stream: the resource as it is when it is sent, and the change that caused the event. */
 export const liveEvent = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('start'), at }),
-  z.object({ kind: z.literal('sale'), at, sale }),
+  z.object({ kind: z.literal('sale'), at, sale: listedSale }),
   z.object({ kind: z.literal('payout'), at, change: payoutState, payout }),
   z.object({
     kind: z.literal('billing_cycle'),

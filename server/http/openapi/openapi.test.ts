@@ -203,6 +203,7 @@ test('shows a looked-up link to anyone, and with its coupon code to its merchant
 test('says which answers have a tag, and that a client that sends it may get 304', () => {
   const tagged = operations.filter(({ responses }) => '304' in responses)
   assert.equal(tagged.map(({ operationId }) => operationId).sort(), [
+    'offers.categories',
     'offers.get',
     'offers.list',
     'stores.script',

@@ -63,6 +63,8 @@ export const ID_RULES: Record<string, IdRule> = {
   'applications.listForOffer id': { answer: '404' },
   'applications.decide id': { answer: '404' },
   'sales.list offer_id': { answer: 'empty list' },
+  'sales.list creator_id': { answer: 'empty list' },
+  'sales.list store_id': { answer: 'empty list' },
   'sales.get id': { answer: '404' },
   'sales.requestCredit id': { answer: '404' },
   'jobs.get id': { answer: '404' },

@@ -47,6 +47,7 @@ const PROCEDURES = `
   stores.remove             401        ok        403      403    401        401    401      401
   offers.list               ok         ok        ok       ok     ok         ok     ok       ok
   offers.list+mine          401        ok        403      403    401        401    401      401
+  offers.categories         ok         ok        ok       ok     ok         ok     ok       ok
   offers.get+live           ok         ok        ok       ok     ok         ok     ok       ok
   offers.get+draft          404        ok        404      ok     404        404    404      404
   offers.create             401        ok        403      403    401        401    401      401

@@ -116,6 +116,7 @@ export const RECIPES: Record<string, Recipe> = {
   'stores.remove': async ({ scene, tenant }) => ({ id: await freshStore(scene.platform, tenant) }),
 
   'offers.list': () => ({}),
+  'offers.categories': () => ({}),
   'offers.list+mine': () => ({ mine: true }),
   'offers.get+live': ({ tenant }) => ({ id: tenant.link.offerId }),
   'offers.get+draft': async ({ scene, tenant }) => ({ id: await freshDraft(scene.platform, tenant) }),

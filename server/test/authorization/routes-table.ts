@@ -57,6 +57,7 @@ const TESTS: Record<string, string> = {
   stores: 'stores/stores.test.ts',
   offers: 'offers/offers.test.ts',
   'offers.list': 'offers/catalogue.test.ts',
+  'offers.categories': 'offers/catalogue.test.ts',
   applications: 'applications/applications.test.ts',
   links: 'links/links.test.ts',
   'links.setCoupon': 'links/coupons.test.ts',

@@ -1,7 +1,7 @@
 // proof only
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { SALE_REJECTION_REASONS } from '../../sales/accept-sale.rule.ts'
+import { SALE_REJECTION_REASONS } from '../../../shared/rejection-reasons.ts'
 import { type TestDialect, testDialects } from '../testkit/databases.ts'
 import { proofCount } from '../testkit/proof-size.ts'
 import { fc } from '../testkit/property.ts'

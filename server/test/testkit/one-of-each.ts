@@ -89,7 +89,7 @@ const sale = (number: number, cycleId: string | null) => ({
   order_id: `82098291194615${number}`,
   order_name: `#${number}`,
   acceptance_status: cycleId === null ? ('rejected' as const) : ('accepted' as const),
-  rejection_reason: cycleId === null ? 'test_order' : null,
+  rejection_reason: cycleId === null ? ('test_order' as const) : null,
   offer_id: OFFER,
   creator_id: CREATOR,
   link_id: LINK,
@@ -332,7 +332,7 @@ export const ONE_OF_EACH: Rows = {
   sales: [
     sale(64, idNumber(60)),
     sale(65, null),
-    { ...sale(66, null), rejection_reason: 'not_paid' },
+    { ...sale(66, null), rejection_reason: 'not_paid' as const },
     { ...sale(67, null), decided_at: AT },
   ],
   sale_decisions: [{ sale_id: idNumber(67), event_id: idNumber(91), decided_at: AT, receipt: '{}' }],
