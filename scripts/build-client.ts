@@ -9,7 +9,15 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const CLIENT = join(ROOT, 'shared', 'client')
 
 /** The files of shared/ whose declarations the package needs; it has them in types/. */
-const DECLARATIONS = ['client/index', 'client/procedures', 'client/webhooks', 'error-codes', 'money', 'rates']
+const DECLARATIONS = [
+  'client/index',
+  'client/procedures',
+  'client/webhooks',
+  'error-codes',
+  'events',
+  'money',
+  'rates',
+]
 
 /**
  * Writes the client package to `folder`: one JavaScript file that contains its libraries, and declarations that refer to

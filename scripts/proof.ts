@@ -86,14 +86,14 @@ async function chosenFiles({ proofs, afterTests }: Options): Promise<{ proof: Pr
   return (await Promise.all(chosen)).filter(({ files }) => files.length > 0)
 }
 
-/** Runs the files in their order: of the long forms one at a time. */
+/** Runs the files in their order: those of the short forms beside each other, but for those of proofs that run alone. */
 async function runProofs(
   options: Options,
   place: { postgres: TestPostgres | null; folder: string },
   signal: AbortSignal,
 ): Promise<ProofRow[]> {
   const display = new ProgressDisplay(process.stderr, () => performance.now())
-  const shared = {
+  const environment = {
     ...process.env,
     TEST_SEED: String(options.seed),
     DRAIN_SECONDS: '0',
@@ -104,11 +104,11 @@ async function runProofs(
   }
   const chosen = await chosenFiles(options)
   const rows: ProofRow[] = chosen.map(({ proof }) => ({ proof, results: [] }))
-  const queue = chosen.flatMap(({ proof, files }, at) => files.map((file) => ({ proof, file, at }))).values()
-  const lane = async () => {
+  const all = chosen.flatMap(({ proof, files }, at) => files.map((file) => ({ proof, file, at })))
+  const lane = async (queue: Iterable<(typeof all)[number]>) => {
     for (const { proof, file, at } of queue) {
       if (signal.aborted) return
-      const env = { ...shared, ...sizeOf(proof, options.form, options.scale) }
+      const env = { ...environment, ...sizeOf(proof, options.form, options.scale) }
       const onOutput = (chunk: string) => display.take(proof.name, chunk)
       const result = await runFile({ ...file, limit: LIMIT_MS }, { root: ROOT, env, signal, onOutput })
       display.clear()
@@ -116,8 +116,10 @@ async function runProofs(
       rows[at]?.results.push(result)
     }
   }
-  const lanes = options.form === 'short' ? availableParallelism() : 1
-  await Promise.all(Array.from({ length: lanes }, lane))
+  const isAlone = ({ proof }: (typeof all)[number]) => options.form === 'long' || proof.alone === true
+  const shared = all.filter((one) => !isAlone(one)).values()
+  await Promise.all(Array.from({ length: availableParallelism() }, () => lane(shared)))
+  await lane(all.filter(isAlone))
   return rows
 }
 

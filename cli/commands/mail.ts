@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { MAIL_EVENT_NAMES } from '../../shared/mail-events.ts'
+import { MAIL_EVENT_NAMES } from '../../shared/events.ts'
 import { addGroup, addPageOptions, EXAMPLE_ID, exampleText, idOf, lazy, oneOf } from '../command.ts'
 
 const actions = lazy(() => import('./mail.actions.ts'))

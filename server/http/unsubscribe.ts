@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ERROR_STATUS } from '../../shared/error-codes.ts'
-import type { MailEvent } from '../../shared/mail-events.ts'
+import { EVENTS } from '../../shared/events.ts'
 import { readUnsubscribeToken, unsubscribe } from '../notifications/channels/mail/unsubscribe.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -10,18 +10,6 @@ const POLICY =
   "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 /** Mail programs send `List-Unsubscribe=One-Click`. */
 const BODY_LIMIT = 4096
-
-const ABOUT: Record<MailEvent, string> = {
-  'application.created': 'new applications',
-  'application.decided': 'decisions on your applications',
-  'sale.accepted': 'your first sale',
-  'billing_cycle.closed': 'invoices',
-  'billing_cycle.overdue': 'overdue invoices',
-  'store.silent': 'stores that send nothing',
-  'store.rejecting': 'stores whose deliveries are refused',
-  'payout.paid': 'payouts',
-  'payout.failed': 'failed payouts',
-}
 
 const page = (title: string, content: string) => `<!doctype html>
 <html lang="en">
@@ -55,14 +43,14 @@ export function registerUnsubscribe(server: FastifyInstance, platform: Platform,
     scope.get(url, { onRequest: guard }, async (request, reply) =>
       answer(request, reply, () => {
         const { event } = readUnsubscribeToken(platform, tokenOf(request))
-        const question = `<p>You receive e-mails about ${ABOUT[event]}.</p>\n<form method="post"><button>Stop these e-mails</button></form>`
+        const question = `<p>You receive e-mails about ${EVENTS[event].mail}.</p>\n<form method="post"><button>Stop these e-mails</button></form>`
         return page('Unsubscribe', question)
       }),
     )
     scope.post(url, { onRequest: guard }, async (request, reply) =>
       answer(request, reply, async () => {
         const event = await unsubscribe(platform, tokenOf(request))
-        return page('Unsubscribed', `<p>You receive no more e-mails about ${ABOUT[event]}.</p>`)
+        return page('Unsubscribed', `<p>You receive no more e-mails about ${EVENTS[event].mail}.</p>`)
       }),
     )
   })

@@ -1,4 +1,4 @@
-import type { WebhookEventType } from '../../shared/schemas/webhooks.ts'
+import type { EventName } from '../../shared/events.ts'
 import { flagForgedRows } from '../flags/forged-rows.service.ts'
 import {
   advisoryLock,
@@ -24,7 +24,7 @@ import {
 export type { OutboxEventRow } from './outbox.store.ts'
 
 /** Besides the events of the wire contract: for the owner of an endpoint that the service disabled. */
-export type EventType = WebhookEventType | 'webhook.test' | 'webhook_endpoint.disabled'
+export type EventType = EventName | 'webhook.test' | 'webhook_endpoint.disabled'
 
 export interface NewEvent {
   type: EventType

@@ -5,7 +5,6 @@ import * as assert from 'uvu/assert'
 import { closeDueCycles } from '../billing/close-cycle.service.ts'
 import { runPayouts } from '../payouts/payout-run.service.ts'
 import { firstIdAt } from '../platform/ids.ts'
-import { openCuttableProxy } from '../test/testkit/cuttable-proxy.ts'
 import { testDialects } from '../test/testkit/databases.ts'
 import { eventually } from '../test/testkit/eventually.ts'
 import {
@@ -18,6 +17,7 @@ import {
 } from '../test/testkit/live-followers.ts'
 import { cyclesOf, type Marketplace } from '../test/testkit/marketplace.ts'
 import { logIn } from '../test/testkit/people.ts'
+import { openTcpProxy } from '../test/testkit/tcp-proxy.ts'
 import { logout } from '../users/credentials.service.ts'
 import { suspendUser } from '../users/users.service.ts'
 import { liveStreams } from './live-streams.ts'
@@ -172,7 +172,7 @@ for (const dialect of testDialects()) {
     const shop = await market.addShop()
     const creator = await market.addCreator()
     const link = await market.addLink(shop, creator)
-    const proxy = await openCuttableProxy({
+    const proxy = await openTcpProxy({
       host: '127.0.0.1',
       port: Number(new URL(web.base).port),
     })

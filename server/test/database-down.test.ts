@@ -3,10 +3,10 @@ import { createHmac } from 'node:crypto'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { startService } from '../service.ts'
-import { type CuttableProxy, openCuttableProxy } from './testkit/cuttable-proxy.ts'
 import { openTestDatabase, testDialects } from './testkit/databases.ts'
 import { eventually } from './testkit/eventually.ts'
 import { type Answer, call } from './testkit/service-bed.ts'
+import { openTcpProxy, type TcpProxy } from './testkit/tcp-proxy.ts'
 
 const SECRET = 'shpss_0123456789abcdef'
 const SHOP = 'down.myshopify.com'
@@ -15,11 +15,11 @@ const SHOP = 'down.myshopify.com'
 const it = suite('a database that is down')
 
 async function withService(
-  work: (bed: { url: string; proxy: CuttableProxy; count: () => Promise<string[]> }) => Promise<void>,
+  work: (bed: { url: string; proxy: TcpProxy; count: () => Promise<string[]> }) => Promise<void>,
 ) {
   const testDatabase = await openTestDatabase('postgresql', { migrated: true })
   const real = new URL(testDatabase.url)
-  const proxy = await openCuttableProxy({ host: real.hostname, port: Number(real.port) })
+  const proxy = await openTcpProxy({ host: real.hostname, port: Number(real.port) })
   const through = new URL(testDatabase.url)
   through.host = `127.0.0.1:${proxy.port}`
   const service = await startService({

@@ -1,3 +1,4 @@
+import type { EVENTS, EventName } from '../events.ts'
 import type { Outputs } from './procedures.ts'
 
 type Sale = Omit<Outputs['sales']['list']['items'][number], 'offer' | 'creator' | 'store'>
@@ -6,21 +7,19 @@ type BillingCycle = Outputs['billing']['listCycles']['items'][number]
 type Payout = Outputs['payouts']['list']['items'][number]
 type Account = Outputs['users']['me']
 
+/** What `data` can hold. */
+interface Data {
+  application: Application
+  sale: Sale
+  billing_cycle: BillingCycle
+  store: Outputs['stores']['get']
+  release: { billing_cycle_id: string; amount: string; currency: 'PKR' }
+  payout: Payout
+  destination: Pick<Account, 'payout_destination' | 'upcoming_payout_destination'>
+}
+
 /** What `data` holds, by the event's `type`. */
-export interface WebhookData {
-  'application.created': Application
-  'application.decided': Application
-  'sale.accepted': Sale
-  'sale.rejected': Sale
-  'billing_cycle.closed': BillingCycle
-  'billing_cycle.charged': BillingCycle
-  'billing_cycle.overdue': BillingCycle
-  'store.silent': Outputs['stores']['get']
-  'store.rejecting': Outputs['stores']['get']
-  'balance.released': { billing_cycle_id: string; amount: string; currency: 'PKR' }
-  'payout.paid': Payout
-  'payout.failed': Payout
-  'payout_destination.changed': Pick<Account, 'payout_destination' | 'upcoming_payout_destination'>
+export type WebhookData = { [Type in EventName]: Data[(typeof EVENTS)[Type]['data']] } & {
   'webhook.test': { endpoint_id: string }
 }
 

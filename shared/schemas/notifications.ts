@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { MAIL_EVENT_NAMES, type MailEvent } from '../mail-events.ts'
+import { MAIL_EVENT_NAMES, type MailEvent } from '../events.ts'
 
 /** Choices by event: `true` sends an e-mail. */
 const choices = z.strictObject(

@@ -1,43 +1,18 @@
 import { z } from 'zod'
+import { CREATOR_EVENTS, EVENT_NAMES, MERCHANT_EVENTS } from '../events.ts'
 import { idParam, lineOfText, pageInput, pageOf, wireTime } from './common.ts'
-
-/** The events that a merchant's endpoint can receive. */
-export const MERCHANT_EVENTS = [
-  'application.created',
-  'sale.accepted',
-  'sale.rejected',
-  'billing_cycle.closed',
-  'billing_cycle.charged',
-  'billing_cycle.overdue',
-  'store.silent',
-  'store.rejecting',
-] as const
-
-/** The events that a creator's endpoint can receive. */
-export const CREATOR_EVENTS = [
-  'application.decided',
-  'sale.accepted',
-  'balance.released',
-  'payout.paid',
-  'payout.failed',
-  'payout_destination.changed',
-] as const
 
 /** What `POST /webhook-endpoints/:id/test` sends, to any endpoint. */
 export const TEST_EVENT = 'webhook.test'
 
-export type WebhookEventType = (typeof MERCHANT_EVENTS)[number] | (typeof CREATOR_EVENTS)[number]
-
-export const WEBHOOK_EVENTS = [...new Set<WebhookEventType>([...MERCHANT_EVENTS, ...CREATOR_EVENTS])]
-
 export const MAX_ENDPOINT_URL_LENGTH = 2048
 
-const webhookEvent = z.enum(WEBHOOK_EVENTS as [WebhookEventType, ...WebhookEventType[]])
+const webhookEvent = z.enum(EVENT_NAMES)
 
 const events = z
   .array(webhookEvent)
   .min(1, 'must name at least one event')
-  .max(WEBHOOK_EVENTS.length)
+  .max(EVENT_NAMES.length)
   .refine((names) => new Set(names).size === names.length, 'must name each event once')
   .meta({
     description: `Merchants: ${MERCHANT_EVENTS.join(', ')}. Creators: ${CREATOR_EVENTS.join(', ')}.`,

@@ -4,9 +4,9 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { CompiledQuery, sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { openCuttableProxy } from '../../test/testkit/cuttable-proxy.ts'
 import { openTestDatabase, type TestDatabase, testDialects } from '../../test/testkit/databases.ts'
 import { eventually } from '../../test/testkit/eventually.ts'
+import { openTcpProxy } from '../../test/testkit/tcp-proxy.ts'
 import type { Queries } from './database.ts'
 import { openPostgres, type PostgresDatabase } from './postgresql.ts'
 
@@ -158,7 +158,7 @@ it('gets the connection back of a transaction that ends after its abandoned stat
 
 it('does not wait for a server that vanished without a word', async ({ testDatabase }) => {
   const url = new URL(testDatabase.url)
-  const proxy = await openCuttableProxy({ host: url.hostname, port: Number(url.port) })
+  const proxy = await openTcpProxy({ host: url.hostname, port: Number(url.port) })
   url.host = `127.0.0.1:${proxy.port}`
   const database = openPostgres(url.href, { poolSize: 1, queryTimeoutMs: 1000 })
   const write = () => database.executeBatch(CompiledQuery.raw('select 1 as one')).catch(() => [])

@@ -10,11 +10,11 @@ import { setScene } from '../kill/round.ts'
 import { eventually } from '../testkit/eventually.ts'
 import { verify } from '../testkit/marketplace.ts'
 import { call } from '../testkit/service-bed.ts'
+import { openTcpProxy, type TcpProxy } from '../testkit/tcp-proxy.ts'
 import { platformOver, TESTBED_KEY } from '../testkit/testbed.ts'
 import { type Front, openDirect } from './front.ts'
 import { Load, type Shop } from './load.ts'
 import { PostgresPair } from './postgres-pair.ts'
-import { openPrimaryProxy, type PrimaryProxy } from './primary-proxy.ts'
 import { type Role, ServiceProcess } from './service-process.ts'
 
 const API_KEY = 'key-of-the-processor'
@@ -30,7 +30,7 @@ export const DRAIN_SECONDS = 1
 /** Two servers of PostgreSQL, two processes of each role, and a load. */
 export class FailoverWorld {
   readonly pair: PostgresPair
-  readonly proxy: PrimaryProxy
+  readonly proxy: TcpProxy
   readonly processes: Record<Role, [ServiceProcess, ServiceProcess]>
   readonly load: Load
   readonly #storeId: string
@@ -39,7 +39,7 @@ export class FailoverWorld {
 
   static async open(options: { rate: number; random: () => number }): Promise<FailoverWorld> {
     const pair = await PostgresPair.open()
-    const proxy = await openPrimaryProxy(pair.primary.port)
+    const proxy = await openTcpProxy({ host: '127.0.0.1', port: pair.primary.port })
     const folder = mkdtempSync(join(tmpdir(), 'affiliate-failover-'))
     const sandbox = await startSandbox({
       databasePath: ':memory:',

@@ -47,7 +47,7 @@ for (let round = 1; round <= ROUNDS; round += 1) {
     await pause(random() * 500)
     await duringOutage(world, async (returned) => {
       await pair.primary.stop('kill')
-      proxy.markDown()
+      proxy.follow(null)
       await pause(OUTAGE_MS)
       await pair.failOver()
       proxy.follow(pair.primary.port)
@@ -60,7 +60,7 @@ for (let round = 1; round <= ROUNDS; round += 1) {
     await pause(random() * 500)
     await duringOutage(world, async (returned) => {
       await pair.primary.stop()
-      proxy.markDown()
+      proxy.follow(null)
       await pair.failOver()
       proxy.follow(pair.primary.port)
       returned()

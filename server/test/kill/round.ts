@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import * as assert from 'uvu/assert'
 import { DAY_MS, HOUR_MS } from '../../../shared/durations.ts'
-import { CREATOR_EVENTS, MERCHANT_EVENTS } from '../../../shared/schemas/webhooks.ts'
+import { CREATOR_EVENTS, MERCHANT_EVENTS } from '../../../shared/events.ts'
 import type { LinkRecord } from '../../links/links.service.ts'
 import { createEndpoint } from '../../notifications/channels/webhooks/endpoints.service.ts'
 import type { Actor } from '../../platform/api/procedure.ts'

@@ -2,7 +2,8 @@ import * as assert from 'uvu/assert'
 import { planRounds } from '../kill/kill.ts'
 import { POINTS, type Point, type Stage } from '../kill/points.ts'
 import { type Conduct, playRound } from '../kill/round.ts'
-import type { CutMoment, PostgresProxy } from './postgres-proxy.ts'
+import type { CutMoment } from '../testkit/tcp-proxy.ts'
+import type { CommitProxy } from './commit-proxy.ts'
 import { openStalledPostgres } from './stalling.ts'
 
 /** The five that must hold in any case; one for each stage, so that two rounds have them all. */
@@ -41,7 +42,7 @@ export async function playCutRounds(cuts: readonly Cut[]): Promise<number> {
   }
 }
 
-function cutAt(proxy: PostgresProxy, plan: Partial<Record<Stage, Cut>>): Conduct {
+function cutAt(proxy: CommitProxy, plan: Partial<Record<Stage, Cut>>): Conduct {
   return async (stage, work) => {
     const cut = plan[stage]
     const before = proxy.cuts

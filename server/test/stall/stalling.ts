@@ -3,7 +3,7 @@ import BetterSqlite from 'better-sqlite3'
 import { sqliteFileOf } from '../../platform/config.ts'
 import { sqliteFault } from '../../platform/database/database-faults.ts'
 import { World } from '../kill/world.ts'
-import { openPostgresProxy, type PostgresProxy } from './postgres-proxy.ts'
+import { type CommitProxy, openCommitProxy } from './commit-proxy.ts'
 
 /** A server whose database can be made to stand still. */
 export interface Stalling {
@@ -52,11 +52,11 @@ function hasBegun(database: BetterSqlite.Database): boolean {
 }
 
 /** A server that reaches PostgreSQL through a line of ours. */
-export async function openStalledPostgres(): Promise<Stalling & { proxy: PostgresProxy }> {
-  const opened = Promise.withResolvers<PostgresProxy>()
+export async function openStalledPostgres(): Promise<Stalling & { proxy: CommitProxy }> {
+  const opened = Promise.withResolvers<CommitProxy>()
   const world = await World.open('postgresql', async (databaseUrl) => {
     const through = new URL(databaseUrl)
-    const line = await openPostgresProxy({ host: through.hostname, port: Number(through.port) })
+    const line = await openCommitProxy({ host: through.hostname, port: Number(through.port) })
     opened.resolve(line)
     through.host = `127.0.0.1:${line.port}`
     return { DATABASE_URL: through.href }

@@ -1,4 +1,4 @@
-import { isMailEvent } from '../../../../shared/mail-events.ts'
+import { isMailEvent } from '../../../../shared/events.ts'
 import { flagForgedRows } from '../../../flags/forged-rows.service.ts'
 import type { Config } from '../../../platform/config.ts'
 import { IntegrityError, UnknownKeyError } from '../../../platform/crypto/vault.ts'

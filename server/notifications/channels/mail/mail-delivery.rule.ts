@@ -1,5 +1,5 @@
 import { DAY_MS, HOUR_MS } from '../../../../shared/durations.ts'
-import { isMailEvent } from '../../../../shared/mail-events.ts'
+import { isMailEvent } from '../../../../shared/events.ts'
 import type { MailKind } from './mail-facts.ts'
 
 /** How a mail server, or the way to it, failed: fields of nodemailer's errors. */

@@ -1,4 +1,4 @@
-import type { MailEvent } from '../../../../shared/mail-events.ts'
+import type { MailEvent } from '../../../../shared/events.ts'
 import type { Store } from '../../../../shared/schemas/stores.ts'
 
 /** What became of a second factor; `reset` is an operator's. */

@@ -1,4 +1,4 @@
-import { isMailEvent } from '../../../../shared/mail-events.ts'
+import { isMailEvent } from '../../../../shared/events.ts'
 import { mailMode } from '../../../platform/config.ts'
 import type { Binding } from '../../../platform/crypto/vault.ts'
 import { afterCommit, type Tx } from '../../../platform/database/database.ts'

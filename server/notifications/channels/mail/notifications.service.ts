@@ -1,4 +1,4 @@
-import { isMailEvent, MAIL_EVENTS } from '../../../../shared/mail-events.ts'
+import { isMailEvent, MAIL_EVENTS } from '../../../../shared/events.ts'
 import type { Role } from '../../../../shared/schemas/common.ts'
 import type { Notifications } from '../../../../shared/schemas/notifications.ts'
 import { OPERATOR, recordAudit } from '../../../flags/audit.service.ts'

@@ -1,7 +1,7 @@
 // database: none
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { MAIL_EVENTS } from '../../../../shared/mail-events.ts'
+import { MAIL_EVENTS } from '../../../../shared/events.ts'
 import { anyCharacter, fc } from '../../../test/testkit/property.ts'
 import type { MailContent } from './mail-facts.ts'
 import { mailText } from './mail-text.ts'

@@ -1,5 +1,5 @@
 import { timingSafeEqual } from 'node:crypto'
-import { isMailEvent, type MailEvent } from '../../../../shared/mail-events.ts'
+import { isMailEvent, type MailEvent } from '../../../../shared/events.ts'
 import { Refusal } from '../../../platform/api/refusal.ts'
 import { isId } from '../../../platform/ids.ts'
 import type { Platform } from '../../../platform/platform.ts'

@@ -1,9 +1,5 @@
+import { CREATOR_EVENTS, type EventName, MERCHANT_EVENTS } from '../../../../shared/events.ts'
 import { idParam, type Role } from '../../../../shared/schemas/common.ts'
-import {
-  CREATOR_EVENTS,
-  MERCHANT_EVENTS,
-  type WebhookEventType,
-} from '../../../../shared/schemas/webhooks.ts'
 import { recordAudit } from '../../../flags/audit.service.ts'
 import { decodeCursor, encodeCursor, type Page, pageOf } from '../../../platform/api/page.ts'
 import type { Actor } from '../../../platform/api/procedure.ts'
@@ -258,7 +254,7 @@ export async function subscriptionsOf(
   )
 }
 
-export function eventTypesOf({ events }: Pick<EndpointRow, 'events'>): WebhookEventType[] {
+export function eventTypesOf({ events }: Pick<EndpointRow, 'events'>): EventName[] {
   return JSON.parse(events)
 }
 

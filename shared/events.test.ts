@@ -1,6 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { isMailEvent, MAIL_EVENT_NAMES, MAIL_EVENTS } from './mail-events.ts'
+import { isMailEvent, MAIL_EVENT_NAMES, MAIL_EVENTS } from './events.ts'
 
 test('each event of a role has one name in the list of all', () => {
   assert.is(new Set(MAIL_EVENT_NAMES).size, MAIL_EVENT_NAMES.length)

@@ -1,0 +1,131 @@
+import { connect, createServer, type Socket } from 'node:net'
+
+/** Stands between clients and a server, often the service and its database. Passes everything on until it is asked for trouble. */
+export interface TcpProxy {
+  port: number
+  /** Breaks every connection and refuses new ones. */
+  cut(): Promise<void>
+  /** As a machine that lost its power: connections stay open and pass nothing on, new ones are refused. */
+  vanish(): void
+  /** Takes new connections again, after `cut` or `vanish`. */
+  mend(): Promise<void>
+  /** Keeps every connection and passes nothing on, either way. */
+  stall(): void
+  /** Passes on what was held, in order, and all that follows. */
+  flow(): void
+  /** Leads new connections to this port, or to none for `null`; those that lead to another one end. */
+  follow(port: number | null): void
+  close(): Promise<void>
+}
+
+export type CutMoment = 'before' | 'after'
+
+/**
+ * Reads along what one client says: `pass` goes on to the server. With `cut` the connection ends then, `after`: as soon as the server
+ * answers.
+ */
+export type Tap = (bytes: Buffer) => { pass: Buffer; cut?: CutMoment }
+
+export async function openTcpProxy(
+  target: { host: string; port: number },
+  tap: () => Tap = () => (pass) => ({ pass }),
+): Promise<TcpProxy> {
+  const lines = new Set<Line>()
+  let toPort: number | null = target.port
+  let stalled = false
+  const server = createServer((client) => {
+    if (toPort === null) return void client.destroy()
+    const line = new Line(client, connect(toPort, target.host), tap(), () => lines.delete(line))
+    line.holds = stalled
+    lines.add(line)
+  })
+  const listen = (port: number) =>
+    new Promise<void>((resolve, reject) => {
+      server.once('error', reject)
+      server.listen(port, '127.0.0.1', resolve)
+    })
+  const hold = (holds: boolean) => {
+    stalled = holds
+    for (const line of lines) line.holds = holds
+  }
+  const endLines = () => {
+    for (const line of lines) line.end()
+  }
+  const cut = async () => {
+    // Its end waits for the open connections.
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+    endLines()
+    await closed
+  }
+  await listen(0)
+  const { port } = server.address() as { port: number }
+  return {
+    port,
+    cut,
+    vanish() {
+      hold(true)
+      server.close()
+    },
+    async mend() {
+      stalled = false
+      await listen(port)
+    },
+    stall: () => hold(true),
+    flow() {
+      hold(false)
+      for (const line of lines) line.passOn()
+    },
+    follow(next) {
+      if (next !== toPort) endLines()
+      toPort = next
+    },
+    close: cut,
+  }
+}
+
+/** One connection, both ways. */
+class Line {
+  holds = false
+  readonly #ends: readonly [client: Socket, upstream: Socket]
+  #held: (() => void)[] = []
+  #cutAtAnswer = false
+
+  constructor(client: Socket, upstream: Socket, tap: Tap, onEnd: () => void) {
+    this.#ends = [client, upstream]
+    for (const socket of this.#ends) {
+      socket.setNoDelay(true)
+      socket.on('error', () => this.end())
+      socket.on('close', () => {
+        this.end()
+        onEnd()
+      })
+    }
+    client.on('data', (bytes) =>
+      this.#pass(() => {
+        const { pass, cut } = tap(bytes)
+        upstream.write(pass)
+        if (cut === 'before') this.end()
+        else if (cut === 'after') this.#cutAtAnswer = true
+      }),
+    )
+    upstream.on('data', (bytes) =>
+      this.#pass(() => {
+        if (this.#cutAtAnswer) this.end()
+        else client.write(bytes)
+      }),
+    )
+  }
+
+  passOn(): void {
+    for (const pass of this.#held.splice(0)) pass()
+  }
+
+  end(): void {
+    for (const socket of this.#ends) socket.destroy()
+  }
+
+  #pass(work: () => void): void {
+    if (this.holds) this.#held.push(work)
+    else work()
+  }
+}
