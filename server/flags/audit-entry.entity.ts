@@ -1,5 +1,5 @@
 import { defineEntity } from '@mikro-orm/core'
-import { epochMs, id, json, text } from '../platform/database/columns.ts'
+import { epochMs, id, json, rowDigest, text } from '../platform/database/columns.ts'
 
 /** An action of an operator or admin on money or a person. Rows are only added. */
 export const AuditEntry = defineEntity({
@@ -16,6 +16,7 @@ export const AuditEntry = defineEntity({
     before: json().strictNullable(),
     after: json().strictNullable(),
     created_at: epochMs(),
+    row_digest: rowDigest(),
   },
   indexes: [{ name: 'audit_entries_subject', properties: ['subject_id', 'id'] }],
 })

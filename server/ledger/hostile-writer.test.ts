@@ -6,7 +6,14 @@ import { checkAppKey } from '../platform/crypto/app-key-check.ts'
 import { createAppKeys } from '../platform/crypto/key-ring.ts'
 import { sha256 } from '../platform/crypto/vault.ts'
 import type { Platform } from '../platform/platform.ts'
-import { addCredit, cutOffCredit, entriesOf, rehashLast, stripKeys } from '../test/testkit/journal-attacks.ts'
+import {
+  addCredit,
+  cutOffCredit,
+  entriesOf,
+  forgeCredit,
+  rehashLast,
+  stripKeys,
+} from '../test/testkit/journal-attacks.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { type Marketplace, openMarketplace, type Shop } from '../test/testkit/marketplace.ts'
 import { removeGuards } from '../test/testkit/tamper.ts'
@@ -88,16 +95,21 @@ for (const { it, dialect } of marketSuites<Context>('a hostile database writer')
     const { writer } = database
     await removeGuards(database)
     const foreign = withFilledKeys(platform, FOREIGN)
-    await addCredit(foreign, shop.merchantId)
+    await forgeCredit(writer, foreign, shop.merchantId)
     const key = [`key ${foreign.keys.current.id}`]
-    assert.equal(await faultsOf(platform), { 'keys-at-hand': key, 'rows-authentic-credits': key })
+    const rows = {
+      'rows-authentic-credits': key,
+      'rows-authentic-audit-entries': key,
+      'rows-complete-audit-entries': ['audit_entries'],
+    }
+    assert.equal(await faultsOf(platform), { 'keys-at-hand': key, ...rows })
     const ours = platform.keys.current.id
     const posing = (text: string) => `${ours}.${sha256(text)}`
     const id = await rehashLast(writer, shop.merchantId, posing, posing('head'))
     assert.equal(await faultsOf(platform), {
       'chain-unbroken': [`credit_granted entry ${id}`],
       'heads-authentic': [`ledger ${shop.merchantId}`],
-      'rows-authentic-credits': key,
+      ...rows,
     })
   })
 
@@ -127,7 +139,11 @@ for (const { it, dialect } of marketSuites<Context>('a hostile database writer')
       await addCredit(platform, shop.merchantId)
       if (sealed) await sealLedger(platform)
       await cutOffCredit(writer, shop.merchantId)
-      assert.equal(await faultNames(platform), ['heads-authentic', ...(sealed ? ['seals-hold'] : [])])
+      assert.equal(await faultNames(platform), [
+        'heads-authentic',
+        ...(sealed ? ['seals-hold'] : []),
+        'rows-complete-audit-entries',
+      ])
     }
   })
 
@@ -209,14 +225,15 @@ for (const { it, dialect } of marketSuites<Context>('a hostile database writer')
     assert.match((back as SettingError).message, /^setting APP_KEY: was retired by seal 1/)
 
     await removeGuards(market.bed.testDatabase.database)
-    await addCredit(platform, shop.merchantId)
-    const { entry: digest } = journalKeys(platform.keys).current
     const { writer } = market.bed.testDatabase.database
+    await forgeCredit(writer, platform, shop.merchantId)
+    const { entry: digest } = journalKeys(platform.keys).current
     const { mac } = await writer.selectFrom('ledger_heads').select('mac').executeTakeFirstOrThrow()
     const id = await rehashLast(writer, shop.merchantId, digest, mac)
     assert.equal(await faultsOf(rotated), {
       'chain-unbroken': [`credit_granted entry ${id}`],
       'heads-authentic': [`ledger ${shop.merchantId}`],
+      'rows-complete-audit-entries': ['audit_entries'],
     })
   })
 

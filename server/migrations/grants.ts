@@ -57,7 +57,7 @@ export const CHANGES: Record<keyof Schema, readonly Change[]> = {
   webhook_secrets: ['update', 'delete'],
   webhook_deliveries: ['update', 'delete'],
   flags: ['update'],
-  audit_entries: [],
+  audit_entries: ['update'],
   link_days: ['update', 'delete'],
   mailboxes: ['update'],
   schedule_runs: ['update'],

@@ -1,5 +1,17 @@
 import type { Ddl } from '../ddl.ts'
 
+const AUDIT_COLUMNS = [
+  'id',
+  'actor',
+  'action',
+  'subject_type',
+  'subject_id',
+  'reason',
+  'before',
+  'after',
+  'created_at',
+]
+
 /** The inbox, the outbox, flags, the audit trail, and what the processes share. */
 export function operation(ddl: Ddl): string[] {
   const { id, unique, oneOf, onlyAdded, neverDeleted, refuse, references, onSqlite, onPostgres } = ddl
@@ -177,10 +189,11 @@ export function operation(ddl: Ddl): string[] {
       "reason" text,
       "before" text,
       "after" text,
-      "created_at" bigint not null
+      "created_at" bigint not null,
+      "row_digest" text not null
     )`,
     'create index "audit_entries_subject" on "audit_entries" ("subject_id", "id")',
-    ...onlyAdded('audit_entries'),
+    ...onlyAdded('audit_entries', AUDIT_COLUMNS),
 
     `create table "export_jobs" (
       "id" ${id} not null primary key,

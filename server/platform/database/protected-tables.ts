@@ -66,6 +66,7 @@ export const DIGESTED_TABLES = {
     counted: true,
     unprotected: { failing_since: 'says when an endpoint is tried again and disabled, never what is sent' },
   },
+  audit_entries: { key: ['id'], counted: true },
   inbound_events: {
     key: ['id'],
     counted: false,

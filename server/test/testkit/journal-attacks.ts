@@ -17,6 +17,14 @@ export async function addCredit(platform: Platform, merchantId: string): Promise
   await grantCredit(platform, grant)
 }
 
+/** As `addCredit`, with keys that do not open the row heads, which stay as they are. */
+export async function forgeCredit(db: Queries, platform: Platform, merchantId: string): Promise<void> {
+  const heads = await db.deleteFrom('watermarks').where('name', '=', 'row_heads').returningAll().execute()
+  await addCredit(platform, merchantId)
+  await db.deleteFrom('watermarks').where('name', '=', 'row_heads').execute()
+  await db.insertInto('watermarks').values(heads).execute()
+}
+
 /** Hashes a ledger's last entry again with `digest` and moves the head to it; the MAC becomes `mac`. Answers the entry's id. */
 export async function rehashLast(
   db: Queries,
