@@ -1,5 +1,4 @@
-import type { MailEvent } from '../../../../shared/events.ts'
-import type { Store } from '../../../../shared/schemas/stores.ts'
+import type { EventMailFacts } from './event-mails.ts'
 
 /** What became of a second factor; `reset` is an operator's. */
 export type SecondFactorChange = 'on' | 'off' | 'reset' | 'code_used' | 'codes_renewed'
@@ -16,30 +15,6 @@ export interface AccountMailFacts {
   second_factor_changed: { at: number; change: SecondFactorChange }
   account_suspended: { at: number }
   webhook_endpoint_disabled: { at: number; url: string; reason: string }
-}
-
-export interface EventMailFacts extends Record<MailEvent, object> {
-  'application.created': { offer: string; creator: string }
-  /** `reason`: what the merchant wrote. */
-  'application.decided': {
-    offer: string
-    decision: 'approved' | 'rejected'
-    link: string | null
-    reason: string | null
-  }
-  /** An account's first accepted sale. */
-  'sale.accepted': { commission: string; net_amount: string; order_name: string | null }
-  'billing_cycle.closed': {
-    amount_due: string
-    period_start: number
-    period_end: number
-    payment_url: string | null
-  }
-  'billing_cycle.overdue': { amount_due: string; closed_at: number; payment_url: string | null }
-  'store.silent': { shop_domain: string; last_event_at: number | null }
-  'store.rejecting': { shop_domain: string; at: number; reason: NonNullable<Store['last_refusal']>['reason'] }
-  'payout.paid': { amount: string }
-  'payout.failed': { amount: string; reason: string | null }
 }
 
 export type MailFacts = AccountMailFacts & EventMailFacts

@@ -1,15 +1,13 @@
 import { DateTime } from 'luxon'
-import { displayMoney, parseMoney } from '../../../../shared/money.ts'
+import type { MailEvent } from '../../../../shared/events.ts'
+import {
+  EVENT_MAILS,
+  type EventMailFacts,
+  type MailParts,
+  type MailText,
+  type TimeTexts,
+} from './event-mails.ts'
 import type { MailContent, SecondFactorChange } from './mail-facts.ts'
-
-/** What a mail says, before it is laid out. Text that users wrote is only in `details`, and at the end of `subject`. */
-export interface MailText {
-  subject: string
-  paragraphs: string[]
-  /** Labels with their values. */
-  details: [label: string, value: string][]
-  button: { label: string; url: string } | null
-}
 
 /** Where the links lead to, and how times are written. */
 export interface MailSetting {
@@ -24,8 +22,6 @@ export interface MailSetting {
   showsOwnText: boolean
 }
 
-type Parts = Omit<MailText, 'details' | 'button'> & Partial<MailText>
-
 const IF_NOT_YOU = 'If this was not you, reset your password now and contact the operator of this service.'
 const IF_NOT_YOUR_LOGIN =
   'If this was you, there is nothing to do. If not, change your password now, which ends all other sessions, or reset it, which ends every session. Then look at your bank account in your account, and turn on a second factor.'
@@ -34,7 +30,7 @@ export function mailText(mail: MailContent, setting: MailSetting): MailText {
   return { details: [], button: null, ...partsOf(mail, setting) }
 }
 
-function partsOf({ kind, facts }: MailContent, setting: MailSetting): Parts {
+function partsOf({ kind, facts }: MailContent, setting: MailSetting): MailParts {
   const inZone = (at: number, format: string) =>
     DateTime.fromMillis(at, { zone: setting.timeZone }).setLocale('en').toFormat(format)
   const time = (at: number) => inZone(at, `d LLLL yyyy, HH:mm ${ZONE_NAMES[setting.timeZone] ?? 'ZZZZ'}`)
@@ -121,109 +117,19 @@ function partsOf({ kind, facts }: MailContent, setting: MailSetting): Parts {
           ['Time', time(facts.at)],
         ],
       }
-    case 'application.created':
-      return {
-        subject: `New application for ${facts.offer}`,
-        paragraphs: ['A creator applied to promote one of your offers. Approve or reject the application.'],
-        details: [
-          ['Offer', facts.offer],
-          ['Creator', facts.creator],
-        ],
-      }
-    case 'application.decided':
-      return {
-        subject: `Application ${facts.decision}: ${facts.offer}`,
-        paragraphs: [
-          facts.decision === 'approved'
-            ? 'Your application was approved. Share your affiliate link to earn commission.'
-            : 'Your application was rejected. You can apply to other offers, and again to this one.',
-        ],
-        details: [
-          ['Offer', facts.offer],
-          ...(facts.link === null ? [] : ([['Affiliate link', facts.link]] as [string, string][])),
-          ...(facts.reason ? ([['Reason', facts.reason]] as [string, string][]) : []),
-        ],
-      }
-    case 'sale.accepted':
-      return {
-        subject: 'Your first sale',
-        paragraphs: ['Congratulations: the first sale through an affiliate link was accepted.'],
-        details: [
-          ...(facts.order_name === null ? [] : ([['Order', facts.order_name]] as [string, string][])),
-          ['Net amount', rupees(facts.net_amount)],
-          ['Commission', rupees(facts.commission)],
-        ],
-      }
-    case 'billing_cycle.closed':
-      return {
-        subject: `Invoice: ${rupees(facts.amount_due)} due`,
-        paragraphs: [
-          'A billing cycle closed. Pay the amount due, so that your creators can be paid.',
-          ...(facts.payment_url === null ? ['The payment request reaches you through your bank.'] : []),
-        ],
-        details: [
-          ['Period', `${day(facts.period_start)} to ${day(facts.period_end)}`],
-          ['Amount due', rupees(facts.amount_due)],
-        ],
-        button: payment(facts.payment_url),
-      }
-    case 'billing_cycle.overdue':
-      return {
-        subject: `Overdue: ${rupees(facts.amount_due)}`,
-        paragraphs: [
-          'A billing cycle has not been paid. Your creators wait for their commission. Pay it now.',
-        ],
-        details: [
-          ['Closed', day(facts.closed_at)],
-          ['Amount due', rupees(facts.amount_due)],
-        ],
-        button: payment(facts.payment_url),
-      }
-    case 'store.silent':
-      return {
-        subject: `No events from ${facts.shop_domain}`,
-        paragraphs: [
-          'Your store sent orders regularly and has now been silent. Sales are not counted while its webhook does not reach this service. Check the webhook in the settings of your store.',
-        ],
-        details: [
-          ['Store', facts.shop_domain],
-          ...(facts.last_event_at === null
-            ? []
-            : ([['Last event', time(facts.last_event_at)]] as [string, string][])),
-        ],
-      }
-    case 'store.rejecting':
-      return {
-        subject: `Deliveries from ${facts.shop_domain} are refused`,
-        paragraphs: [
-          'Deliveries in the name of your store fail verification, so their orders earn no one a commission.',
-          facts.reason === 'no_signature'
-            ? 'The last one had no signature. Shopify signs each delivery: if your orders still arrive, someone else sent it.'
-            : 'The last one was signed with another secret. Store the secret that Shopify shows below its webhooks, then send a test notification.',
-        ],
-        details: [
-          ['Store', facts.shop_domain],
-          ['Last refused', time(facts.at)],
-        ],
-      }
-    case 'payout.paid':
-      return {
-        subject: `Payout of ${rupees(facts.amount)} paid`,
-        paragraphs: ['A payout to your account was paid.'],
-        details: [['Amount', rupees(facts.amount)]],
-      }
-    case 'payout.failed':
-      return {
-        subject: `Payout of ${rupees(facts.amount)} failed`,
-        paragraphs: [
-          'A payout to your account failed. The amount is part of your balance again. Check the IBAN and the account title of your payout account.',
-        ],
-        details: [
-          ['Amount', rupees(facts.amount)],
-          ...(facts.reason === null ? [] : ([['Reason', facts.reason]] as [string, string][])),
-        ],
-      }
+    default:
+      return eventText(kind, facts, { day, time })
   }
+}
+
+/** Each kind has a text for its facts. */
+function eventText<Kind extends MailEvent>(
+  kind: Kind,
+  facts: EventMailFacts[Kind],
+  times: TimeTexts,
+): MailParts {
+  const { text } = EVENT_MAILS[kind] as { text(facts: EventMailFacts[Kind], times: TimeTexts): MailParts }
+  return text(facts, times)
 }
 
 /** Names that the library has only as an offset, quoted as its formats need it. */
@@ -273,13 +179,4 @@ const CHANGED_BY = {
 /** The token is in the fragment, which browsers send to no server. */
 function link({ publicBaseUrl, token }: MailSetting, label: string, path: string): MailText['button'] {
   return { label, url: `${publicBaseUrl}/${path}#token=${token ?? ''}` }
-}
-
-function payment(url: string | null): MailText['button'] {
-  return url === null ? null : { label: 'Pay now', url }
-}
-
-function rupees(amount: string): string {
-  const paisa = parseMoney(amount)
-  return paisa === null ? `Rs ${amount}` : displayMoney(paisa)
 }
