@@ -26,7 +26,7 @@ import { withRowKeys } from './platform/database/protected-rows.ts'
 import { createIds, systemIds } from './platform/ids.ts'
 import { createLog } from './platform/log.ts'
 import type { Platform } from './platform/platform.ts'
-import { Signals } from './platform/signals.ts'
+import { Topics } from './platform/topics.ts'
 import { type ProcessorEventRules, processorEventsSchema } from './processor/events.settings.ts'
 import { createHttpProcessor } from './processor/http-processor.ts'
 import type { Processor } from './processor/processor.ts'
@@ -110,7 +110,7 @@ export async function openApp(options: OpenOptions): Promise<App> {
     keys,
     vault: createVault(keys),
     log: createLog(options.logLevel ?? config.LOG_LEVEL),
-    signals: new Signals(),
+    topics: new Topics(),
     caches: new Caches(),
     reportTampered: (row) => void reportTamperedRow(platform, row),
     get publicBaseUrl() {
@@ -118,7 +118,7 @@ export async function openApp(options: OpenOptions): Promise<App> {
     },
   }
   publishInvalidations(platform.caches, database)
-  const sendNews = publishNews(platform.signals, database)
+  const sendNews = publishNews(platform.topics, database)
   const processor = createProcessor(config, sandbox, options.sandboxUrl)
   return {
     platform,

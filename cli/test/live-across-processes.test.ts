@@ -36,7 +36,7 @@ for (const dialect of testDialects()) {
     const platform = { ...elsewhere(market.platform), clock: systemClock }
     const web = await openWebSide(platform)
     const subscription = subscribeInvalidations(platform, database)
-    publishNews(market.platform.signals, database)
+    publishNews(market.platform.topics, database)
     await subscription.ready
     const settings = { DATABASE_URL: url, DATA_DIR: folder, APP_KEY }
     const stop = async () => {

@@ -8,7 +8,7 @@ import { processInBatches } from '../platform/database/batches.ts'
 import { afterCommit, type Queries, type Tx } from '../platform/database/database.ts'
 import { changeRows } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
-import { userTopic } from '../platform/signals.ts'
+import { userTopic } from '../platform/topics.ts'
 import { type CycleRow, dueCycleIds, findCycle, findCyclesByIds, lockCycles } from './billing.store.ts'
 import { boundaryAfter } from './billing-period.rule.ts'
 import { wireCycle } from './billing-wire.ts'
@@ -190,7 +190,7 @@ async function applyCloses(platform: Platform, tx: Tx, decided: readonly Decided
     decided.flatMap((one) => closedEvent(one, now)),
   )
   afterCommit(tx, () => {
-    for (const { merchantId } of closed) platform.signals.send(userTopic(merchantId))
+    for (const { merchantId } of closed) platform.topics.send(userTopic(merchantId))
   })
 }
 

@@ -4,7 +4,7 @@ import type { Paisa } from '../../shared/money.ts'
 import { openFlags } from '../flags/flags.service.ts'
 import { insertRows } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
-import { userTopic } from '../platform/signals.ts'
+import { userTopic } from '../platform/topics.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { attemptsOf, cyclesOf, type Marketplace, type Shop } from '../test/testkit/marketplace.ts'
 import { openRival } from '../test/testkit/rival.ts'
@@ -80,7 +80,7 @@ for (const { it, dialect } of marketSuites<Context>('pages of billing cycles')) 
     market.clock.set(DECEMBER)
     const news: string[] = []
     for (const { merchantId } of context.shops) {
-      market.platform.signals.on(userTopic(merchantId), () => news.push(merchantId))
+      market.platform.topics.on(userTopic(merchantId), () => news.push(merchantId))
     }
     const preview = await closeDueCycles(market.platform, { dryRun: true })
     const outcomes = await closeDueCycles(market.platform, { actor: 'operator' })

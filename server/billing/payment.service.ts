@@ -7,7 +7,7 @@ import { subscriptionsOf } from '../notifications/channels/webhooks/endpoints.se
 import { type NewEvent, publishEvents } from '../notifications/outbox.service.ts'
 import { afterCommit, type Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
-import { userTopic } from '../platform/signals.ts'
+import { userTopic } from '../platform/topics.ts'
 import { isCallWaiting } from '../processor/attempts.service.ts'
 import type { ProcessorEvent } from '../processor/events.rule.ts'
 import {
@@ -87,7 +87,7 @@ async function charge(platform: Platform, tx: Tx, cycle: CycleRow, paymentRefere
     now,
   )
   await publishCharge(platform, tx, { ...cycle, ...charged }, shares)
-  afterCommit(tx, () => platform.signals.send(userTopic(cycle.merchant_id)))
+  afterCommit(tx, () => platform.topics.send(userTopic(cycle.merchant_id)))
 }
 
 /** A cycle can have very many creators: only those with an endpoint for it are notified of their release. */

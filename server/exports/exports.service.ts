@@ -80,7 +80,7 @@ export async function startExport(
     }
     await insertJob(tx, job)
     if (owner.role === 'admin') await noteExport(platform, tx, job)
-    afterCommit(tx, () => platform.signals.send('exports'))
+    afterCommit(tx, () => platform.topics.send('exports'))
   })
   return job
 }

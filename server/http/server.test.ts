@@ -286,7 +286,7 @@ for (const dialect of testDialects()) {
       await detailOf('/offers?search=x'),
       /^search is not a known parameter; known are category, niche, .*q, /,
     )
-    assert.match(await detailOf('/sales?offer=x'), 'known are acceptance_status, offer_id, from, to')
+    assert.match(await detailOf('/sales?offer=x'), /known are acceptance_status, .*offer_id, .*from, to/)
     assert.match(await detailOf('/offers/123'), /^id must be an id such as [0-9a-f]{8}-[0-9a-f-]{27}\.$/)
     const period = 'from=2026-11-20T00:00:00Z&to=2026-11-01T00:00:00%2B05:00'
     assert.is(await detailOf(`/sales?${period}`), 'from is later than to.')

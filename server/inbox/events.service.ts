@@ -4,7 +4,7 @@ import type { AppKeys } from '../platform/crypto/key-ring.ts'
 import { afterCommit, type Queries } from '../platform/database/database.ts'
 import { firstIdAt, isId, NIL_ID } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
-import { INBOX_TOPIC } from '../platform/signals.ts'
+import { INBOX_TOPIC } from '../platform/topics.ts'
 import { bodyHashOf, eventProblem } from './event-seal.ts'
 import type { EventState } from './event-states.ts'
 import {
@@ -104,7 +104,7 @@ export function retryEvent(platform: Platform, eventId: string, reason: string |
       before: { state: event.state, attempts: event.attempts, why: event.reason },
       after: { state: 'pending', attempts: 0 },
     })
-    afterCommit(tx, () => platform.signals.send(INBOX_TOPIC))
+    afterCommit(tx, () => platform.topics.send(INBOX_TOPIC))
     return { ...event, state: 'pending', attempts: 0, next_attempt_at: now, finished_at: null }
   })
 }

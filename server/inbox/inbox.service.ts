@@ -221,7 +221,7 @@ export async function settleAll(platform: Platform, tx: Tx, settled: readonly Se
   for (const [index, { event, outcome }] of settled.entries()) {
     const row = rows[index] as Settlement
     if (!ours.has(event.id)) throw new LeaseLost(event.id)
-    afterCommit(tx, () => platform.signals.send(settledSignal(event.source, outcome.kind)))
+    afterCommit(tx, () => platform.topics.send(settledSignal(event.source, outcome.kind)))
     if (row.state !== 'set_aside') continue
     const flagged = outcome.kind === 'set_aside' && outcome.flagged
     if (!flagged) setAside.push({ ...named(event), attempts: row.attempts, reason: row.reason ?? '' })

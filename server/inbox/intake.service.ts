@@ -4,7 +4,7 @@ import { withStatementTimeout } from '../platform/database/database.ts'
 import { GroupCommit } from '../platform/database/group-commit.ts'
 import { withDigest } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
-import { INBOX_TOPIC } from '../platform/signals.ts'
+import { INBOX_TOPIC } from '../platform/topics.ts'
 import type { EventSource } from './event-states.ts'
 import { addEvents, deliveryKey, firstBodyHashes, type NewEvent } from './intake.store.ts'
 
@@ -66,7 +66,7 @@ async function writeEvents(platform: Platform, received: ReceivedEvent[]): Promi
   const added = await addEvents(platform.database, events)
   const repeated = events.filter(({ id }) => !added.has(id))
   const conflicts = repeated.length > 0 ? await addConflicts(platform, repeated) : new Set<string>()
-  platform.signals.send(INBOX_TOPIC)
+  platform.topics.send(INBOX_TOPIC)
   return events.map(({ id }): Receipt => {
     if (added.has(id)) return 'stored'
     return conflicts.has(id) ? 'conflict' : 'known'

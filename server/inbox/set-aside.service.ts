@@ -4,7 +4,7 @@ import { Refusal } from '../platform/api/refusal.ts'
 import { afterCommit, type Queries, type Tx } from '../platform/database/database.ts'
 import { NIL_ID } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
-import { INBOX_TOPIC } from '../platform/signals.ts'
+import { INBOX_TOPIC } from '../platform/topics.ts'
 import {
   countSetAside,
   findSetAsideOrders,
@@ -247,6 +247,6 @@ async function retryPage(
     before: { state: 'set_aside', events: ids.length, first: ids[0], last: ids.at(-1) },
     after: { state: 'pending', attempts: 0 },
   })
-  afterCommit(tx, () => platform.signals.send(INBOX_TOPIC))
+  afterCommit(tx, () => platform.topics.send(INBOX_TOPIC))
   return ids
 }

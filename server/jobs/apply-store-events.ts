@@ -67,7 +67,7 @@ async function record(
   reports.forEach((report, index) => {
     const sale = recorded[index] as RecordedSale
     outcomes.set(report.eventId, outcomeOf(sale, report))
-    if (!sale.known) afterCommit(tx, () => platform.signals.send(saleSignal(sale.acceptanceStatus)))
+    if (!sale.known) afterCommit(tx, () => platform.topics.send(saleSignal(sale.acceptanceStatus)))
   })
   const sources = new Map(reports.map(({ eventId }, index) => [eventId, recorded[index]?.source ?? null]))
   await recordActivity(

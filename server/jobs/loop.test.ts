@@ -35,7 +35,7 @@ it('runs again immediately while there is work, and then on a signal', async ({ 
     longestSleepMs: 60_000,
   })
   await idle.promise
-  bed.platform.signals.send('work')
+  bed.platform.topics.send('work')
   await woken.promise
   await loop.stop()
 })
@@ -51,7 +51,7 @@ it('misses no signal during a run, and never runs twice at a time', async ({ bed
       assert.is(running, 0)
       running += 1
       runs += 1
-      if (runs === 1) for (const _ of [1, 2, 3]) bed.platform.signals.send('work')
+      if (runs === 1) for (const _ of [1, 2, 3]) bed.platform.topics.send('work')
       await new Promise((resolve) => setImmediate(resolve))
       running -= 1
       if (runs === 2) again.resolve()

@@ -34,7 +34,7 @@ export class Loop {
   constructor(platform: Platform, work: LoopWork) {
     this.#platform = platform
     this.#work = work
-    this.#unsubscribe = (work.signals ?? []).map((signal) => platform.signals.on(signal, () => this.#nudge()))
+    this.#unsubscribe = (work.signals ?? []).map((signal) => platform.topics.on(signal, () => this.#nudge()))
     this.#finished = this.#runForever()
   }
 

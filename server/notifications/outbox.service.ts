@@ -87,7 +87,7 @@ export async function publishEvents(
     if (platform.database.faultOf(error)?.kind !== 'unique') throw error
     throw new WriteConflict('an event about one of the subjects')
   }
-  if (!distributed) afterCommit(tx, () => platform.signals.send(OUTBOX_SIGNAL))
+  if (!distributed) afterCommit(tx, () => platform.topics.send(OUTBOX_SIGNAL))
   return rows.map(({ id }) => id)
 }
 

@@ -8,7 +8,7 @@ import { publishEvents } from '../notifications/outbox.service.ts'
 import { afterCommit, type Tx } from '../platform/database/database.ts'
 import { isId } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
-import { userTopic } from '../platform/signals.ts'
+import { userTopic } from '../platform/topics.ts'
 import { wasRefused } from '../processor/attempts.service.ts'
 import type { ProcessorEvent } from '../processor/events.rule.ts'
 import { decidePayoutEvent } from './payout-event.rule.ts'
@@ -107,7 +107,7 @@ async function settlePayout(
       data: wirePayout({ ...payout, ...settled }),
     },
   ])
-  afterCommit(tx, () => platform.signals.send(userTopic(payout.creator_id)))
+  afterCommit(tx, () => platform.topics.send(userTopic(payout.creator_id)))
 }
 
 const FLAG_OF = {

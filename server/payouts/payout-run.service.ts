@@ -20,7 +20,7 @@ import { writeEntries } from '../ledger/ledger.service.ts'
 import { forEachIsolated } from '../platform/database/batches.ts'
 import { afterCommit, type Queries, type Tx, WriteConflict } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
-import { userTopic } from '../platform/signals.ts'
+import { userTopic } from '../platform/topics.ts'
 import { lookUpRecords, queueAttempt } from '../processor/attempts.service.ts'
 import { PAYOUT_UNITS } from '../processor/payout-unit.ts'
 import type { Processor } from '../processor/processor.ts'
@@ -360,7 +360,7 @@ async function createPayout(
   })
   afterCommit(tx, () => {
     for (const party of new Set([creatorId, ...lines.map((line) => line.merchant_id)])) {
-      platform.signals.send(userTopic(party))
+      platform.topics.send(userTopic(party))
     }
   })
   return payout.id

@@ -7,7 +7,7 @@ import type { Database } from './database/database.ts'
 import type { TamperedRow } from './database/protected-rows.ts'
 import type { Ids } from './ids.ts'
 import type { Logger } from './log.ts'
-import type { Signals } from './signals.ts'
+import type { Topics } from './topics.ts'
 
 /** What every service needs: settings, the database, time, ids, secrets. Created once, in `app.ts`. */
 export interface Platform {
@@ -18,7 +18,7 @@ export interface Platform {
   readonly keys: AppKeys
   readonly vault: Vault
   readonly log: Logger
-  readonly signals: Signals
+  readonly topics: Topics
   readonly caches: Caches
   /** Flags a protected row that was refused because it was changed outside of the service, once. Never throws. */
   readonly reportTampered: (row: TamperedRow) => void

@@ -55,7 +55,7 @@ export async function queueAttempts(
   if (attempts.length === 0) return []
   const rows = attempts.map((attempt) => waitingRow(platform, attempt))
   await insertRows(tx, 'processor_attempts', rows)
-  afterCommit(tx, () => platform.signals.send('attempts'))
+  afterCommit(tx, () => platform.topics.send('attempts'))
   return rows.map(({ id }) => id)
 }
 
@@ -67,7 +67,7 @@ export async function makeAttemptsDue(
 ): Promise<void> {
   if (subjectIds.length === 0) return
   await setAttemptsDue(tx, subjectIds, platform.clock.now())
-  afterCommit(tx, () => platform.signals.send('attempts'))
+  afterCommit(tx, () => platform.topics.send('attempts'))
 }
 
 function waitingRow(platform: Platform, attempt: NewAttempt): NewRow<'processor_attempts'> {

@@ -1,5 +1,5 @@
 import type { Platform } from '../platform/platform.ts'
-import { userTopic } from '../platform/signals.ts'
+import { userTopic } from '../platform/topics.ts'
 
 /** Waits for news of one user. News between two waits is not lost: the next wait then ends immediately. */
 export class LiveNews {
@@ -11,7 +11,7 @@ export class LiveNews {
 
   constructor(platform: Platform, userId: string, signal: AbortSignal) {
     this.#signal = signal
-    this.#leave = platform.signals.on(userTopic(userId), () => {
+    this.#leave = platform.topics.on(userTopic(userId), () => {
       this.#heard = true
       this.#wake?.()
     })

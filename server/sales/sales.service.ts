@@ -10,7 +10,7 @@ import { isoTime } from '../platform/clock.ts'
 import { afterCommit, type Queries, type Tx, WriteConflict } from '../platform/database/database.ts'
 import { type KeysetScan, pageItems, type ScanScope } from '../platform/database/keyset-scan.ts'
 import type { Platform } from '../platform/platform.ts'
-import { userTopic } from '../platform/signals.ts'
+import { userTopic } from '../platform/topics.ts'
 import type { OrderFacts } from '../shopify/order-facts.ts'
 import { accountTitlesOf } from '../users/payout-destinations.service.ts'
 import { standingOf } from '../users/users.service.ts'
@@ -217,7 +217,7 @@ function notifyParties(platform: Platform, tx: Tx, rows: readonly SaleRow[]): vo
     rows.flatMap(({ merchant_id, creator_id }) => (creator_id ? [merchant_id, creator_id] : [merchant_id])),
   )
   afterCommit(tx, () => {
-    for (const party of parties) platform.signals.send(userTopic(party))
+    for (const party of parties) platform.topics.send(userTopic(party))
   })
 }
 

@@ -12,7 +12,7 @@ import { entities, LOCK } from '../platform/database/entities.ts'
 import type { NewRow } from '../platform/database/protected-rows.ts'
 import { isId } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
-import { userTopic } from '../platform/signals.ts'
+import { userTopic } from '../platform/topics.ts'
 import { hashNewPassword } from './passwords.ts'
 import { endSession, endSessions } from './sessions.service.ts'
 import {
@@ -231,7 +231,7 @@ function moveSuspension(
       // Links, offers and webhooks depend on it.
       platform.caches.clearAll()
       // So do the user's live streams.
-      platform.signals.send(userTopic(userId))
+      platform.topics.send(userTopic(userId))
     })
     return userRecordOf(user)
   })

@@ -64,13 +64,13 @@ function countWorker(registry: Registry, { platform }: HttpApp): () => void {
     for (const outcome of OUTCOMES) {
       const series = applied.labels({ source, outcome })
       series.inc(0)
-      stops.push(platform.signals.on(settledSignal(source, outcome), () => series.inc()))
+      stops.push(platform.topics.on(settledSignal(source, outcome), () => series.inc()))
     }
   }
   for (const status of SALE_STATUSES) {
     const series = sales.labels({ acceptance_status: status })
     series.inc(0)
-    stops.push(platform.signals.on(saleSignal(status), () => series.inc()))
+    stops.push(platform.topics.on(saleSignal(status), () => series.inc()))
   }
   return () => {
     for (const stop of stops) stop()

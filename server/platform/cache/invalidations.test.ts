@@ -5,7 +5,7 @@ import { openTestDatabase, type TestDatabase, testDialects } from '../../test/te
 import { raceProcesses } from '../../test/testkit/racing-processes.ts'
 import type { OpenDatabase } from '../database/open-database.ts'
 import { createLog } from '../log.ts'
-import { Signals } from '../signals.ts'
+import { Topics } from '../topics.ts'
 import { Caches } from './caches.ts'
 import {
   type InvalidationSubscription,
@@ -55,7 +55,7 @@ it.before.each(async (context) => {
   // No value expires.
   const caches = new WatchedCaches({ lifetimeMs: 3_600_000 })
   const subscription = subscribeInvalidations(
-    { caches, log: createLog('silent'), signals: new Signals() },
+    { caches, log: createLog('silent'), topics: new Topics() },
     testDatabase.database,
   )
   await subscription.ready
@@ -109,7 +109,7 @@ it('do nothing on SQLite', async () => {
   const caches = new Caches()
   publishInvalidations(caches, database)
   const subscription = subscribeInvalidations(
-    { caches, log: createLog('silent'), signals: new Signals() },
+    { caches, log: createLog('silent'), topics: new Topics() },
     database,
   )
   await subscription.ready

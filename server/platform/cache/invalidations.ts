@@ -3,12 +3,12 @@ import type { Client } from 'pg'
 import { z } from 'zod'
 import type { OpenDatabase } from '../database/open-database.ts'
 import type { Platform } from '../platform.ts'
-import { isShared, type Signals } from '../signals.ts'
+import { isShared, type Topics } from '../topics.ts'
 import type { Caches } from './caches.ts'
 
 const CHANNEL = 'affiliate_caches'
 const NEWS_CHANNEL = 'affiliate_news'
-/** Signals of the same topic within this time are one. */
+/** Hints of the same topic within this time are one. */
 const NEWS_DELAY_MS = 20
 /** A message of PostgreSQL has fewer than 8000 bytes. */
 const TOPICS_A_MESSAGE = 120
@@ -26,7 +26,7 @@ const news = z.tuple([z.string(), z.array(z.string())])
  * PostgreSQL: sends the signals that processes share to the other ones, as `publishInvalidations` does. The returned function sends what waits
  * and resolves when it is sent.
  */
-export function publishNews(signals: Signals, database: OpenDatabase): () => Promise<void> {
+export function publishNews(topics: Topics, database: OpenDatabase): () => Promise<void> {
   if (database.dialect !== 'postgresql') return async () => {}
   const waiting = new Set<string>()
   let timer: NodeJS.Timeout | undefined
@@ -46,7 +46,7 @@ export function publishNews(signals: Signals, database: OpenDatabase): () => Pro
     }
     await sending
   }
-  signals.onSend((topic) => {
+  topics.onSend((topic) => {
     if (!isShared(topic)) return
     waiting.add(topic)
     timer ??= setTimeout(() => void flush(), NEWS_DELAY_MS).unref()
@@ -74,7 +74,7 @@ export interface InvalidationSubscription {
 
 /** PostgreSQL: applies other processes' invalidations and delivers their signals, received over a separate connection that reconnects when it breaks. */
 export function subscribeInvalidations(
-  platform: Pick<Platform, 'caches' | 'log' | 'signals'>,
+  platform: Pick<Platform, 'caches' | 'log' | 'topics'>,
   database: OpenDatabase,
 ): InvalidationSubscription {
   if (database.dialect !== 'postgresql') return { ready: Promise.resolve(), stop: async () => {} }
@@ -84,13 +84,13 @@ export function subscribeInvalidations(
 
 class Listener {
   readonly ready: Promise<void>
-  readonly #platform: Pick<Platform, 'caches' | 'log' | 'signals'>
+  readonly #platform: Pick<Platform, 'caches' | 'log' | 'topics'>
   readonly #url: string
   #client: Client | null = null
   #timer: NodeJS.Timeout | undefined
   #stopped = false
 
-  constructor(platform: Pick<Platform, 'caches' | 'log' | 'signals'>, url: string) {
+  constructor(platform: Pick<Platform, 'caches' | 'log' | 'topics'>, url: string) {
     this.#platform = platform
     this.#url = url
     this.ready = this.#connect()
@@ -148,7 +148,7 @@ class Listener {
     if (!parsed.success) return
     const [sender, topics] = parsed.data
     if (sender === SELF) return
-    for (const topic of topics) this.#platform.signals.deliver(topic)
+    for (const topic of topics) this.#platform.topics.deliver(topic)
   }
 }
 

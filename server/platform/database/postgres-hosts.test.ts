@@ -9,7 +9,7 @@ import { type PostgresCluster, type PostgresNode, startCluster } from '../../tes
 import { Caches } from '../cache/caches.ts'
 import { subscribeInvalidations } from '../cache/invalidations.ts'
 import { createLog } from '../log.ts'
-import { Signals } from '../signals.ts'
+import { Topics } from '../topics.ts'
 import { withStatementTimeout } from './database.ts'
 import { checkHosts } from './open-database.ts'
 import { openPostgres } from './postgresql.ts'
@@ -100,7 +100,7 @@ it('finds the primary among them, the next one after a switchover, and refuses t
     await migrate(database)
     const caches = new Caches()
     const listening = subscribeInvalidations(
-      { caches, log: createLog('silent'), signals: new Signals() },
+      { caches, log: createLog('silent'), topics: new Topics() },
       database,
     )
     await listening.ready

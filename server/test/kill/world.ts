@@ -9,7 +9,7 @@ import { withRowKeys } from '../../platform/database/protected-rows.ts'
 import { systemIds } from '../../platform/ids.ts'
 import { createLog } from '../../platform/log.ts'
 import type { Platform } from '../../platform/platform.ts'
-import { Signals } from '../../platform/signals.ts'
+import { Topics } from '../../platform/topics.ts'
 import { openTestDatabase, type TestDatabase, type TestDialect } from '../testkit/databases.ts'
 import { type MailServerDouble, startMailServer } from '../testkit/mail-server.ts'
 import { verify } from '../testkit/marketplace.ts'
@@ -126,7 +126,7 @@ export class World {
         keys: KEYS,
         vault: createVault(KEYS),
         log: createLog('silent'),
-        signals: new Signals(),
+        topics: new Topics(),
         caches: new Caches({ maxEntries: 1000 }),
         reportTampered() {},
         publicBaseUrl: 'http://127.0.0.1',

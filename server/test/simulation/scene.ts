@@ -2,7 +2,7 @@ import { Caches } from '../../platform/cache/caches.ts'
 import type { OpenDatabase } from '../../platform/database/open-database.ts'
 import { withRowKeys } from '../../platform/database/protected-rows.ts'
 import type { Platform } from '../../platform/platform.ts'
-import { Signals } from '../../platform/signals.ts'
+import { Topics } from '../../platform/topics.ts'
 import { clockText, DAY } from '../oracle/calendar.ts'
 import type { AnswerTo } from '../oracle/calls.ts'
 import { addDestination, addLiveOffer, addPerson, addStore } from '../oracle/marketplace.ts'
@@ -46,7 +46,7 @@ export async function openScene(platform: Platform, database: OpenDatabase, stor
     clock,
     ids: simulatedIds(clock),
     caches: new Caches({ maxEntries: 1000 }),
-    signals: new Signals(),
+    topics: new Topics(),
   }
   const answerTo: AnswerTo = (subject, nth) => answersFor(story, subject)[nth] ?? 'ok'
   let count = 0

@@ -7,7 +7,7 @@ import { createServer } from '../../http/server.ts'
 import { createInboxRecorder } from '../../inbox/intake.service.ts'
 import { Caches } from '../../platform/cache/caches.ts'
 import type { Platform } from '../../platform/platform.ts'
-import { Signals } from '../../platform/signals.ts'
+import { Topics } from '../../platform/topics.ts'
 import { createSignatureScheme } from '../../processor/signatures/choose-scheme.ts'
 import type { TestDialect } from './databases.ts'
 import { eventually } from './eventually.ts'
@@ -31,7 +31,7 @@ export async function openLiveMarket(
 
 /** The platform as another process has it: the same database, and no signal from here. */
 export function elsewhere(platform: Platform): Platform {
-  return { ...platform, signals: new Signals(), caches: new Caches() }
+  return { ...platform, topics: new Topics(), caches: new Caches() }
 }
 
 export async function openWebSide(platform: Platform): Promise<WebSide> {

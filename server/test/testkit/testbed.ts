@@ -10,7 +10,7 @@ import { withRowKeys } from '../../platform/database/protected-rows.ts'
 import { systemIds } from '../../platform/ids.ts'
 import { createLog } from '../../platform/log.ts'
 import type { Platform } from '../../platform/platform.ts'
-import { Signals } from '../../platform/signals.ts'
+import { Topics } from '../../platform/topics.ts'
 import {
   openTestDatabase,
   type TestDatabase,
@@ -95,7 +95,7 @@ export function platformOver(
     keys,
     vault: createVault(keys),
     log: createLog(config.LOG_LEVEL),
-    signals: new Signals(),
+    topics: new Topics(),
     caches: new Caches({ maxEntries: 1000 }),
     reportTampered: (row) => void reportTamperedRow(platform, row),
     publicBaseUrl: 'http://127.0.0.1:3000',

@@ -91,7 +91,7 @@ export function retryMail(platform: Platform, id: string): Promise<MailRow> {
       before,
       after: { state: 'queued' },
     })
-    afterCommit(tx, () => platform.signals.send('mails'))
+    afterCommit(tx, () => platform.topics.send('mails'))
     return mail
   })
 }

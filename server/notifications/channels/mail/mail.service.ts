@@ -54,7 +54,7 @@ export async function sendMail(platform: Platform, tx: Tx, mail: NewMail): Promi
   })
   if (token) row.token_encrypted = platform.vault.seal(token.text, tokenBinding(row))
   if (!(await insertMail(tx, row))) return 'known'
-  afterCommit(tx, () => platform.signals.send('mails'))
+  afterCommit(tx, () => platform.topics.send('mails'))
   return 'queued'
 }
 

@@ -233,7 +233,7 @@ export class WebhookDeliverer {
         this.#work.delete(running)
         this.#places.take(lane, -attempts.length)
         if (this.#places.of(lane.endpointId) === 0) this.#lanes.delete(lane.endpointId)
-        if (!this.#places.isFull(lane)) this.#platform.signals.send(DELIVERY_SIGNAL)
+        if (!this.#places.isFull(lane)) this.#platform.topics.send(DELIVERY_SIGNAL)
       })
     this.#work.add(running)
   }

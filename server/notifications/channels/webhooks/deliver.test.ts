@@ -328,7 +328,7 @@ for (const { it } of marketSuites<Context>('webhook deliveries', { idsOf: create
       response.writeHead(204).end()
       if (isDone()) all.resolve()
     }
-    const unsubscribe = platform.signals.on('webhook deliveries', () => void deliverer.start())
+    const unsubscribe = platform.topics.on('webhook deliveries', () => void deliverer.start())
     await deliverer.start()
     await all.promise
     unsubscribe()

@@ -64,7 +64,7 @@ export const webhookChannel: Channel = {
 async function addDeliveries(platform: Platform, tx: Tx, rows: readonly DeliveryRow[]): Promise<void> {
   if (rows.length === 0) return
   await insertDeliveries(tx, rows)
-  afterCommit(tx, () => platform.signals.send(DELIVERY_SIGNAL))
+  afterCommit(tx, () => platform.topics.send(DELIVERY_SIGNAL))
 }
 
 function newDelivery(platform: Platform, endpointId: string, event: OutboxEventRow): DeliveryRow {
@@ -147,7 +147,7 @@ export async function retryDelivery(
     const delivery = await ownDelivery(tx, accountId, deliveryId)
     if (!delivery) throw new Refusal('not_found', 'Webhook delivery not found.')
     await refuseDisabled(tx, delivery.endpoint_id)
-    afterCommit(tx, () => platform.signals.send(DELIVERY_SIGNAL))
+    afterCommit(tx, () => platform.topics.send(DELIVERY_SIGNAL))
     return restartDelivery(tx, delivery.id, platform.clock.now())
   })
   return showDelivery(platform.database.reader, row)
@@ -247,7 +247,7 @@ async function queueAgain(
   const finished = former.filter(({ state }) => state !== 'pending')
   for (const { id } of finished) await restartDelivery(tx, id, platform.clock.now())
   await addDeliveries(platform, tx, fresh)
-  afterCommit(tx, () => platform.signals.send(DELIVERY_SIGNAL))
+  afterCommit(tx, () => platform.topics.send(DELIVERY_SIGNAL))
   return fresh.length + finished.length
 }
 

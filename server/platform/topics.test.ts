@@ -1,10 +1,10 @@
 // database: none
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { Signals } from './signals.ts'
+import { Topics } from './topics.ts'
 
 test('a topic reaches each of its listeners, once a signal, until they leave', () => {
-  const signals = new Signals()
+  const signals = new Topics()
   const heard: string[] = []
   const leave = signals.on('events', () => heard.push('first'))
   signals.on('events', () => heard.push('second'))
@@ -18,7 +18,7 @@ test('a topic reaches each of its listeners, once a signal, until they leave', (
 })
 
 test('a listener that waits again hears the next signal, not the same one again', () => {
-  const signals = new Signals()
+  const signals = new Topics()
   let heard = 0
   const wait = () => {
     const leave = signals.on('events', () => {

@@ -2,7 +2,7 @@
  * Publishes hints within this process; the composition root passes those of shared topics on to other processes where it can. Subscribers
  * also poll, because a hint may be lost.
  */
-export class Signals {
+export class Topics {
   readonly #listeners = new Map<string, Set<() => void>>()
   #publish: ((topic: string) => void) | null = null
 
