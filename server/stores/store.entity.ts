@@ -1,5 +1,5 @@
 import { defineEntity } from '@mikro-orm/core'
-import { count, enumText, epochMs, id, refersTo, text } from '../platform/database/columns.ts'
+import { count, enumText, epochMs, id, refersTo, rowDigest, text } from '../platform/database/columns.ts'
 import { User } from '../users/user.entity.ts'
 
 /** Why a delivery in a known shop's name was refused. */
@@ -31,6 +31,7 @@ export const Store = defineEntity({
     refused_count: count().default(0),
     /** When the merchant was last notified of refusals. */
     rejecting_sent_at: epochMs().strictNullable(),
+    row_digest: rowDigest(),
   },
   indexes: [
     { name: 'stores_refused', properties: ['id'], where: 'refused_since is not null' },

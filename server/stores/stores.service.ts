@@ -92,7 +92,7 @@ function checkStoreQuota(tx: Tx, merchantId: string): Promise<void> {
   })
 }
 
-function newStore(platform: Platform, merchantId: string, domain: string): StoreRow {
+function newStore(platform: Platform, merchantId: string, domain: string): Omit<StoreRow, 'row_digest'> {
   const now = platform.clock.now()
   return {
     id: platform.ids.next(),

@@ -1,4 +1,7 @@
+import { sql } from 'kysely'
 import * as assert from 'uvu/assert'
+import { openFlags } from '../flags/flags.service.ts'
+import { eventually } from '../test/testkit/eventually.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { addUser, outcomeOf, requestOf } from '../test/testkit/people.ts'
 import { DAY, HOUR, type Testbed } from '../test/testkit/testbed.ts'
@@ -63,6 +66,18 @@ for (const { it } of marketSuites('stores')) {
     assert.equal(await secretsAt(bed), ['secret-one'])
     const rows = await bed.platform.database.reader.selectFrom('store_secrets').selectAll().execute()
     assert.not.match(JSON.stringify(rows), 'secret-one')
+  })
+
+  it('accepts nothing for a store that was changed in the database, and flags it', async ({ bed }) => {
+    const { stores } = await merchantOf(bed)
+    await stores.connect({ shop_domain: DOMAIN, webhook_secret: 'secret-one' })
+    const { writer } = bed.testDatabase.database
+    await sql`update stores set connected_at = connected_at - 1`.execute(writer)
+    assert.equal(await claimsForWebhook(bed.platform, DOMAIN), [])
+    await eventually(
+      () => openFlags(bed.platform.database.reader, 'integrity_violation', 'stores'),
+      ({ length }) => length === 1,
+    )
   })
 
   it('refuses what is no host name, and unknown fields', async ({ bed }) => {

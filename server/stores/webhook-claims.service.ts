@@ -4,6 +4,7 @@ import { shopDomain } from '../../shared/schemas/stores.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import { IntegrityError, UnknownKeyError } from '../platform/crypto/vault.ts'
 import { afterCommit, type Tx } from '../platform/database/database.ts'
+import { requireAuthentic, TamperedRow } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import { decodeShopifyHmac, matchesShopifyHmac } from '../shopify/signature.ts'
 import { flagBrokenSecret, keyMissing, openSecret } from './store-secrets.service.ts'
@@ -115,6 +116,7 @@ async function readClaims(platform: Platform, domain: string): Promise<CachedCla
   )
   const claims: CachedClaim[] = []
   for (const store of stores) {
+    if (!isAuthentic(platform, store)) continue
     const claim: CachedClaim = { storeId: store.id, merchantId: store.merchant_id, secrets: [] }
     for (const row of secrets.get(store.id) ?? []) {
       const key = await openKey(platform, store, row)
@@ -123,6 +125,19 @@ async function readClaims(platform: Platform, domain: string): Promise<CachedCla
     claims.push(claim)
   }
   return claims
+}
+
+/** Whether the service wrote the store's row, which says whose deliveries are accepted. A changed one is flagged. */
+function isAuthentic(platform: Platform, store: StoreRow): boolean {
+  try {
+    requireAuthentic(platform.keys, 'stores', store)
+    return true
+  } catch (error) {
+    if (error instanceof UnknownKeyError) throw keyMissing(platform, error)
+    if (!(error instanceof TamperedRow)) throw error
+    platform.reportTampered(error)
+    return false
+  }
 }
 
 /** The secret as a key; `null` for one that was changed in the database, which is flagged. */

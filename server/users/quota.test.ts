@@ -65,7 +65,7 @@ for (const { it } of marketSuites('quotas')) {
       refused_count: 0,
       rejecting_sent_at: null,
     }))
-    await platform.database.transaction((tx) => tx.insertInto('stores').values(rows).execute())
+    await platform.database.transaction((tx) => insertRows(tx, 'stores', rows))
     assert.is(await outcomeOf(connectStore(platform, userId, newStore())), 'quota_exceeded')
     assert.is(
       await outcomeOf(rotateSecret(platform, userId, rows[0]?.id ?? '', { secret: 'another secret here' })),

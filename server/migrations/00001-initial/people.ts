@@ -172,7 +172,8 @@ export function people(ddl: Ddl): string[] {
       "last_refusal" text,
       "refused_since" bigint,
       "refused_count" integer not null default 0,
-      "rejecting_sent_at" bigint
+      "rejecting_sent_at" bigint,
+      "row_digest" text not null
     )`,
     'create index "stores_refused" on "stores" ("id") where refused_since is not null',
     'create index "stores_merchant" on "stores" ("merchant_id")',

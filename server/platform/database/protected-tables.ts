@@ -49,6 +49,18 @@ export const DIGESTED_TABLES = {
       search_words: 'is only searched',
     },
   },
+  stores: {
+    key: ['id'],
+    counted: true,
+    unprotected: {
+      first_event_at: 'is only shown, and sorts the claims on one domain',
+      last_refused_at: 'is only shown',
+      last_refusal: 'is only shown',
+      refused_since: 'says when a merchant is notified of refused deliveries',
+      refused_count: 'is only shown',
+      rejecting_sent_at: 'says when a merchant is notified of refused deliveries',
+    },
+  },
   offer_status_changes: { key: ['offer_id', 'sequence'], counted: true },
   applications: { key: ['id'], counted: true },
   affiliate_links: { key: ['id'], counted: true },
