@@ -3,6 +3,7 @@ import { sql } from 'kysely'
 import * as assert from 'uvu/assert'
 import { readConfig, SettingError } from './platform/config.ts'
 import { type OpenDatabase, openDatabase } from './platform/database/open-database.ts'
+import { withRowKeys } from './platform/database/protected-rows.ts'
 import { isProduction, markDevelopment, markProduction, markSeeded } from './production-mark.ts'
 import { marketSuites } from './test/testkit/market-suites.ts'
 import type { Testbed } from './test/testkit/testbed.ts'
@@ -71,7 +72,7 @@ for (const { it, dialect } of marketSuites<{ database: OpenDatabase }>('the mark
   it('can be removed from a copy, which leaves an audit row', async ({ bed, database }) => {
     await markProduction(database, PRODUCTION)
     const copy = await copyOf(bed, database)
-    const platform = { ...bed.platform, database: copy }
+    const platform = { ...bed.platform, database: withRowKeys(copy, bed.platform.keys) }
     assert.is(await markDevelopment(platform, copy), true)
     assert.is(await isProduction(copy.reader), false)
     assert.is(await markDevelopment(platform, copy), false)

@@ -1,5 +1,5 @@
 import { defineEntity } from '@mikro-orm/core'
-import { enumText, epochMs, id, json, oneOf, text } from '../platform/database/columns.ts'
+import { enumText, epochMs, id, json, oneOf, rowDigest, text } from '../platform/database/columns.ts'
 
 export const FLAG_SEVERITIES = ['low', 'medium', 'high'] as const
 
@@ -19,6 +19,7 @@ export const Flag = defineEntity({
     note: text().strictNullable(),
     created_at: epochMs(),
     resolved_at: epochMs().strictNullable(),
+    row_digest: rowDigest(),
   },
   checks: [oneOf('flags', 'severity', FLAG_SEVERITIES), oneOf('flags', 'status', ['open', 'resolved'])],
   uniques: [

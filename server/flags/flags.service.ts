@@ -5,6 +5,7 @@ import { Refusal } from '../platform/api/refusal.ts'
 import { isoTime } from '../platform/clock.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import { entities, LOCK } from '../platform/database/entities.ts'
+import { rowProblem, updateRows } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import { recordAudit } from './audit.service.ts'
 import {
@@ -187,14 +188,12 @@ export async function closeFlag(
   { kind, subjectType, subjectId }: FlagSubject,
   note: string,
 ): Promise<boolean> {
-  const { em, Flag } = await entities(tx)
-  const subject = { kind, subject_type: subjectType, subject_id: subjectId }
-  const flag = await em.findOne(Flag, { ...subject, status: 'open' }, LOCK)
-  if (!flag) return false
-  Object.assign(flag, { status: 'resolved', note, resolved_at: platform.clock.now() })
-  // The same transaction may raise it again.
-  await em.flush()
-  return true
+  const flag = await openFlagAbout(tx, { kind, subjectType, subjectId })
+  // A flag that was changed in the database stops no payment: it stays, and verification finds it.
+  if (!flag || rowProblem(platform.keys, 'flags', flag) !== null) return false
+  const open = { id: flag.id, status: 'open' } as const
+  const resolution = { status: 'resolved', note, resolved_at: platform.clock.now() } as const
+  return (await updateRows(tx, 'flags', open, resolution)).length > 0
 }
 
 /** Newest first. Refuses another list's cursor with `validation_failed`. */
@@ -248,7 +247,7 @@ export async function openFlagsByKind(
   return kinds.map(([kind, severity]) => ({ kind, severity, count: counts.get(kind) ?? 0 }))
 }
 
-export async function openFlagAbout(db: Queries, subject: FlagSubject): Promise<FlagRow | undefined> {
+export async function openFlagAbout(db: Queries | Tx, subject: FlagSubject): Promise<FlagRow | undefined> {
   const { kind, subjectType, subjectId } = subject
   const [flag] = await findFlags(db, { kind, subjectType, subjectId, status: 'open' }, { limit: 1 })
   return flag

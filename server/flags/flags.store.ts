@@ -1,5 +1,6 @@
 import { type Selectable, type SelectQueryBuilder, sql } from 'kysely'
-import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
+import { dialectOf, type Queries, type Tx, transactionKeys } from '../platform/database/database.ts'
+import { type NewRow, noteChange, withDigest } from '../platform/database/protected-rows.ts'
 import type { Schema } from '../platform/database/schema.ts'
 
 export type FlagRow = Selectable<Schema['flags']>
@@ -84,12 +85,15 @@ export async function lastResolvedAt(
 const FLAGS_PER_STATEMENT = 100
 
 /** Inserts flags, or refreshes summary and evidence of the open ones. Each has a subject of its own; sorted to avoid deadlocks. */
-export async function insertOrRefreshFlags(tx: Tx, flags: readonly FlagRow[]): Promise<void> {
-  const sorted = flags.toSorted((one, other) => (one.subject_id < other.subject_id ? -1 : 1))
+export async function insertOrRefreshFlags(tx: Tx, flags: readonly NewRow<'flags'>[]): Promise<void> {
+  const keys = transactionKeys()
+  const whole = flags.map((flag) => withDigest(keys, 'flags', { note: null, resolved_at: null, ...flag }))
+  const sorted = whole.toSorted((one, other) => (one.subject_id < other.subject_id ? -1 : 1))
   for (let first = 0; first < sorted.length; first += FLAGS_PER_STATEMENT) {
-    await tx
+    const batch = sorted.slice(first, first + FLAGS_PER_STATEMENT)
+    const kept = await tx
       .insertInto('flags')
-      .values(sorted.slice(first, first + FLAGS_PER_STATEMENT))
+      .values(batch)
       .onConflict((conflict) =>
         conflict
           .columns(['kind', 'subject_type', 'subject_id'])
@@ -100,6 +104,9 @@ export async function insertOrRefreshFlags(tx: Tx, flags: readonly FlagRow[]): P
             evidence: eb.ref('excluded.evidence'),
           })),
       )
+      .returning('row_digest')
       .execute()
+    const digests = new Set(kept.map((row) => row.row_digest))
+    for (const { row_digest } of batch) if (digests.has(row_digest)) noteChange('flags', null, row_digest)
   }
 }

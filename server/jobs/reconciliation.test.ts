@@ -107,7 +107,7 @@ for (const dialect of testDialects()) {
         [paid, 'unknown_there', 'raised'],
       ].sort(),
     )
-    assert.equal(changedTables(before, await tableDigests(platform.database.reader)), ['flags'])
+    assert.equal(changedTables(before, await tableDigests(platform.database.reader)), ['flags', 'watermarks'])
     const flag = await platform.database.reader
       .selectFrom('flags')
       .selectAll()

@@ -1,6 +1,8 @@
+import { sql } from 'kysely'
 import * as assert from 'uvu/assert'
 import type { LinkRecord } from '../links/links.service.ts'
 import type { Actor } from '../platform/api/procedure.ts'
+import { updateRows } from '../platform/database/protected-rows.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { giveDestination, type Marketplace, openFlagsOf, type Shop } from '../test/testkit/marketplace.ts'
 import { DAY, HOUR, MINUTE } from '../test/testkit/testbed.ts'
@@ -52,7 +54,7 @@ for (const { it } of marketSuites<Context>('failed payouts', { verify: true })) 
   }
   const resolveFlags = ({ platform, clock }: Marketplace) =>
     platform.database.transaction((tx) =>
-      tx.updateTable('flags').set({ status: 'resolved', resolved_at: clock.now() }).execute(),
+      updateRows(tx, 'flags', sql`true`, { status: 'resolved', resolved_at: clock.now() }),
     )
   const flagOf = ({ creator }: Context) => [`payout_failed_repeatedly ${creator.userId}`]
 

@@ -96,7 +96,6 @@ export const UNPROTECTED: { readonly [T in Table]?: { readonly [K in keyof Unpro
     finished_at: TRIES,
     'deleted rows': NOT_DONE,
   },
-  flags: { '*': 'open: what was flagged, and how it was resolved' },
   link_days: { '*': WATCHED },
   mailboxes: { '*': WATCHED },
   schedule_runs: { 'deleted rows': TRIES },

@@ -173,6 +173,7 @@ export function operation(ddl: Ddl): string[] {
       "note" text,
       "created_at" bigint not null,
       "resolved_at" bigint,
+      "row_digest" text not null,
       constraint "flags_severity_check" check (severity in ('low', 'medium', 'high')),
       constraint "flags_status_check" check (status in ('open', 'resolved'))
     )`,

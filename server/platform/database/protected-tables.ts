@@ -78,6 +78,14 @@ export const DIGESTED_TABLES = {
     counted: true,
     unprotected: { failing_since: 'says when an endpoint is tried again and disabled, never what is sent' },
   },
+  flags: {
+    key: ['id'],
+    counted: true,
+    unprotected: {
+      summary: 'is only shown, and changes with every later event',
+      evidence: 'is only shown, and changes with every later event',
+    },
+  },
   audit_entries: { key: ['id'], counted: true },
   inbound_events: {
     key: ['id'],

@@ -292,7 +292,7 @@ for (const { it } of marketSuites<Context>('Safepay', { verify: true, settings: 
     clock.pass(HOUR)
     const before = await tableDigests(platform.database.reader)
     assert.equal(await find(), [1, 1])
-    assert.equal(changedTables(before, await tableDigests(platform.database.reader)), ['flags'])
+    assert.equal(changedTables(before, await tableDigests(platform.database.reader)), ['flags', 'watermarks'])
     assert.equal(await openFlagsOf(platform), [subject])
     paidElsewhere(250)
     clock.pass(HOUR)
