@@ -3,7 +3,7 @@ import { addGroup, addPageOptions, EXAMPLE_ID, exampleText, lazy, oneOf, wholeNu
 
 const actions = lazy(() => import('./webhooks.actions.ts'))
 
-/** Beyond it, it is a load test, and those have tools of their own. */
+/** More is a load test, for which there are other tools. */
 const MOST_TIMES = 1000
 
 export function addWebhookCommands(program: Command): void {

@@ -53,7 +53,7 @@ interface Way {
   wide?: boolean
   /** With `--json` one document a line. */
   lines?: boolean
-  /** Runs until a signal ends it: a process of its own, which another test runs with `--json`. */
+  /** Runs until a signal ends it, so another test starts it as a process, with `--json`. */
   process?: true
 }
 

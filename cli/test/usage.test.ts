@@ -15,7 +15,7 @@ import { runHere } from './run-here.ts'
 const folder = mkdtempSync(join(tmpdir(), 'affiliate-cli-'))
 test.after(() => rmSync(folder, { recursive: true, force: true }))
 
-/** Without a key of its own, as in a process. */
+/** Without a key, as in a process. */
 const here = (args: readonly string[], environment: Record<string, string> = {}) =>
   runHere(args, { APP_KEY: '', ...environment }, { folder })
 

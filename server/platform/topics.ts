@@ -6,7 +6,7 @@ export class Topics {
   readonly #listeners = new Map<string, Set<() => void>>()
   #publish: ((topic: string) => void) | null = null
 
-  /** Calls `listener` for each signal of `topic`; the returned function unsubscribes. */
+  /** Calls `listener` for each hint about `topic`; the returned function unsubscribes. */
   on(topic: string, listener: () => void): () => void {
     const listeners = this.#listeners.get(topic) ?? new Set()
     this.#listeners.set(topic, listeners.add(listener))
@@ -23,7 +23,7 @@ export class Topics {
 
   /** As `send`, in this process only. */
   deliver(topic: string): void {
-    // A copy: a listener that subscribes again during the call waits for the next signal.
+    // A copy: a listener that subscribes again during the call waits for the next hint.
     for (const listener of [...(this.#listeners.get(topic) ?? [])]) listener()
   }
 

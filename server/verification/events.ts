@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { type Invariant, sqlInvariant } from './invariant.ts'
 
-/** What must hold of the inbox, and between it and what came of it. */
+/** What must hold for the inbox, and between its events and their results. */
 export const EVENT_INVARIANTS: Invariant[] = [
   sqlInvariant({
     name: 'events-once',

@@ -13,7 +13,7 @@ import { type MarketContext, marketSuites } from '../testkit/market-suites.ts'
 import { outcomeOf, requestOf } from '../testkit/people.ts'
 
 const EMAIL = 'sana@example.com'
-const PASSWORD = 'a long passphrase of hers'
+const PASSWORD = 'a long passphrase'
 const THIEF = 'the passphrase of a thief'
 
 interface Context {
