@@ -112,7 +112,7 @@ export async function openApp(options: OpenOptions): Promise<App> {
     log: createLog(options.logLevel ?? config.LOG_LEVEL),
     topics: new Topics(),
     caches: new Caches(),
-    reportTampered: (row) => void reportTamperedRow(platform, row),
+    reportTampered: (row) => reportTamperedRow(platform, row),
     get publicBaseUrl() {
       return baseUrl()
     },

@@ -82,7 +82,7 @@ export async function runTogether(files: TestFile[], setting: FileSetting): Prom
   if (suspect && alone.every(({ failed }) => failed === 0)) {
     const others = paths.filter((path) => path !== suspect.path).join(', ')
     const problem = `passes alone, but not in one process with ${others}: clean up, or mark it "// own process"`
-    alone[broken] = { ...suspect, failed: 1, problem, output }
+    alone[broken] = { ...suspect, failed: 1, problem, output: together[broken]?.output ?? output }
   }
   return alone
 }

@@ -1,6 +1,5 @@
 import { displayMoney, type Paisa } from '../../shared/money.ts'
 import type { BillingCycleWire } from '../../shared/schemas/billing.ts'
-import { reportTamperedRow } from '../flags/tampered-rows.service.ts'
 import { accountBalances } from '../ledger/ledger.service.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import { type KeysetScan, pageItems } from '../platform/database/keyset-scan.ts'
@@ -171,7 +170,7 @@ export async function shownCycles(
 ): Promise<CycleRow[]> {
   const cycles = rows.map((cycle) => withCheckedLink(platform, cycle))
   for (const cycle of rows.filter((_, index) => cycles[index] !== rows[index]))
-    await reportTamperedRow(platform, new TamperedRow('billing_cycles', cycle))
+    await platform.reportTampered(new TamperedRow('billing_cycles', cycle))
   const open = cycles.filter(({ state }) => state === 'open')
   if (open.length === 0) return cycles
   const credits = await availableCredits(

@@ -10,7 +10,7 @@ export const PROBLEM_TYPE = 'application/problem+json'
 export function problemAt(platform: Platform, request: FastifyRequest, error: unknown): ProblemAnswer {
   const problem = problemOf(fromFastify(error), request.id, platform.database)
   const tampered = tamperedRowOf(error)
-  if (tampered) platform.reportTampered(tampered)
+  if (tampered) void platform.reportTampered(tampered)
   if (problem.isBug) platform.log.error({ requestId: request.id, route: routeOf(request), err: error }, 'bug')
   return problem
 }

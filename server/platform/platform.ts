@@ -21,7 +21,7 @@ export interface Platform {
   readonly topics: Topics
   readonly caches: Caches
   /** Flags a protected row that was refused because it was changed outside of the service, once. Never throws. */
-  readonly reportTampered: (row: TamperedRow) => void
+  readonly reportTampered: (row: TamperedRow) => Promise<void>
   /** The address that affiliate links start with, without a trailing slash. */
   readonly publicBaseUrl: string
 }

@@ -116,7 +116,7 @@ async function readClaims(platform: Platform, domain: string): Promise<CachedCla
   )
   const claims: CachedClaim[] = []
   for (const store of stores) {
-    if (!isAuthentic(platform, store)) continue
+    if (!(await isAuthentic(platform, store))) continue
     const claim: CachedClaim = { storeId: store.id, merchantId: store.merchant_id, secrets: [] }
     for (const row of secrets.get(store.id) ?? []) {
       const key = await openKey(platform, store, row)
@@ -128,14 +128,14 @@ async function readClaims(platform: Platform, domain: string): Promise<CachedCla
 }
 
 /** Whether the service wrote the store's row, which says whose deliveries are accepted. A changed one is flagged. */
-function isAuthentic(platform: Platform, store: StoreRow): boolean {
+async function isAuthentic(platform: Platform, store: StoreRow): Promise<boolean> {
   try {
     requireAuthentic(platform.keys, 'stores', store)
     return true
   } catch (error) {
     if (error instanceof UnknownKeyError) throw keyMissing(platform, error)
     if (!(error instanceof TamperedRow)) throw error
-    platform.reportTampered(error)
+    await platform.reportTampered(error)
     return false
   }
 }

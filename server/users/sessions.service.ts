@@ -3,7 +3,6 @@ import { sql } from 'kysely'
 import { z } from 'zod'
 import { HOUR_MS } from '../../shared/durations.ts'
 import type { Role } from '../../shared/schemas/common.ts'
-import { reportTamperedRow } from '../flags/tampered-rows.service.ts'
 import { decodeCursor, encodeCursor, mapPage, type Page, pageOf } from '../platform/api/page.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import { Refusal } from '../platform/api/refusal.ts'
@@ -76,7 +75,7 @@ async function openSessionOf(platform: Platform, by: Parameters<typeof findOpenS
     return await findOpenSession(platform.database.reader, platform.keys, by, platform.clock.now())
   } catch (error) {
     if (!(error instanceof TamperedRow)) throw error
-    await reportTamperedRow(platform, error)
+    await platform.reportTampered(error)
     return null
   }
 }

@@ -137,10 +137,14 @@ export function trpcErrorOf(refusal: Refusal): TRPCError {
 }
 
 /** Any error of a procedure as a `TRPCError` whose cause is a `Refusal`. Logs bugs and internal details, flags a changed row. */
-function refused({ platform, requestId }: RequestContext, procedure: string, error: unknown): TRPCError {
+async function refused(
+  { platform, requestId }: RequestContext,
+  procedure: string,
+  error: unknown,
+): Promise<TRPCError> {
   const refusal = refusalOf(error, platform.database)
   const tampered = tamperedRowOf(error)
-  if (tampered) platform.reportTampered(tampered)
+  if (tampered) await platform.reportTampered(tampered)
   const { log } = platform
   const facts = { requestId, procedure }
   if (refusal.code === 'internal') {
@@ -159,10 +163,10 @@ function guarded<Caller extends Actor | null>(admit: (actor: Actor | null) => Ca
     try {
       actor = admit(await identify(ctx))
     } catch (error) {
-      throw refused(ctx, path, error)
+      throw await refused(ctx, path, error)
     }
     const result = await next({ ctx: { actor } })
-    return result.ok ? result : { ...result, error: refused(ctx, path, result.error) }
+    return result.ok ? result : { ...result, error: await refused(ctx, path, result.error) }
   })
 }
 

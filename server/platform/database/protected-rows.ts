@@ -56,11 +56,11 @@ export class TamperedRow extends IntegrityError {
   }
 }
 
-/** The database whose transactions digest rows with these keys. Calls `onTampered` after a transaction that met a changed row. */
+/** The database whose transactions digest rows with these keys. A transaction that met a changed row fails after `onTampered`. */
 export function withRowKeys<D extends Database>(
   database: D,
   keys: AppKeys,
-  onTampered: (error: TamperedRow) => void = () => {},
+  onTampered: (error: TamperedRow) => Promise<void> | void = () => {},
 ): D {
   return {
     ...database,
@@ -70,8 +70,8 @@ export function withRowKeys<D extends Database>(
           setTransactionKeys(keys)
           return work(tx)
         })
-        .catch((error: unknown) => {
-          if (error instanceof TamperedRow) onTampered(error)
+        .catch(async (error: unknown) => {
+          if (error instanceof TamperedRow) await onTampered(error)
           throw error
         }),
   }

@@ -128,7 +128,7 @@ export class World {
         log: createLog('silent'),
         topics: new Topics(),
         caches: new Caches({ maxEntries: 1000 }),
-        reportTampered() {},
+        async reportTampered() {},
         publicBaseUrl: 'http://127.0.0.1',
       })
     } finally {

@@ -97,7 +97,7 @@ export function platformOver(
     log: createLog(config.LOG_LEVEL),
     topics: new Topics(),
     caches: new Caches({ maxEntries: 1000 }),
-    reportTampered: (row) => void reportTamperedRow(platform, row),
+    reportTampered: (row) => reportTamperedRow(platform, row),
     publicBaseUrl: 'http://127.0.0.1:3000',
   }
   return platform
