@@ -1,6 +1,7 @@
 import * as assert from 'uvu/assert'
 import type { OfferSort } from '../../shared/schemas/offers.ts'
 import type { Actor } from '../platform/api/procedure.ts'
+import type { Tx } from '../platform/database/database.ts'
 import { foldedWords } from '../platform/database/folded-text.ts'
 import { addLiveOffer, addMerchant, OFFER } from '../test/testkit/listings.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
@@ -122,15 +123,19 @@ for (const { it, dialect } of marketSuites<{ merchant: Actor; visitor: Visitor }
   it('finds the same by sorting few matches and by walking past many', async ({ platform, merchant }) => {
     const total = 1.5 * MOST_SORTED_MATCHES
     const tenths = new Set<string>()
-    await platform.database.transaction(async (tx) => {
-      for (let i = 0; i < total; i += 1) {
-        const title = i % 5 === 4 ? 'Other' : 'Common'
-        const description = i % 10 === 0 ? 'tenth' : null
-        const row = rowOf(platform, merchant.userId, { title, description, commission_rate: 1 + (i % 7) })
-        await addOffer(tx, row)
-        if (description) tenths.add(row.id)
-      }
-    })
+    const add = async (tx: Tx, i: number) => {
+      const title = i % 5 === 4 ? 'Other' : 'Common'
+      const description = i % 10 === 0 ? 'tenth' : null
+      const row = rowOf(platform, merchant.userId, { title, description, commission_rate: 1 + (i % 7) })
+      await addOffer(tx, row)
+      if (description) tenths.add(row.id)
+    }
+    // Each flush looks at all entities of its transaction.
+    for (let from = 0; from < total; from += 20) {
+      await platform.database.transaction(async (tx) => {
+        for (let i = from; i < from + 20; i += 1) await add(tx, i)
+      })
+    }
     const page = { ...LISTING, limit: 100 }
     for (const sort of SORTS) {
       for (const [text, size] of [
