@@ -25,6 +25,7 @@ import { cyclesOf, giveBillingAccount, type Marketplace } from '../test/testkit/
 import { populate } from '../test/testkit/one-of-each.ts'
 import { orderBody } from '../test/testkit/orders.ts'
 import { logIn } from '../test/testkit/people.ts'
+import { PROOF_FORM } from '../test/testkit/proof-size.ts'
 import { removeGuards } from '../test/testkit/tamper.ts'
 import { TAMPERINGS } from '../test/testkit/tamperings.ts'
 import { confirmOwnTotp, startOwnTotp } from '../users/second-factor.service.ts'
@@ -143,9 +144,11 @@ async function reportedAfter(
   return reported
 }
 
+const ROWS_TRIED = 3
+
 const nameOf = ({ table, what }: Forgery) => `${table}, ${what}`
 
-for (const { it } of marketSuites<Context>('invariants', { shared: true })) {
+for (const { it, dialect } of marketSuites<Context>('invariants', { shared: true })) {
   it.before(async (context) => {
     await fillBooks(context.market)
     const { database } = context.market.bed.testDatabase
@@ -176,7 +179,9 @@ for (const { it } of marketSuites<Context>('invariants', { shared: true })) {
     const wrong = new Set<string>()
     const broken = new Set(TAMPERINGS.map(({ invariant }) => invariant))
     const missed = new Set<string>()
-    const forgeries = await everyForgery(market.platform.database.reader)
+    // Which row is forged hardly depends on the database: without a proof, all rows are tried on SQLite only.
+    const triesAll = PROOF_FORM !== undefined || dialect === 'sqlite'
+    const forgeries = await everyForgery(market.platform.database.reader, triesAll ? Infinity : ROWS_TRIED)
     for await (const { forgery, found } of tryForgeries(market.platform, forgeries)) {
       if (found === null) missed.add(nameOf(forgery))
       else broken.add(found)
@@ -186,10 +191,11 @@ for (const { it } of marketSuites<Context>('invariants', { shared: true })) {
       const listed = unprotectedIn(forgery.table)
       const isListed = forgery.what in listed || '*' in listed
       if (missed.has(name) && !isListed) wrong.add(`${name}: verification does not find it`)
-      if (!missed.has(name) && isListed) wrong.add(`${name}: it is found, so take it off the list`)
+      if (triesAll && !missed.has(name) && isListed)
+        wrong.add(`${name}: it is found, so take it off the list`)
     }
     assert.equal([...wrong], [])
-    assert.equal([...broken].toSorted(), INVARIANTS.map(({ name }) => name).toSorted())
+    if (triesAll) assert.equal([...broken].toSorted(), INVARIANTS.map(({ name }) => name).toSorted())
   })
 
   for (const { invariant, what, statement, subject } of TAMPERINGS) {

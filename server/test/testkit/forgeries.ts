@@ -20,8 +20,8 @@ type Row = Readonly<Record<string, unknown>>
 
 const SOME_TIME = 1_700_000_000_000
 
-/** For every column of every entity, and for every table, what a writer can do to each of its rows. */
-export async function everyForgery(db: Queries): Promise<Forgery[]> {
+/** For every column of every entity, and for every table, what a writer can do to each of its rows, or to the first `most`. */
+export async function everyForgery(db: Queries, most = Infinity): Promise<Forgery[]> {
   const forgeries: Forgery[] = []
   const { orm, classes } = await loadOrm(dialectOf(db))
   for (const entity of Object.values(classes)) {
@@ -36,7 +36,7 @@ export async function everyForgery(db: Queries): Promise<Forgery[]> {
     const key = props.filter(({ primary }) => primary).flatMap(({ fieldNames }) => fieldNames)
     const order = sql.join(key.map((column) => sql.ref(column)))
     const { rows } = await sql<Row>`select * from ${sql.table(table)} order by ${order}`.execute(db)
-    for (const row of rows) {
+    for (const row of rows.slice(0, most)) {
       const isRow = sql.join(
         key.map((column) => sql`${sql.ref(column)} = ${row[column]}`),
         sql` and `,
