@@ -3,7 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 /** How long a process has for its last steps after SIGTERM, ms. */
 const GRACE = 1000
-const POLL = 20
+/** The first and the longest pause between two looks at all processes, ms. */
+const PAUSE = { first: 20, longest: 500 }
 
 /** Sends a signal to a process group. Returns whether it has any process. */
 export function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean {
@@ -26,9 +27,9 @@ export async function endGroup(group: number): Promise<void> {
 /** Waits until no process of the group runs, at most `limit` ms. Returns whether none does. */
 export async function isEmptyWithin(group: number, limit: number): Promise<boolean> {
   const end = performance.now() + limit
-  while (await isAlive(group)) {
+  for (let pause = PAUSE.first; await isAlive(group); pause = Math.min(2 * pause, PAUSE.longest)) {
     if (performance.now() >= end) return false
-    await sleep(POLL)
+    await sleep(pause)
   }
   return true
 }

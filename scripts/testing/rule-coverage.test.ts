@@ -22,7 +22,7 @@ test.run()
 async function outcome(files: Record<string, string>, args: string[] = []) {
   const project = await tinyProject(files)
   try {
-    return await project.run(args)
+    return await project.start(args)
   } finally {
     await project.remove()
   }

@@ -15,6 +15,9 @@ const SHARED_PROCESS = fileURLToPath(new URL('shared-process.ts', import.meta.ur
 /** How long the children of a file that has ended have for their last steps, ms: a hundred times the usual. */
 const LAST_STEPS_MS = 20_000
 
+/** Most code of a test runs too few times for the optimizing compiler to pay, and threads for garbage only compete with other tests. */
+const FOR_SHORT_RUNS = ['--no-turbofan', '--single-threaded-gc', '--max-semi-space-size=32']
+
 /** How much longer than one file a process with several may take. */
 const GROUP_LIMIT_FACTOR = 2
 
@@ -82,7 +85,7 @@ export async function runTogether(files: TestFile[], setting: FileSetting): Prom
   if (suspect && alone.every(({ failed }) => failed === 0)) {
     const others = paths.filter((path) => path !== suspect.path).join(', ')
     const problem = `passes alone, but not in one process with ${others}: clean up, or mark it "// own process"`
-    alone[broken] = { ...suspect, failed: 1, problem, output: together[broken]?.output ?? output }
+    alone[broken] = { ...suspect, failed: 1, problem, output: together[broken]?.output || output }
   }
   return alone
 }
@@ -118,7 +121,8 @@ async function runProcess(
 ): Promise<{ ending: Ending; output: string; cpu: number | null }> {
   const folder = await mkdtemp(join(tmpdir(), 'affiliate-test-file-'))
   const cpuFile = join(folder, 'cpu')
-  const child = spawn(process.execPath, ['--import', REPORT_CPU, ...args], {
+  const flags = env.PROOF_FORM ? [] : FOR_SHORT_RUNS
+  const child = spawn(process.execPath, [...flags, '--import', REPORT_CPU, ...args], {
     cwd: root,
     env: { ...env, TEST_CPU_FILE: cpuFile },
     detached: true,

@@ -22,8 +22,8 @@ async function withProject(files: Record<string, string>, use: (project: TinyPro
 }
 
 test('counts tests, not files, and says so in the last line', async () => {
-  await withProject({ 'server/a.test.ts': PASSING, 'cli/b.test.ts': PASSING }, async ({ run }) => {
-    const { code, lastLine, output } = await run()
+  await withProject({ 'server/a.test.ts': PASSING, 'cli/b.test.ts': PASSING }, async ({ start }) => {
+    const { code, lastLine, output } = await start([])
     assert.is(lastLine, '4 passed, 0 failed')
     assert.is(code, 0)
     assert.match(output, /ok {4}server\/a\.test\.ts {2}2 passed, 0 failed {2}\d+\.\d\d s/)
@@ -31,8 +31,8 @@ test('counts tests, not files, and says so in the last line', async () => {
 })
 
 test('a failing test fails the run and is shown in full', async () => {
-  await withProject({ 'server/a.test.ts': PASSING, 'server/b.test.ts': FAILING }, async ({ run }) => {
-    const { code, lastLine, output } = await run()
+  await withProject({ 'server/a.test.ts': PASSING, 'server/b.test.ts': FAILING }, async ({ start }) => {
+    const { code, lastLine, output } = await start([])
     assert.is(lastLine, '3 passed, 1 failed')
     assert.is(code, 1)
     assert.match(output, 'FAIL  server/b.test.ts  1 passed, 1 failed')
@@ -185,8 +185,8 @@ test('an interrupted run ends its children and reports a failure', async () => {
 })
 
 test('an unknown option prints the usage', async () => {
-  await withProject({}, async ({ run }) => {
-    const { code, output } = await run(['--jobs', 'many'])
+  await withProject({}, async ({ start }) => {
+    const { code, output } = await start(['--jobs', 'many'])
     assert.is(code, 1)
     assert.match(output, '--jobs takes a whole number')
     assert.match(output, 'node scripts/test.ts [filters...]')

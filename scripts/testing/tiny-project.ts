@@ -4,9 +4,14 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { parseOptions } from './options.ts'
+import { runTests } from './run-tests.ts'
 
 const RUNNER = fileURLToPath(new URL('../test.ts', import.meta.url))
 const PACKAGES = fileURLToPath(new URL('../../node_modules', import.meta.url))
+
+const NONE = { TEST_SQLITE_ONLY: undefined, TEST_POSTGRES_URL: 'postgres://user@127.0.0.1:1/none' }
+const NEVER_ABORTED = new AbortController().signal
 
 export interface RunnerResult {
   code: number | null
@@ -16,8 +21,10 @@ export interface RunnerResult {
 
 export interface TinyProject {
   root: string
-  /** Runs the real runner over the project and waits for its end. */
+  /** Runs the runner over the project, in this process: starting one takes longer than most of what it runs. */
   run: (args?: string[], env?: NodeJS.ProcessEnv) => Promise<RunnerResult>
+  /** The same as a process of its own, as users start it. */
+  start: (args: string[]) => Promise<RunnerResult>
   /** Runs it until its output, or a file of the project, holds what `until` waits for; then sends the signal. */
   interrupt: (signal: NodeJS.Signals, until: () => Promise<void>) => Promise<RunnerResult>
   remove: () => Promise<void>
@@ -32,25 +39,33 @@ export async function tinyProject(files: Record<string, string>): Promise<TinyPr
     await writeFile(join(root, path), text)
   }
   // The inner run must not inherit the options of the outer one.
-  const { TEST_SQLITE_ONLY, ...surroundings } = process.env
-  const start = (args: string[], env: NodeJS.ProcessEnv = {}) => {
-    const child = spawn(process.execPath, [RUNNER, '--root', root, ...args], {
-      env: { ...surroundings, TEST_POSTGRES_URL: 'postgres://user@127.0.0.1:1/none', ...env },
-    })
+  const environment = (more: NodeJS.ProcessEnv = {}) => ({ ...process.env, ...NONE, ...more })
+  const run = async (args: string[] = [], env: NodeJS.ProcessEnv = {}) => {
+    const before = process.env
+    const lines: string[] = []
+    process.env = environment(env)
+    try {
+      const passed = await runTests(parseOptions(args, root), (line) => lines.push(line), NEVER_ABORTED)
+      return resultOf(passed ? 0 : 1, `${lines.join('\n')}\n`)
+    } finally {
+      process.env = before
+    }
+  }
+  const start = (args: string[]) => {
+    const child = spawn(process.execPath, [RUNNER, '--root', root, ...args], { env: environment() })
     let output = ''
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding('utf8').on('data', (chunk: string) => {
         output += chunk
       })
     }
-    const result = once(child, 'close').then(([code]): RunnerResult => {
-      return { code, output, lastLine: output.trimEnd().split('\n').at(-1) ?? '' }
-    })
+    const result = once(child, 'close').then(([code]) => resultOf(code, output))
     return { child, result }
   }
   return {
     root,
-    run: (args = [], env) => start(args, env).result,
+    run,
+    start: (args) => start(args).result,
     interrupt: async (signal, until) => {
       const { child, result } = start([])
       await until()
@@ -59,4 +74,8 @@ export async function tinyProject(files: Record<string, string>): Promise<TinyPr
     },
     remove: () => rm(root, { recursive: true, force: true }),
   }
+}
+
+function resultOf(code: number | null, output: string): RunnerResult {
+  return { code, output, lastLine: output.trimEnd().split('\n').at(-1) ?? '' }
 }
