@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { InboxRecorder, Receipt, ReceivedEvent } from '../../inbox/intake.service.ts'
 import { Refusal } from '../../platform/api/refusal.ts'
@@ -8,13 +9,14 @@ import { RefusedDeliveries } from '../../stores/refused-deliveries.service.ts'
 import { claimsForWebhook, findSigner } from '../../stores/webhook-claims.service.ts'
 import type { HttpApp } from '../context.ts'
 import { sendError } from '../errors.ts'
-import { endEmptyBodies } from '../request-body.ts'
 import { setShortHeaders } from '../security-headers.ts'
-import { rawBodyUpTo } from './raw-body.ts'
 import { type Reservation, WebhookQuota } from './webhook-quota.ts'
 import { WebhookRefusals } from './webhook-refusals.ts'
 
 const BODY_LIMIT = 2 * 1024 * 1024
+const MAX_DROPPED_BYTES = 64 * 1024
+/** Of all bodies that are being read. */
+const MAX_READING_BYTES = 64 * 1024 * 1024
 const STORE_ROUTE = '/webhooks/store-sales'
 const PROCESSOR_ROUTE = '/webhooks/processor'
 
@@ -39,17 +41,56 @@ export async function registerWebhooks(server: FastifyInstance, app: HttpApp): P
     await refused.flush({ all: true })
   })
   await server.register(async (scope) => {
-    endEmptyBodies(scope)
     // Signatures cover the raw bytes, whatever the content type.
     scope.removeAllContentTypeParsers()
-    const checkHead = (request: FastifyRequest) =>
-      request.routeOptions.url === STORE_ROUTE
-        ? checkStoreHead(intake, request)
-        : checkProcessorHead(intake, request)
-    // Named besides `*`: Fastify looks it up without parsing the header.
-    scope.addContentTypeParser(['application/json', '*'], rawBodyUpTo({ limit: BODY_LIMIT, checkHead }))
+    scope.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: BODY_LIMIT }, (_request, body, done) =>
+      done(null, body),
+    )
+    scope.addHook('preParsing', async (request, reply) => {
+      // Fastify answers a malformed content type with 415, and a body that is too large with 413.
+      const hasMalformedType = request.headers['content-type'] !== undefined && request.mediaType === undefined
+      if (hasMalformedType || bodyBytes(request) > BODY_LIMIT) return
+      const isStore = request.routeOptions.url === STORE_ROUTE
+      try {
+        await (isStore ? checkStoreHead(intake, request) : checkProcessorHead(intake, request))
+      } catch (error) {
+        // A smaller body is read and dropped, so that the sender gets the answer.
+        if (bodyBytes(request) > MAX_DROPPED_BYTES) reply.header('connection', 'close')
+        throw error
+      }
+    })
+    limitBodies(scope)
     acceptEvents(scope, intake, STORE_ROUTE, receiveStoreEvent)
     acceptEvents(scope, intake, PROCESSOR_ROUTE, receiveProcessorEvent)
+  })
+}
+
+/** The most bytes that the body of a request takes. */
+function bodyBytes({ headers }: FastifyRequest): number {
+  return headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : BODY_LIMIT
+}
+
+/** Limits the memory of the bodies that are being read. Bodies arrive within milliseconds, so the oldest is a stalled one: it is dropped. */
+function limitBodies(scope: FastifyInstance): void {
+  /** Oldest first. */
+  const reading = new Map<IncomingMessage, number>()
+  let bytes = 0
+  const end = (body: IncomingMessage) => {
+    bytes -= reading.get(body) ?? 0
+    reading.delete(body)
+  }
+  scope.addHook('preParsing', (request, _reply, payload, done) => {
+    const { raw } = request
+    const own = Math.min(bodyBytes(request), BODY_LIMIT)
+    reading.set(raw, own)
+    bytes += own
+    raw.once('close', () => end(raw))
+    for (const oldest of reading.keys()) {
+      if (bytes <= MAX_READING_BYTES) break
+      end(oldest)
+      oldest.destroy()
+    }
+    done(null, payload)
   })
 }
 
