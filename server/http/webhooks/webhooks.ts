@@ -48,7 +48,8 @@ export async function registerWebhooks(server: FastifyInstance, app: HttpApp): P
     )
     scope.addHook('preParsing', async (request, reply) => {
       // Fastify answers a malformed content type with 415, and a body that is too large with 413.
-      const hasMalformedType = request.headers['content-type'] !== undefined && request.mediaType === undefined
+      const hasMalformedType =
+        request.headers['content-type'] !== undefined && request.mediaType === undefined
       if (hasMalformedType || bodyBytes(request) > BODY_LIMIT) return
       const isStore = request.routeOptions.url === STORE_ROUTE
       try {
