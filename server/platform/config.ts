@@ -43,7 +43,7 @@ export function dataFolder(config: Pick<Config, 'DATA_DIR' | 'DATABASE_URL'>): s
 }
 
 /** How mail leaves: over SMTP, as files in `DATA_DIR/mail`, or not at all. */
-export type MailMode = 'smtp' | 'file' | 'off'
+type MailMode = 'smtp' | 'file' | 'off'
 
 export function mailMode({ SMTP_URL, NODE_ENV }: Pick<Config, 'SMTP_URL' | 'NODE_ENV'>): MailMode {
   if (SMTP_URL === undefined) return NODE_ENV === 'production' ? 'off' : 'file'

@@ -59,8 +59,8 @@ export const roles = z.string().transform((text, context) => {
   return z.NEVER
 })
 
-export const PROCESS_ROLES = ['web', 'worker', 'scheduler'] as const
-export type ProcessRole = (typeof PROCESS_ROLES)[number]
+const PROCESS_ROLES = ['web', 'worker', 'scheduler'] as const
+type ProcessRole = (typeof PROCESS_ROLES)[number]
 
 /** Loads node-cron only for a schedule that is not the default, to keep commands fast. */
 function isSchedule(text: string): boolean {

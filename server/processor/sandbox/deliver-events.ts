@@ -9,7 +9,7 @@ const LONGEST_BACKOFF_MS = 30_000
 // An injected clock can differ from the timer's, so due events are checked at least this often.
 const LONGEST_NAP_MS = 1000
 
-export interface DeliveryOptions {
+interface DeliveryOptions {
   /** A function is called for each attempt; null means that the receiver does not run yet. */
   webhookUrl: string | (() => string | null)
   webhookSecret: string

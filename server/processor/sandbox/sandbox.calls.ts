@@ -19,7 +19,7 @@ const CALL_SCHEMAS = {
   payout: z.strictObject({ ...common, destination: z.strictObject({ iban: text, account_title: text }) }),
 }
 
-export type AcceptedCall =
+type AcceptedCall =
   | { kind: 'created'; object: SandboxObject; eventId: string | null }
   | { kind: 'refused'; status: 409 | 422; detail: string }
 

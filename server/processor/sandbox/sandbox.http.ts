@@ -10,7 +10,7 @@ import { switchChangeSchema } from './switches.ts'
 const MAX_BODY_BYTES = 64 * 1024
 const KINDS = { '/invoices': 'invoice', '/payouts': 'payout' } as const
 
-export interface SandboxServerOptions {
+interface SandboxServerOptions {
   store: SandboxStore
   delivery: Delivery
   apiKey: string
