@@ -136,7 +136,7 @@ async function allPages<Key>(
   }
 }
 
-/** Seals the rows of a page that are `outdated` anew, by `reseal`; those that do not open are left. */
+/** Seals the rows of a page that are `outdated` again, by `reseal`; those that do not open are left. */
 async function resealRows<Row>(
   table: string,
   rows: readonly Row[],
