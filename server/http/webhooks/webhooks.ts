@@ -9,6 +9,7 @@ import { RefusedDeliveries } from '../../stores/refused-deliveries.service.ts'
 import { claimsForWebhook, findSigner } from '../../stores/webhook-claims.service.ts'
 import type { HttpApp } from '../context.ts'
 import { sendError } from '../errors.ts'
+import { endEmptyBodies } from '../request-body.ts'
 import { setShortHeaders } from '../security-headers.ts'
 import { type Reservation, WebhookQuota } from './webhook-quota.ts'
 import { WebhookRefusals } from './webhook-refusals.ts'
@@ -41,26 +42,16 @@ export async function registerWebhooks(server: FastifyInstance, app: HttpApp): P
     await refused.flush({ all: true })
   })
   await server.register(async (scope) => {
-    // Signatures cover the raw bytes, whatever the content type.
-    scope.removeAllContentTypeParsers()
-    scope.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: BODY_LIMIT }, (_request, body, done) =>
-      done(null, body),
+    endEmptyBodies(scope)
+    limitBodies(scope, (request) =>
+      request.routeOptions.url === STORE_ROUTE
+        ? checkStoreHead(intake, request)
+        : checkProcessorHead(intake, request),
     )
-    scope.addHook('preParsing', async (request, reply) => {
-      // Fastify answers a malformed content type with 415, and a body that is too large with 413.
-      const hasMalformedType =
-        request.headers['content-type'] !== undefined && request.mediaType === undefined
-      if (hasMalformedType || bodyBytes(request) > BODY_LIMIT) return
-      const isStore = request.routeOptions.url === STORE_ROUTE
-      try {
-        await (isStore ? checkStoreHead(intake, request) : checkProcessorHead(intake, request))
-      } catch (error) {
-        // A smaller body is read and dropped, so that the sender gets the answer.
-        if (bodyBytes(request) > MAX_DROPPED_BYTES) reply.header('connection', 'close')
-        throw error
-      }
-    })
-    limitBodies(scope)
+    // Signatures cover the raw bytes, whatever the content type. Named besides `*`: Fastify finds it without parsing the header.
+    scope.removeAllContentTypeParsers()
+    const parser = { parseAs: 'buffer', bodyLimit: BODY_LIMIT } as const
+    scope.addContentTypeParser(['application/json', '*'], parser, (_request, body, done) => done(null, body))
     acceptEvents(scope, intake, STORE_ROUTE, receiveStoreEvent)
     acceptEvents(scope, intake, PROCESSOR_ROUTE, receiveProcessorEvent)
   })
@@ -71,8 +62,14 @@ function bodyBytes({ headers }: FastifyRequest): number {
   return headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : BODY_LIMIT
 }
 
-/** Limits the memory of the bodies that are being read. Bodies arrive within milliseconds, so the oldest is a stalled one: it is dropped. */
-function limitBodies(scope: FastifyInstance): void {
+/**
+ * Reads no body before `checkHead` has accepted its request, and limits the memory of all that are being read. Bodies arrive within
+ * milliseconds, so the oldest is a stalled one: it is dropped.
+ */
+function limitBodies(
+  scope: FastifyInstance,
+  checkHead: (request: FastifyRequest) => Promise<void> | undefined,
+): void {
   /** Oldest first. */
   const reading = new Map<IncomingMessage, number>()
   let bytes = 0
@@ -80,18 +77,37 @@ function limitBodies(scope: FastifyInstance): void {
     bytes -= reading.get(body) ?? 0
     reading.delete(body)
   }
-  scope.addHook('preParsing', (request, _reply, payload, done) => {
-    const { raw } = request
-    const own = Math.min(bodyBytes(request), BODY_LIMIT)
-    reading.set(raw, own)
+  const begin = (body: IncomingMessage, own: number) => {
+    reading.set(body, own)
     bytes += own
-    raw.once('close', () => end(raw))
+    body.once('close', () => end(body))
     for (const oldest of reading.keys()) {
       if (bytes <= MAX_READING_BYTES) break
       end(oldest)
       oldest.destroy()
     }
-    done(null, payload)
+  }
+  scope.addHook('preParsing', (request, reply, payload, done) => {
+    const own = bodyBytes(request)
+    const hasMalformedType = request.headers['content-type'] !== undefined && request.mediaType === undefined
+    // Fastify answers these: with 413, and with 415.
+    if (own > BODY_LIMIT || hasMalformedType) return done(null, payload)
+    const read = () => {
+      begin(request.raw, own)
+      done(null, payload)
+    }
+    const refuse = (error: Error) => {
+      // A smaller body is read and dropped, so that the sender gets the answer.
+      if (own > MAX_DROPPED_BYTES) reply.header('connection', 'close')
+      done(error)
+    }
+    try {
+      const checked = checkHead(request)
+      if (checked) checked.then(read, refuse)
+      else read()
+    } catch (error) {
+      refuse(error as Error)
+    }
   })
 }
 
