@@ -6,7 +6,7 @@ import { withDigest } from '../../../platform/database/protected-rows.ts'
 import type { Platform } from '../../../platform/platform.ts'
 import { countMails, findRecipient, insertMail, type MailRow, optOutsOf } from './mail.store.ts'
 import { GIVE_UP_AFTER_MS, limitOf } from './mail-delivery.rule.ts'
-import type { MailContent, MailKind } from './mail-facts.ts'
+import type { MailContent, MailKind } from './mails.ts'
 
 export type NewMail = MailContent & {
   userId: string
