@@ -7,7 +7,7 @@ import {
 import { attemptsOf } from '../../server/notifications/channels/webhooks/delivery-log.ts'
 import {
   disableByOperator,
-  findEndpoint,
+  getEndpoint,
   listEndpoints,
   type ShownEndpoint,
 } from '../../server/notifications/channels/webhooks/endpoints.service.ts'
@@ -53,12 +53,12 @@ function wireOperatorEndpoint(endpoint: ShownEndpoint, user: Person) {
 }
 
 export const show = reads(async ({ platform, out }, endpointId: string) => {
-  const found = await findEndpoint(platform, endpointId)
+  const found = await getEndpoint(platform, null, endpointId)
   const { counts, newest } = await deliveryOverview(platform, found.id, NEWEST)
   const user = await personOf(platform, found.account_id)
   const wire = wireOperatorEndpoint(found, user)
   const deliveries = out.table(newest, [
-    { title: 'Event', flexible: true, cell: (delivery) => delivery.eventType },
+    { title: 'Event', flexible: true, cell: (delivery) => delivery.event_type },
     { title: 'State', cell: (delivery) => delivery.state },
     { title: 'Attempts', right: true, cell: (delivery) => delivery.attempts },
     { title: 'Status', right: true, cell: (delivery) => delivery.response_status },
@@ -86,7 +86,7 @@ export const show = reads(async ({ platform, out }, endpointId: string) => {
 export const replay = writes(async (context, endpointId: string, options: { since?: string }) => {
   const { platform, out, config } = context
   const since = readMoment(options.since, config) ?? 0
-  const { origin } = new URL((await findEndpoint(platform, endpointId)).url)
+  const { origin } = new URL((await getEndpoint(platform, null, endpointId)).url)
   await confirm(context, `Send events again to ${origin}?`)
   const { events } = await replayEvents(platform, endpointId, { since, actor: OPERATOR })
   out.show({ endpoint_id: endpointId, events }, () => [
@@ -102,7 +102,7 @@ export async function disable(
   const note = readReason(reason)
   await withApp(command, async (context) => {
     const { platform, out } = context
-    const { origin } = new URL((await findEndpoint(platform, endpointId)).url)
+    const { origin } = new URL((await getEndpoint(platform, null, endpointId)).url)
     await confirm(context, `Disable ${origin}?`)
     const disabled = await disableByOperator(platform, endpointId, { actor: OPERATOR, note })
     const user = await personOf(platform, disabled.endpoint.account_id)

@@ -4,9 +4,9 @@ import type {
   WebhookEndpointWithSecret,
 } from '../../../../shared/schemas/webhooks.ts'
 import { isoTime } from '../../../platform/clock.ts'
-import type { ShownDelivery } from './deliveries.service.ts'
 import { attemptsOf } from './delivery-log.ts'
 import type { ShownEndpoint } from './endpoints.service.ts'
+import type { ShownDelivery } from './webhooks.store.ts'
 
 const timeOrNull = (time: number | null) => (time === null ? null : isoTime(time))
 
@@ -34,7 +34,7 @@ export function wireDelivery(row: ShownDelivery): WebhookDelivery {
     id: row.id,
     endpoint_id: row.endpoint_id,
     event_id: row.event_id,
-    event_type: row.eventType,
+    event_type: row.event_type,
     state: row.state,
     attempts: row.attempts,
     next_attempt_at: row.state === 'pending' ? isoTime(row.due_at) : null,
