@@ -123,7 +123,7 @@ const DATA = {
   CLICK_RETENTION_DAYS: whole(0, 36_500)
     .prefault('0')
     .describe(
-      'days that clicks are kept, on PostgreSQL by whole months; 0 = forever. At least 396 plus `RAW_EVENT_RETENTION_DAYS`',
+      'days that clicks are kept; 0 = forever. At least 396 plus `RAW_EVENT_RETENTION_DAYS`',
     ),
   SEAL_STORAGE: sealStorage
     .optional()
