@@ -8,12 +8,8 @@ import { findAppKeys } from '../../server/platform/crypto/app-keys.ts'
 import type { AppKeys } from '../../server/platform/crypto/key-ring.ts'
 import type { Queries } from '../../server/platform/database/database.ts'
 import { openDatabase } from '../../server/platform/database/open-database.ts'
-import {
-  findAccountHolder,
-  listBalances,
-  type OwnedBalance,
-  readAccountStatement,
-} from '../../server/reports/accounts.service.ts'
+import { findAccountHolder, listBalances, type OwnedBalance } from '../../server/reports/accounts.service.ts'
+import { readStatement } from '../../server/reports/statement.service.ts'
 import { describeKeys, type JournalKeying } from '../../server/verification/journal-keys.ts'
 import { Scope } from '../../server/verification/scope.ts'
 import { compareWithKept } from '../../server/verification/seals.ts'
@@ -361,7 +357,8 @@ export function statement(user: string, options: StatementOptions, command: Comm
       await assertMigrated(database)
       const holder = await findAccountHolder(database, user)
       const output = new StatementOutput(out, holder, period)
-      const summaries = await readAccountStatement(database, holder, period, {
+      const request = { ownerId: holder.id, ...period }
+      const summaries = await readStatement(database, request, {
         opening: (accounts) => output.begin(accounts),
         entry: (entry) => output.add(entry),
       })

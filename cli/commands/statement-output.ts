@@ -23,13 +23,13 @@ export class StatementOutput {
     this.#period = period
     this.#list = new GrowingOutput(out, {
       columns: [
-        out.moment('Time', ({ at }) => at),
+        out.moment('Time', (entry) => entry.created_at),
         { title: 'What', flexible: true, cell: (entry) => whatOf(entry, out) },
         { title: 'Account', cell: ({ account }) => account },
         { title: 'Debit', right: true, cell: ({ amount }) => (amount > 0 ? displayMoney(amount) : '') },
         { title: 'Credit', right: true, cell: ({ amount }) => (amount < 0 ? displayMoney(-amount) : '') },
         { title: 'Balance', right: true, cell: ({ balance }) => sided(balance) },
-        { title: 'Entry', cell: ({ entryId }) => entryId },
+        { title: 'Entry', cell: (entry) => entry.entry_id },
       ],
       wire: wireEntry,
     })
@@ -100,7 +100,7 @@ function sided(balance: Paisa): string {
 
 const DAY_LENGTH = '2026-11-01'.length
 
-function whatOf({ kind, subjectId, sale, credit, cycle }: StatementEntry, out: Output): string {
+function whatOf({ kind, subject_id: subjectId, sale, credit, cycle }: StatementEntry, out: Output): string {
   const period = cycle
     ? `${out.time(cycle.start).slice(0, DAY_LENGTH)} to before ${out.time(cycle.end).slice(0, DAY_LENGTH)}`
     : subjectId
@@ -125,10 +125,10 @@ function whatOf({ kind, subjectId, sale, credit, cycle }: StatementEntry, out: O
 function wireEntry(entry: StatementEntry) {
   const { sale, credit, amount } = entry
   return {
-    entry_id: entry.entryId,
-    at: wireTime(entry.at),
+    entry_id: entry.entry_id,
+    at: wireTime(entry.created_at),
     kind: entry.kind,
-    subject_id: entry.subjectId,
+    subject_id: entry.subject_id,
     order_id: sale?.orderId ?? null,
     order_name: sale?.orderName ?? null,
     credit_reference: credit?.reference ?? null,
