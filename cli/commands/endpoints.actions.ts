@@ -4,14 +4,17 @@ import {
   deliveryOverview,
   replayEvents,
 } from '../../server/notifications/channels/webhooks/deliveries.service.ts'
-import { attemptsOf } from '../../server/notifications/channels/webhooks/delivery-log.ts'
 import {
   disableByOperator,
   getEndpoint,
   listEndpoints,
   type ShownEndpoint,
 } from '../../server/notifications/channels/webhooks/endpoints.service.ts'
-import { wireDelivery, wireEndpoint } from '../../server/notifications/channels/webhooks/webhooks-wire.ts'
+import {
+  attemptsOf,
+  wireDelivery,
+  wireEndpoint,
+} from '../../server/notifications/channels/webhooks/webhooks-wire.ts'
 import { readMoment, readReason } from '../arguments.ts'
 import type { PageOptions } from '../command.ts'
 import { confirm, reads, withApp, writes } from '../context.ts'

@@ -56,7 +56,7 @@ export async function takeUncounted(tx: Tx, limit: number): Promise<UncountedRow
 }
 
 /** Visits to add to the counts of a link. */
-export interface VisitCount {
+interface VisitCount {
   link_id: string
   visits: number
   unique_visits: number

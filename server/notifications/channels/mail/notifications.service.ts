@@ -7,7 +7,7 @@ import { invalidFields, Refusal } from '../../../platform/api/refusal.ts'
 import type { Queries } from '../../../platform/database/database.ts'
 import { isId } from '../../../platform/ids.ts'
 import type { Platform } from '../../../platform/platform.ts'
-import { addOptOut, findRecipient, optOutsOf, removeOptOut } from './mail.store.ts'
+import { addOptOut, findRecipients, optOutsOf, removeOptOut } from './mail.store.ts'
 
 interface Account {
   userId: string
@@ -98,7 +98,7 @@ export function readUnsubscribeToken(
 /** Turns e-mails about the token's event off. Again changes nothing. Refuses with `not_found`. */
 export async function unsubscribe(platform: Platform, token: string): Promise<MailEvent> {
   const { userId, event } = readUnsubscribeToken(platform, token)
-  const user = await findRecipient(platform.database.reader, userId)
+  const [user] = await findRecipients(platform.database.reader, [userId])
   if (!user) throw new Refusal('not_found', 'The account of this link was not found.')
   await updateNotifications(platform, { userId, role: user.role }, { email: { [event]: false } })
   return event

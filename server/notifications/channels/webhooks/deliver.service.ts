@@ -8,7 +8,6 @@ import { rowProblem } from '../../../platform/database/protected-rows.ts'
 import type { Platform } from '../../../platform/platform.ts'
 import { eventsOf, type OutboxEventRow } from '../../outbox.service.ts'
 import { DELIVERY_SIGNAL } from './deliveries.service.ts'
-import { withAttempt } from './delivery-log.ts'
 import { type PlaceOwner, Places } from './delivery-places.rule.ts'
 import { type AttemptDecision, decideAttempt, hasFailedForLong } from './delivery-retry.rule.ts'
 import { validSecrets } from './endpoint-secrets.service.ts'
@@ -26,6 +25,7 @@ import {
   secretsOfEndpoints,
   type WebhookSecretRow,
 } from './webhooks.store.ts'
+import { withAttempt } from './webhooks-wire.ts'
 
 const LEASE_MS = 60_000
 /**

@@ -21,10 +21,10 @@ import {
   sendTestEvent,
   webhookChannel,
 } from './deliveries.service.ts'
-import { attemptsOf } from './delivery-log.ts'
 import { RETRY_DELAYS_MS } from './delivery-retry.rule.ts'
 import { createEndpoint, getEndpoint, removeEndpoint, updateEndpoint } from './endpoints.service.ts'
 import { createWebhookSender } from './send-webhook.ts'
+import { attemptsOf } from './webhooks-wire.ts'
 
 interface Context {
   creator: Actor
