@@ -36,6 +36,7 @@ import { applyStoreEvents } from './apply-store-events.ts'
 import { FIRST_BATCH, MOST_BATCH, nextBatchSize } from './batch-size.rule.ts'
 import { type ApplyEvents, drainEvents } from './drain-events.ts'
 import { type LoopGroup, type LoopWork, startLoops, type Worker } from './loop.ts'
+import { createOrderReader, type OrderReader } from './order-reader.ts'
 import { makeDueCalls } from './processor-calls.ts'
 
 /** Where nothing waits for the event loop: larger batches cost less. */
@@ -48,6 +49,8 @@ export interface WorkerParts {
 }
 
 interface DrainOptions {
+  /** Reads orders ahead. The caller closes it. */
+  reader?: OrderReader | undefined
   /** Of store events. */
   batchSize?: number
 }
@@ -55,13 +58,13 @@ interface DrainOptions {
 /** Applies all due events, makes all due calls and sends all due webhooks until none is left: for tests and commands. */
 export async function drainUntilIdle(
   { platform, processor, eventRules }: WorkerParts,
-  { batchSize }: DrainOptions = {},
+  { reader, batchSize }: DrainOptions = {},
 ): Promise<void> {
   const applyProcessorEvents = processorEventApplier(eventRules)
   const size = BATCH_SIZES[platform.database.dialect]
   for (;;) {
     const done =
-      (await drainEvents(platform, 'store', batchSize ?? size, applyStoreEvents)) +
+      (await drainEvents(platform, 'store', batchSize ?? size, applyStoreEvents, reader)) +
       (await drainEvents(platform, 'processor', size, applyProcessorEvents)) +
       (await makeDueCalls(platform, processor)) +
       (await notifyUntilIdle(platform))
@@ -73,15 +76,15 @@ export async function drainUntilIdle(
  * Returns a function that drains one batch. On SQLite a batch holds the event loop from its first statement to its last: beside the web
  * server its size follows from the processor time that the last ones took.
  */
-function createDrain(platform: Platform, source: EventSource, apply: ApplyEvents) {
+function createDrain(platform: Platform, source: EventSource, apply: ApplyEvents, reader?: OrderReader) {
   const { database, config } = platform
   if (database.dialect === 'postgresql' || !config.ROLES.includes('web'))
-    return () => drainEvents(platform, source, BATCH_SIZES[database.dialect], apply)
+    return () => drainEvents(platform, source, BATCH_SIZES[database.dialect], apply, reader)
   let size = FIRST_BATCH
   return async (): Promise<number> => {
-    const before = process.cpuUsage()
-    const claimed = await drainEvents(platform, source, size, apply)
-    const { user, system } = process.cpuUsage(before)
+    const before = process.threadCpuUsage()
+    const claimed = await drainEvents(platform, source, size, apply, reader)
+    const { user, system } = process.threadCpuUsage(before)
     size = nextBatchSize(size, { claimed, ms: (user + system) / 1000 })
     return claimed
   }
@@ -101,15 +104,17 @@ export function startWorker(parts: WorkerParts): Worker {
 }
 
 function moneyLoops({ platform, processor, eventRules }: WorkerParts): LoopGroup {
-  const appliers = { store: applyStoreEvents, processor: processorEventApplier(eventRules) }
+  const reader = createOrderReader(platform)
+  const events = (source: EventSource, run: LoopWork['run']): LoopWork => ({
+    name: `${source} events`,
+    signals: [INBOX_TOPIC],
+    run,
+    nextDueAt: () => nextEventDueAt(platform, source),
+  })
   return {
     loops: [
-      ...(['store', 'processor'] as const).map((source) => ({
-        name: `${source} events`,
-        signals: [INBOX_TOPIC],
-        run: createDrain(platform, source, appliers[source]),
-        nextDueAt: () => nextEventDueAt(platform, source),
-      })),
+      events('store', createDrain(platform, 'store', applyStoreEvents, reader)),
+      events('processor', createDrain(platform, 'processor', processorEventApplier(eventRules))),
       {
         name: 'processor calls',
         signals: ['attempts'],
@@ -117,6 +122,7 @@ function moneyLoops({ platform, processor, eventRules }: WorkerParts): LoopGroup
         nextDueAt: () => nextAttemptDueAt(platform),
       },
     ],
+    end: () => reader.close(),
   }
 }
 
