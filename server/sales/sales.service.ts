@@ -50,7 +50,13 @@ import {
   sumByLink,
 } from './sales.store.ts'
 
-export type { SaleFilter, SaleRow, SaleScope, SaleWithSlug } from './sales.store.ts'
+export {
+  hasAcceptedSale,
+  type SaleFilter,
+  type SaleRow,
+  type SaleScope,
+  type SaleWithSlug,
+} from './sales.store.ts'
 
 /** An order that a store reported, parsed and validated. */
 export interface ReportedOrder {
