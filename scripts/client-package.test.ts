@@ -3,8 +3,8 @@
 import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {
-  accessSync,
   cpSync,
+  existsSync,
   globSync,
   mkdirSync,
   mkdtempSync,
@@ -21,10 +21,10 @@ import { extname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { chromium } from 'playwright-core'
 import ts from 'typescript-5'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { hasChromium, launchChromium } from '../server/test/testkit/chromium.ts'
 import { GIVE_UP_MS } from '../server/test/testkit/eventually.ts'
 import { packClient } from './package.ts'
 
@@ -35,7 +35,6 @@ const CLIENT = join(ROOT, 'shared', 'client')
 const CLI = join(ROOT, 'cli', 'affiliate.mjs')
 const NAME = 'affiliate-marketplace-client'
 
-const CHROMIUM = '/usr/bin/chromium'
 /** Where a picture of the example page is left for people to look at; none unless set. */
 const SCREENSHOT = process.env.CLIENT_SCREENSHOT
 
@@ -342,7 +341,7 @@ it("verifies the service's webhooks in the README's example", async (world) => {
   assert.match(received, /^#\S+ \d+\.\d\d$/)
 })
 
-if (!isThere(CHROMIUM)) {
+if (!hasChromium) {
   it.skip('there is no Chromium at /usr/bin/chromium to show the example page in', () => {})
 } else if (!registryAnswers) {
   it.skip('the npm registry does not answer, so Vite cannot be installed', () => {})
@@ -357,19 +356,7 @@ if (!isThere(CHROMIUM)) {
       cwd: example,
       env: { ...world.env, VITE_SERVICE_URL: url },
     })
-    const browser = await chromium.launch({
-      timeout: GIVE_UP_MS,
-      executablePath: CHROMIUM,
-      args: [
-        '--no-sandbox',
-        '--disable-gpu',
-        '--disable-quic',
-        '--no-first-run',
-        '--disable-background-networking',
-        '--disable-component-update',
-        '--disable-sync',
-      ],
-    })
+    const browser = await launchChromium()
     try {
       const page = await browser.newPage({ viewport: { width: 800, height: 700 } })
       page.setDefaultTimeout(GIVE_UP_MS)
@@ -454,7 +441,7 @@ async function compile(project: string, config: object, compiler: string): Promi
 function nodeOnThisMachine(major: string): string | undefined {
   return [process.execPath, '/usr/bin/node', '/usr/local/bin/node'].find(
     (node) =>
-      isThere(node) && execFileSync(node, ['--version'], { encoding: 'utf8' }).startsWith(`v${major}.`),
+      existsSync(node) && execFileSync(node, ['--version'], { encoding: 'utf8' }).startsWith(`v${major}.`),
   )
 }
 
@@ -471,7 +458,7 @@ async function servePages(folder: string): Promise<Server> {
   const types: Record<string, string> = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css' }
   const server = createServer(({ url = '/' }, response) => {
     const path = join(folder, url === '/' ? 'index.html' : url)
-    if (!isThere(path)) return response.writeHead(404).end()
+    if (!existsSync(path)) return response.writeHead(404).end()
     response.setHeader('content-type', types[extname(path)] ?? 'application/octet-stream')
     response.end(readFileSync(path))
   })
@@ -507,13 +494,4 @@ async function ask(url: string, body?: object, token?: string): Promise<any> {
   })
   assert.ok(response.ok, `${response.status} ${url}`)
   return response.json()
-}
-
-function isThere(file: string): boolean {
-  try {
-    accessSync(file)
-    return true
-  } catch {
-    return false
-  }
 }

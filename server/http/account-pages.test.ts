@@ -1,12 +1,11 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { chromium } from 'playwright-core'
+import { readdirSync, readFileSync } from 'node:fs'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { showMail } from '../notifications/channels/mail/mail-desk.service.ts'
+import { hasChromium, launchChromium } from '../test/testkit/chromium.ts'
 import { eventually, GIVE_UP_MS } from '../test/testkit/eventually.ts'
 import { call, openServiceBed, type ServiceBed } from '../test/testkit/service-bed.ts'
 
-const CHROMIUM = '/usr/bin/chromium'
 const it = suite('the pages that mailed links lead to')
 let bed: ServiceBed
 it.before(async () => {
@@ -28,7 +27,7 @@ for (const [path, title] of [
   })
 }
 
-const inBrowser = existsSync(CHROMIUM) ? it : it.skip
+const inBrowser = hasChromium ? it : it.skip
 inBrowser(
   'work in a browser: the address is verified, the password reset, and a used link says so',
   async () => {
@@ -57,8 +56,7 @@ inBrowser(
       const text = readFileSync(`${folder}/${file}`, 'utf8').replaceAll('=\r\n', '').replaceAll('=3D', '=')
       return /^(http\S+#token=[\w-]{43})\r$/m.exec(text)?.[1] ?? ''
     }
-    const options = { executablePath: CHROMIUM, args: ['--no-sandbox'], timeout: GIVE_UP_MS }
-    const browser = await chromium.launch(options)
+    const browser = await launchChromium()
     try {
       const page = await browser.newPage()
       page.setDefaultTimeout(GIVE_UP_MS)

@@ -1,29 +1,16 @@
 // long
 // database: none
-import { accessSync, constants, mkdtempSync, rmSync } from 'node:fs'
 import { get } from 'node:http'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
-import { type BrowserContext, chromium, type Page } from 'playwright-core'
+import type { BrowserContext, Page } from 'playwright-core'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { proceduresOf, routesOf } from '../platform/api/procedure.ts'
+import { hasChromium, launchChromium } from '../test/testkit/chromium.ts'
 import { GIVE_UP_MS } from '../test/testkit/eventually.ts'
 import { openWebTestbed, type WebTestbed } from '../test/testkit/web.ts'
 import { appRouter } from './router.ts'
 
-const CHROMIUM = '/usr/bin/chromium'
-const FLAGS = [
-  '--headless',
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-]
 /** Where a picture of the page is left for people to look at; none unless set. */
 const SCREENSHOT = process.env.DOCS_SCREENSHOT
 
@@ -75,7 +62,7 @@ it('is sent compressed to a client that takes that', async ({ bed }) => {
   assert.ok(gunzipSync(zipped).equals(Buffer.from(plain)))
 })
 
-if (isThere(CHROMIUM)) {
+if (hasChromium) {
   it('lists every operation in a real browser, which asks no one else and complains of nothing', async ({
     bed,
   }) => {
@@ -158,33 +145,15 @@ async function tryOut(page: Page): Promise<number> {
   return Number.parseInt(status, 10)
 }
 
-/** A browser of its own with nothing remembered, gone with everything it wrote when `work` ends. */
-async function inChromium(work: (browser: BrowserContext) => Promise<void>): Promise<void> {
-  const profile = mkdtempSync(join(tmpdir(), 'affiliate-chromium-'))
+/** A browser of its own, gone when `work` ends. */
+async function inChromium(work: (context: BrowserContext) => Promise<void>): Promise<void> {
+  const browser = await launchChromium()
   try {
-    const browser = await chromium.launchPersistentContext(profile, {
-      executablePath: CHROMIUM,
-      headless: true,
-      args: FLAGS,
-      timeout: GIVE_UP_MS,
-    })
-    browser.setDefaultTimeout(GIVE_UP_MS)
-    try {
-      await work(browser)
-    } finally {
-      await browser.close()
-    }
+    const context = await browser.newContext()
+    context.setDefaultTimeout(GIVE_UP_MS)
+    await work(context)
   } finally {
-    rmSync(profile, { recursive: true, force: true, maxRetries: 5 })
-  }
-}
-
-function isThere(file: string): boolean {
-  try {
-    accessSync(file, constants.X_OK)
-    return true
-  } catch {
-    return false
+    await browser.close()
   }
 }
 

@@ -1,17 +1,16 @@
 import * as assert from 'uvu/assert'
 import type { OfferSort } from '../../shared/schemas/offers.ts'
 import type { Actor } from '../platform/api/procedure.ts'
-import type { Tx } from '../platform/database/database.ts'
 import { foldedWords } from '../platform/database/folded-text.ts'
 import { addLiveOffer, addMerchant, OFFER } from '../test/testkit/listings.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
-import { inOrderOf, rowOf } from '../test/testkit/offer-rows.ts'
+import { addOffers, inOrderOf, rowOf } from '../test/testkit/offer-rows.ts'
 import { requestOf, setSuspended } from '../test/testkit/people.ts'
 import { anyCharacter, fc } from '../test/testkit/property.ts'
 import { listOffers, MOST_SORTED_MATCHES, type OfferListing } from './offer-list.store.ts'
 import { offersRouter } from './offers.procedures.ts'
 import { createOffer, type OfferFields, setOfferStatus, updateOffer } from './offers.service.ts'
-import { addOffer, assignOffer, lockOffer, type OfferRow } from './offers.store.ts'
+import { assignOffer, lockOffer, type OfferRow } from './offers.store.ts'
 
 const SORTS: readonly OfferSort[] = ['newest', 'commission_desc', 'commission_asc']
 
@@ -123,19 +122,13 @@ for (const { it, dialect } of marketSuites<{ merchant: Actor; visitor: Visitor }
   it('finds the same by sorting few matches and by walking past many', async ({ platform, merchant }) => {
     const total = 1.5 * MOST_SORTED_MATCHES
     const tenths = new Set<string>()
-    const add = async (tx: Tx, i: number) => {
+    const offers = Array.from({ length: total }, (_, i) => {
       const title = i % 5 === 4 ? 'Other' : 'Common'
       const description = i % 10 === 0 ? 'tenth' : null
-      const row = rowOf(platform, merchant.userId, { title, description, commission_rate: 1 + (i % 7) })
-      await addOffer(tx, row)
-      if (description) tenths.add(row.id)
-    }
-    // Each flush looks at all entities of its transaction.
-    for (let from = 0; from < total; from += 20) {
-      await platform.database.transaction(async (tx) => {
-        for (let i = from; i < from + 20; i += 1) await add(tx, i)
-      })
-    }
+      return rowOf(platform, merchant.userId, { title, description, commission_rate: 1 + (i % 7) })
+    })
+    await addOffers(platform, offers)
+    for (const { id, description } of offers) if (description) tenths.add(id)
     const page = { ...LISTING, limit: 100 }
     for (const sort of SORTS) {
       for (const [text, size] of [

@@ -115,7 +115,7 @@ for (const dialect of testDialects()) {
       (error: Error) => error.message,
     )
     assert.match(String(refusal), /^setting APP_KEY: /)
-    const { code, stderr } = await runAffiliate(['db', 'migrate'], { environment })
+    const { code, stderr } = await runHere(['db', 'migrate'], { APP_KEY: '', ...environment })
     assert.is(code, 1)
     assert.match(stderr, /^affiliate: setting APP_KEY: .*\n$/)
     assert.equal(await stateOf(filled), before)

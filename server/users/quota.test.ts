@@ -2,7 +2,6 @@ import * as assert from 'uvu/assert'
 import { applyToOffer, MAX_APPLICATIONS_PER_DAY } from '../applications/applications.service.ts'
 import { raiseFlag } from '../flags/flags.service.ts'
 import { createOffer, MAX_DRAFTS, setOfferStatus } from '../offers/offers.service.ts'
-import { addOffer } from '../offers/offers.store.ts'
 import { insertRows } from '../platform/database/protected-rows.ts'
 import { MAX_OPEN_REQUESTS, requestCredit } from '../sales/credit-request.service.ts'
 import { removeStore } from '../stores/remove-store.service.ts'
@@ -10,7 +9,7 @@ import { MAX_SECRETS_TAKEN } from '../stores/store-secrets.service.ts'
 import { connectStore, MAX_STORES, rotateSecret } from '../stores/stores.service.ts'
 import { addLiveOffer, OFFER } from '../test/testkit/listings.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
-import { rowOf } from '../test/testkit/offer-rows.ts'
+import { addOffers, rowOf } from '../test/testkit/offer-rows.ts'
 import { addUser, outcomeOf } from '../test/testkit/people.ts'
 import { DAY } from '../test/testkit/testbed.ts'
 
@@ -75,11 +74,10 @@ for (const { it } of marketSuites('quotas')) {
 
   it(`allow ${MAX_DRAFTS} drafts`, async ({ market, platform }) => {
     const { actor } = await market.addShop()
-    await platform.database.transaction(async (tx) => {
-      for (let index = 1; index < MAX_DRAFTS; index += 1) {
-        await addOffer(tx, rowOf(platform, actor.userId, { status: 'draft' }))
-      }
-    })
+    const drafts = Array.from({ length: MAX_DRAFTS - 1 }, () =>
+      rowOf(platform, actor.userId, { status: 'draft' }),
+    )
+    await addOffers(platform, drafts)
     const draft = () => createOffer(platform, actor.userId, OFFER)
     assert.equal(await outcomes([draft(), draft(), draft()]), { ok: 1, quota_exceeded: 2 })
     const { id } = await platform.database.reader

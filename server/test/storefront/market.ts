@@ -1,4 +1,3 @@
-import { accessSync, constants } from 'node:fs'
 import { readReceipt } from '../../sales/accept-sale.rule.ts'
 import { eventually } from '../testkit/eventually.ts'
 import { addLink, addLiveOffer, addMerchant, OFFER } from '../testkit/listings.ts'
@@ -75,14 +74,5 @@ export class Market {
         ? `accepted by ${source}: ${sale.click_id}`
         : `rejected: ${sale?.rejection_reason}`
     })
-  }
-}
-
-export function isThere(program: string): boolean {
-  try {
-    accessSync(program, constants.X_OK)
-    return true
-  } catch {
-    return false
   }
 }

@@ -2,8 +2,9 @@
 // database: none
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { isThere } from '../testkit/chromium.ts'
 import { Firefox, type FirefoxTab } from './firefox.ts'
-import { HOME, HOST, isThere, Market } from './market.ts'
+import { HOME, HOST, Market } from './market.ts'
 
 const FIREFOX = process.env.FIREFOX ?? '/usr/bin/firefox-esr'
 const FIELD = 'document.querySelector("input[name=\'properties[_aff_ref]\']")?.value'

@@ -2,25 +2,15 @@
 // database: none
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { type Browser, chromium } from 'playwright-core'
+import type { Browser } from 'playwright-core'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { hasChromium, launchChromium } from '../testkit/chromium.ts'
 import { eventually, GIVE_UP_MS } from '../testkit/eventually.ts'
 import { DAY } from '../testkit/testbed.ts'
-import { HOME, HOST, isThere, Market } from './market.ts'
+import { HOME, HOST, Market } from './market.ts'
 import type { StoreSettings } from './theme.ts'
 import { Visitor } from './visitor.ts'
-
-const CHROMIUM = '/usr/bin/chromium'
-const FLAGS = [
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-]
 
 interface World {
   market: Market
@@ -54,11 +44,9 @@ const UNKNOWN = 'rejected: no_tracking_reference'
 function scenarios(): void {
   it.before(async (world) => {
     world.market = await Market.open()
-    world.browser = await chromium.launch({
-      timeout: GIVE_UP_MS,
-      executablePath: CHROMIUM,
-      args: [...FLAGS, `--host-resolver-rules=MAP ${HOST}:443 127.0.0.1:${world.market.port}`],
-    })
+    world.browser = await launchChromium(
+      `--host-resolver-rules=MAP ${HOST}:443 127.0.0.1:${world.market.port}`,
+    )
   })
   it.after(async ({ market, browser }) => {
     await browser?.close()
@@ -532,7 +520,7 @@ function scenarios(): void {
   )
 }
 
-if (isThere(CHROMIUM)) {
+if (hasChromium) {
   scenarios()
 } else {
   it.skip('there is no Chromium at /usr/bin/chromium to visit the store with', () => {})

@@ -27,12 +27,11 @@ export interface TestDatabaseOptions {
   load?: (url: string) => Promise<void>
   /** PostgreSQL: prepares the database as its owner and returns the address to open it by. */
   openAs?: (ownerUrl: string) => Promise<string>
-  /** PostgreSQL: an empty database that an earlier test of this process has used will do, with its open connections. */
-  reused?: boolean
 }
 
 /**
- * A fresh database that goes when it is closed; migrated unless `migrated` is false. `load` fills it by its address before it is opened.
+ * An empty database; migrated unless `migrated` is false. `load` fills it by its address before it is opened. One of PostgreSQL without
+ * options may be one that an earlier test of this process has left as it was, with its open connections.
  */
 export async function openTestDatabase(
   dialect: TestDialect,
@@ -56,13 +55,14 @@ export async function openTestDatabase(
       },
     }
   }
-  const { name, database, schema } = (options.reused && spares.pop()) || (await createPostgres(options))
+  const { name, database, schema } = (isPlain(options) && spares.pop()) || (await createPostgres(options))
   return {
     database,
     url: database.url,
     folder,
     async close() {
-      if (options.reused && (await isEmptied(database, schema))) spares.push({ name, database, schema })
+      if (schema !== null && (await isEmptied(database, schema).catch(() => false)))
+        spares.push({ name, database, schema })
       else await dropPostgres({ name, database })
       removeFolder()
     },
@@ -74,29 +74,25 @@ let counter = 1
 interface PostgresTestDatabase {
   name: string
   database: PostgresDatabase
-  /** What `SCHEMA` tells of it as it was made. */
-  schema: string
+  /** What `SCHEMA` tells of it as it was made; `null` if it is for one test only. */
+  schema: string | null
 }
 
-async function createPostgres({
-  migrated = true,
-  load,
-  openAs,
-  reused,
-}: TestDatabaseOptions): Promise<PostgresTestDatabase> {
+const isPlain = (options: TestDatabaseOptions) => Object.keys(options).length === 0
+
+async function createPostgres(options: TestDatabaseOptions): Promise<PostgresTestDatabase> {
   const name = `test_${process.pid}_${counter++}`
   // Copying files is quicker than writing each page to the log, which such small databases could do as well.
-  const from = migrated ? `template ${await migratedPostgres()} strategy file_copy` : ''
+  const from = (options.migrated ?? true) ? `template ${await migratedPostgres()} strategy file_copy` : ''
   await administer(`create database ${name} ${from}`)
   const ownerUrl = databaseUrl(name)
-  await load?.(ownerUrl)
-  const database = (await openDatabase((await openAs?.(ownerUrl)) ?? ownerUrl, {
-    create: true,
-  })) as PostgresDatabase
-  if (!reused) return { name, database, schema: '' }
-  for (const { options } of Object.values(database.pools)) options.allowExitOnIdle = true
+  await options.load?.(ownerUrl)
+  const url = (await options.openAs?.(ownerUrl)) ?? ownerUrl
+  const database = (await openDatabase(url, { create: true })) as PostgresDatabase
+  if (!isPlain(options)) return { name, database, schema: null }
+  for (const pool of Object.values(database.pools)) pool.options.allowExitOnIdle = true
   const { rows } = await database.pools.write.query<{ schema: string }>(`select ${SCHEMA} as schema`)
-  return { name, database, schema: rows[0]?.schema ?? '' }
+  return { name, database, schema: rows[0]?.schema ?? null }
 }
 
 async function dropPostgres({
@@ -116,20 +112,20 @@ process.on('beforeExit', async () => {
 })
 
 const OWN = 16_384
-/** Differs after every change of the schema that a test may make. */
+/** Differs after every change that a test may make, but for rows. */
 const SCHEMA = `concat_ws(' ',
   (select concat(count(*), '-', max(oid)) from pg_class where oid >= ${OWN}),
   (select concat(count(*), '-', max(oid)) from pg_proc where oid >= ${OWN}),
   (select concat(count(*), '-', max(oid)) from pg_constraint where oid >= ${OWN}),
   (select concat(count(*), '-', max(oid)) from pg_trigger where oid >= ${OWN} and tgenabled = 'O'),
   (select count(*) from pg_attribute where attrelid >= ${OWN} and not attisdropped),
-  (select count(*) from pg_db_role_setting))`
+  (select count(*) from pg_db_role_setting),
+  (select string_agg(name, ' ') from mikro_orm_migrations))`
 
 /** Deletes all rows. Resolves to false if the database is of no use to another test: its schema was changed, or something still uses it. */
 async function isEmptied({ pools }: PostgresDatabase, schema: string): Promise<boolean> {
   const { read, write } = pools
-  const isIdle = [read, write].every((pool) => !pool.ended && pool.idleCount === pool.totalCount)
-  if (!isIdle) return false
+  if ([read, write].some((pool) => pool.idleCount < pool.totalCount)) return false
   const { rows } = await write.query<{ schema: string; connections: number; tables: string[] }>(`
     select ${SCHEMA} as schema,
       (select count(*) from pg_stat_activity where datname = current_database())::int as connections,

@@ -1,5 +1,5 @@
 import type { OfferSort } from '../../../shared/schemas/offers.ts'
-import type { OfferRow } from '../../offers/offers.store.ts'
+import { addOffer, type OfferRow } from '../../offers/offers.store.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { OFFER } from './listings.ts'
 
@@ -20,6 +20,16 @@ export function rowOf(platform: Platform, merchantId: string, fields: Partial<Of
     created_at: now,
     updated_at: now,
     ...fields,
+  }
+}
+
+/** Adds many offers, few in each transaction, since each one's flush looks at all entities of its transaction. */
+export async function addOffers({ database }: Platform, rows: readonly OfferRow[]): Promise<void> {
+  const AT_ONCE = 20
+  for (let from = 0; from < rows.length; from += AT_ONCE) {
+    await database.transaction(async (tx) => {
+      for (const row of rows.slice(from, from + AT_ONCE)) await addOffer(tx, row)
+    })
   }
 }
 

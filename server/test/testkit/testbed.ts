@@ -65,10 +65,7 @@ export async function openTestbed(
   settings: Record<string, string> = {},
   options: TestDatabaseOptions = {},
 ): Promise<Testbed> {
-  const testDatabase = await openTestDatabase(dialect, {
-    reused: Object.keys(options).length === 0,
-    ...options,
-  })
+  const testDatabase = await openTestDatabase(dialect, options)
   const clock = new ManualClock('2026-11-01T07:00:00.000Z')
   const platform = platformOver(testDatabase.database, testDatabase.url, clock, settings)
   return { platform, clock, testDatabase, close: () => testDatabase.close() }
