@@ -3,7 +3,6 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { closeDueCycles } from '../billing/close-cycle.service.ts'
 import { resolveFlag } from '../flags/flags.service.ts'
-import { runPayouts } from '../payouts/payout-run.service.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { Processor } from '../processor/processor.ts'
 import { changedTables, tableDigests } from '../test/authorization/digest.ts'
@@ -41,10 +40,7 @@ for (const dialect of testDialects()) {
     if (first) first.status = 'paid'
     for (const word of payouts) {
       clock.pass(MINUTE)
-      await runPayouts(platform, processor)
-      await market.drainUntilIdle()
-      if (word !== 'open') await market.settlePayout(processor.payouts.at(-1)?.reference ?? '', word)
-      await market.drainUntilIdle()
+      await market.payOut(word === 'open' ? undefined : word)
     }
     await market.order(shop, link, 400_000)
     await market.drainUntilIdle()

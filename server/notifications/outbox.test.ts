@@ -2,7 +2,6 @@ import { sql } from 'kysely'
 import * as assert from 'uvu/assert'
 import { applyToOffer, decideOnApplication } from '../applications/applications.service.ts'
 import { closeDueCycles } from '../billing/close-cycle.service.ts'
-import { runPayouts } from '../payouts/payout-run.service.ts'
 import { createIds } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import { addLiveOffer } from '../test/testkit/listings.ts'
@@ -222,15 +221,7 @@ for (const { it } of marketSuites('the outbox', { idsOf: createIds })) {
     assert.is(sale?.affiliate_link_slug, link.slug)
     assert.is(sale?.platform_fee, undefined)
     for (const word of ['failed', 'confirmed'] as const) {
-      await runPayouts(platform, market.processor)
-      await market.drainUntilIdle()
-      const payout = await platform.database.reader
-        .selectFrom('payouts')
-        .selectAll()
-        .where('state', '=', 'submitted')
-        .executeTakeFirstOrThrow()
-      await market.settlePayout(payout.id, word)
-      await market.drainUntilIdle()
+      await market.payOut(word)
       clock.pass(DAY)
     }
     const [failed] = await dataOf(platform, creator.userId, 'payout.failed')

@@ -5,7 +5,6 @@ import { grantCredit } from '../billing/credits.service.ts'
 import { OPERATOR } from '../flags/audit.service.ts'
 import { PLATFORM, saleAccepted } from '../ledger/entries.rule.ts'
 import { writeEntries } from '../ledger/ledger.service.ts'
-import { runPayouts } from '../payouts/payout-run.service.ts'
 import type { Database } from '../platform/database/database.ts'
 import { testDialects } from '../test/testkit/databases.ts'
 import { type Marketplace, openMarketplace } from '../test/testkit/marketplace.ts'
@@ -60,10 +59,7 @@ for (const dialect of testDialects()) {
     })
     await market.earn(shop, link, 400_000)
     clock.pass(HOUR)
-    await runPayouts(platform, market.processor)
-    await market.drainUntilIdle()
-    await market.settlePayout(market.processor.payouts[0]?.reference ?? '', 'failed')
-    await market.drainUntilIdle()
+    await market.payOut('failed')
     const merchant = await statementOf(platform.database, shop.merchantId)
     assert.equal(
       merchant.entries.map(({ kind, sale, credit, account, amount, balance }) => [

@@ -68,7 +68,7 @@ for (const dialect of testDialects()) {
   it.after.each(({ market }) => market.close())
 
   it('ties to the journal at every step of the money', async ({ market }) => {
-    const { platform, processor } = market
+    const { platform } = market
     const shops = [await market.addShop('One'), await market.addShop('Two')] as const
     const creators = [await market.addCreator('Ayesha'), await market.addCreator('Bilal')] as const
     const links = [
@@ -107,15 +107,9 @@ for (const dialect of testDialects()) {
     await market.drainUntilIdle()
     await tied()
     assert.is((await ofMerchant(market, shops[0])).receivable, '0.00')
-    await runPayouts(platform, processor)
-    await market.drainUntilIdle()
+    const payoutId = await market.payOut()
     await tied()
-    const payout = await platform.database.reader
-      .selectFrom('payouts')
-      .select('id')
-      .where('creator_id', '=', creators[0].userId)
-      .executeTakeFirstOrThrow()
-    await market.settlePayout(payout.id, 'confirmed')
+    await market.settlePayout(payoutId, 'confirmed')
     await market.drainUntilIdle()
     await tied()
     assert.is((await ofCreator(market, creators[0])).paid, '2500.00')
@@ -221,14 +215,12 @@ for (const dialect of testDialects()) {
       replaces_failed: false,
     })
     assert.is(await run(), 'paid_out')
-    await runPayouts(platform, processor)
-    await market.drainUntilIdle()
+    const payoutId = await market.payOut()
     assert.is((await next()).amount, '0.00')
-    const payout = await platform.database.reader.selectFrom('payouts').select('id').executeTakeFirstOrThrow()
-    await market.settlePayout(payout.id, 'failed')
+    await market.settlePayout(payoutId, 'failed')
     await market.drainUntilIdle()
     assert.equal(await next(), { amount: '1500.00', waits_for: null, missing: '0.00', replaces_failed: true })
-    const held = processor.payouts.find((item) => item.reference === payout.id)
+    const held = processor.payouts.find((item) => item.reference === payoutId)
     if (held) held.status = 'paid'
     await runPayouts(platform, processor)
     assert.is((await next()).waits_for, 'failure_not_confirmed')

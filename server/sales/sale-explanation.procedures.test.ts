@@ -1,6 +1,5 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { runPayouts } from '../payouts/payout-run.service.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import { testDialects } from '../test/testkit/databases.ts'
 import { type Marketplace, openMarketplace } from '../test/testkit/marketplace.ts'
@@ -28,7 +27,7 @@ for (const dialect of testDialects()) {
 
   /** An accepted sale of 16,000.00 with two lines that do not count, with its first payout failed and its second paid. */
   async function soldAndExplained() {
-    const { platform, clock, processor } = market
+    const { clock } = market
     const shop = await market.addShop('Chenab Lawn')
     const creator = await market.addCreator('Sana Mirza')
     const link = await market.addLink(shop, creator, { title: 'Lawn suit', product_ids: [PRODUCT] })
@@ -48,10 +47,7 @@ for (const dialect of testDialects()) {
       async pay() {
         for (const word of ['failed', 'confirmed'] as const) {
           clock.pass(MINUTE)
-          await runPayouts(platform, processor)
-          await market.drainUntilIdle()
-          await market.settlePayout(processor.payouts.at(-1)?.reference ?? '', word)
-          await market.drainUntilIdle()
+          await market.payOut(word)
         }
       },
     }

@@ -1,7 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { closeDueCycles } from '../billing/close-cycle.service.ts'
-import { runPayouts } from '../payouts/payout-run.service.ts'
 import { removeStore } from '../stores/remove-store.service.ts'
 import { connectStore } from '../stores/stores.service.ts'
 import { testDialects } from '../test/testkit/databases.ts'
@@ -48,10 +47,7 @@ for (const dialect of testDialects()) {
     const other = await paidCycle(market, shop, link)
     for (const word of ['failed', 'confirmed'] as const) {
       clock.pass(60_000)
-      await runPayouts(platform, market.processor)
-      await market.drainUntilIdle()
-      await market.settlePayout(market.processor.payouts.at(-1)?.reference ?? '', word)
-      await market.drainUntilIdle()
+      await market.payOut(word)
     }
     const story = await explainSale(platform, other)
     assert.is(story.cycle?.state, 'charged')

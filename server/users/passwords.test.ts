@@ -1,4 +1,5 @@
 // database: none
+// own process
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { emailAddress } from '../../shared/schemas/users.ts'
@@ -8,6 +9,7 @@ import { createToken, hashOfToken } from './sessions.service.ts'
 
 test('matches the password that was hashed, however it is typed', async () => {
   const hashed = await hashPassword('caf\u00e9 caf\u00e9 caf\u00e9')
+  assert.match(hashed, /^\$argon2id\$v=19\$m=19456,t=2,p=1\$/)
   assert.ok(await passwordMatches('cafe\u0301 cafe\u0301 cafe\u0301', hashed))
   assert.not.ok(await passwordMatches('cafe cafe cafe', hashed))
   assert.is.not(await hashPassword('the same'), await hashPassword('the same'))

@@ -101,7 +101,7 @@ for (const dialect of testDialects()) {
       await reader.selectFrom('sessions').selectAll().execute(),
     ])
     assert.not.ok(stored.includes(token) || stored.includes(PASSWORD))
-    assert.match(stored, /\$argon2id\$v=19\$m=19456,t=2,p=1\$/)
+    assert.match(stored, /\$argon2id\$/)
   })
 
   it('refuses registrations that make no sense', async ({ bed }) => {

@@ -73,8 +73,7 @@ for (const { it } of marketSuites<Context>('calls that a database writer forges'
   const assertOthersGoOn = async (market: Marketplace) => {
     const [shop, other] = [await market.addShop('other'), await market.addCreator('other')]
     await market.earn(shop, await market.addLink(shop, other), 800_000)
-    await runPayouts(market.platform, market.processor)
-    await market.drainUntilIdle()
+    await market.payOut()
     const payouts = await market.platform.database.reader
       .selectFrom('payouts')
       .selectAll()
@@ -148,11 +147,7 @@ for (const { it } of marketSuites<Context>('calls that a database writer forges'
 
   it('does not send a paid payout again that was made to wait', async ({ market, shop, link }) => {
     await market.earn(shop, link, 800_000)
-    await runPayouts(market.platform, market.processor)
-    await market.drainUntilIdle()
-    const [payoutId] = sentPayouts(market)
-    await market.settlePayout(payoutId ?? '', 'confirmed')
-    await market.drainUntilIdle()
+    const payoutId = await market.payOut('confirmed')
     await write(
       market,
       "update payouts set state = 'pending', processor_payout_id = null, submitted_at = null, settled_at = null",
@@ -164,9 +159,7 @@ for (const { it } of marketSuites<Context>('calls that a database writer forges'
 
   it('does not send a submitted payout again that was made to wait', async ({ market, shop, link }) => {
     await market.earn(shop, link, 800_000)
-    await runPayouts(market.platform, market.processor)
-    await market.drainUntilIdle()
-    const [payoutId] = sentPayouts(market)
+    const payoutId = await market.payOut()
     await write(
       market,
       "update payouts set state = 'pending', processor_payout_id = null, submitted_at = null",
@@ -178,11 +171,7 @@ for (const { it } of marketSuites<Context>('calls that a database writer forges'
 
   it('does not send a share a second time', async ({ market, shop, link }) => {
     await market.earn(shop, link, 800_000)
-    await runPayouts(market.platform, market.processor)
-    await market.drainUntilIdle()
-    const [payoutId] = sentPayouts(market)
-    await market.settlePayout(payoutId ?? '', 'confirmed')
-    await market.drainUntilIdle()
+    const payoutId = await market.payOut('confirmed')
     await write(
       market,
       "update payouts set state = 'failed', failure_reason = 'x'",

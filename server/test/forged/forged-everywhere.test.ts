@@ -10,7 +10,6 @@ import { RECONCILIATION } from '../../jobs/reconciliation.ts'
 import { startScheduler } from '../../jobs/scheduler.ts'
 import { startWorker } from '../../jobs/worker.ts'
 import { createEndpoint } from '../../notifications/channels/webhooks/endpoints.service.ts'
-import { runPayouts } from '../../payouts/payout-run.service.ts'
 import { dataFolder } from '../../platform/config.ts'
 import { sha256 } from '../../platform/crypto/vault.ts'
 import type { Schema } from '../../platform/database/schema.ts'
@@ -43,12 +42,9 @@ for (const { it } of marketSuites('a service whose database someone writes to'))
     for (const actor of [ayesha, eve])
       await createEndpoint(platform, actor, { url: receiver.url, events: ['payout.paid'], description: '' })
     await market.earn(shop, link, 800_000)
-    await runPayouts(platform, market.processor)
-    await market.drainUntilIdle()
+    await market.payOut('confirmed')
     const [payout] = await writer.selectFrom('payouts').selectAll().execute()
     assert.ok(payout)
-    await market.settlePayout(payout.id, 'confirmed')
-    await market.drainUntilIdle()
     const request = { resource: 'sales', format: 'csv', from: null, to: null } as const
     const genuineExport = await startExport(platform, ayesha, request)
     const body = orderBody({ price: 900_000, click: await market.click(link), createdAt: clock.now() })

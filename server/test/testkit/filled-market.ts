@@ -1,4 +1,3 @@
-import { runPayouts } from '../../payouts/payout-run.service.ts'
 import { checkAppKey } from '../../platform/crypto/app-key-check.ts'
 import { createIds } from '../../platform/ids.ts'
 import type { TestDatabase, TestDialect } from './databases.ts'
@@ -26,8 +25,7 @@ export async function openFilledMarket(dialect: TestDialect): Promise<FilledMark
     market.clock.pass(1000)
   }
   await addCredit(platform, shop.merchantId)
-  await runPayouts(platform, market.processor)
-  await market.drainUntilIdle()
+  await market.payOut()
   return {
     ...bed.testDatabase,
     market,

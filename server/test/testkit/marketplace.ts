@@ -6,6 +6,7 @@ import { createInboxRecorder, type Receipt } from '../../inbox/intake.service.ts
 import { drainUntilIdle } from '../../jobs/worker.ts'
 import type { LinkRecord } from '../../links/links.service.ts'
 import type { OfferFields } from '../../offers/offers.service.ts'
+import { runPayouts } from '../../payouts/payout-run.service.ts'
 import type { Actor } from '../../platform/api/procedure.ts'
 import type { Clock } from '../../platform/clock.ts'
 import type { Ids } from '../../platform/ids.ts'
@@ -58,6 +59,8 @@ export interface Marketplace {
     word: 'confirmed' | 'failed',
     changes?: Record<string, unknown>,
   ): Promise<Receipt>
+  /** Makes the payouts that are due, and settles the last one if `word` says how; answers its id. */
+  payOut(word?: 'confirmed' | 'failed'): Promise<string>
   /** Sells, closes the shop's cycle as of its end, and has its payment confirmed: the commission is released. */
   earn(shop: Shop, link: LinkRecord, price: Paisa): Promise<void>
   /** Applies all that is due now. */
@@ -144,6 +147,15 @@ export async function openMarketplace(
         reason: 'returned by the bank',
         ...changes,
       })
+    },
+    async payOut(word) {
+      await runPayouts(platform, processor)
+      await drainUntilIdle(parts)
+      const id = processor.payouts.at(-1)?.reference
+      if (id === undefined) throw new Error('nothing was paid out')
+      if (word) await market.settlePayout(id, word)
+      await drainUntilIdle(parts)
+      return id
     },
     async earn(shop, link, price) {
       await market.order(shop, link, price)

@@ -19,7 +19,7 @@ export async function openServiceBed(
   settings: Record<string, string> = {},
   options: TestDatabaseOptions = {},
 ): Promise<ServiceBed> {
-  const testDatabase = await openTestDatabase(dialect, { migrated: false, ...options })
+  const testDatabase = await openTestDatabase(dialect, options)
   const service = await startService({
     environment: {
       HOST: '127.0.0.1',

@@ -1,7 +1,6 @@
 import * as assert from 'uvu/assert'
 import { applyToOffer, decideOnApplication } from '../../../applications/applications.service.ts'
 import { closeDueCycles } from '../../../billing/close-cycle.service.ts'
-import { runPayouts } from '../../../payouts/payout-run.service.ts'
 import type { Platform } from '../../../platform/platform.ts'
 import { addLiveOffer } from '../../../test/testkit/listings.ts'
 import { marketSuites } from '../../../test/testkit/market-suites.ts'
@@ -80,15 +79,7 @@ for (const { it } of marketSuites('mails about events')) {
     assert.match(String(closed?.amount_due), /^\d+\.00$/)
     assert.match(String(closed?.payment_url), /^https?:/)
     for (const word of ['failed', 'confirmed'] as const) {
-      await runPayouts(platform, market.processor)
-      await market.drainUntilIdle()
-      const payout = await platform.database.reader
-        .selectFrom('payouts')
-        .selectAll()
-        .where('state', '=', 'submitted')
-        .executeTakeFirstOrThrow()
-      await market.settlePayout(payout.id, word)
-      await market.drainUntilIdle()
+      await market.payOut(word)
       clock.pass(DAY)
     }
     const [failed] = await mailsOf(platform, creator.userId, 'payout.failed')
