@@ -5,24 +5,22 @@ import { refreshMerchantName } from '../offers/offers.service.ts'
 import { invalidFields, Refusal } from '../platform/api/refusal.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
-import {
-  addBillingAccount,
-  type BillingAccount,
-  type BillingAccountView,
-  billingAccountChange,
-  ownBillingAccount,
-} from '../users/billing-accounts.service.ts'
 import { checkIban } from '../users/iban.rule.ts'
 import { isRightPassword } from '../users/password-attempts.service.ts'
 import type { OwnDestinations } from '../users/payout-destination.rule.ts'
+import { checkRaastId } from '../users/raast-id.rule.ts'
 import {
   type AccountChange,
+  addBillingAccount,
   addDestination,
+  type BillingAccount,
+  type BillingAccountView,
+  billingAccountChange,
   destinationChange,
+  ownBillingAccount,
   ownDestinations,
   type PayoutAccount,
-} from '../users/payout-destinations.service.ts'
-import { checkRaastId } from '../users/raast-id.rule.ts'
+} from '../users/sealed-accounts.service.ts'
 import { hasSecondFactor, requireFreshSession } from '../users/second-factor.service.ts'
 import {
   lockActiveUser,

@@ -12,7 +12,7 @@ import { type KeysetScan, pageItems, type ScanScope } from '../platform/database
 import type { Platform } from '../platform/platform.ts'
 import { userTopic } from '../platform/topics.ts'
 import type { OrderFacts } from '../shopify/order-facts.ts'
-import { accountTitlesOf } from '../users/payout-destinations.service.ts'
+import { accountTitlesOf } from '../users/sealed-accounts.service.ts'
 import { standingOf } from '../users/users.service.ts'
 import {
   attributionOf,
