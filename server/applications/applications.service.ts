@@ -12,8 +12,8 @@ import type { Actor } from '../platform/api/procedure.ts'
 import { invalidFields, Refusal } from '../platform/api/refusal.ts'
 import { isoTime } from '../platform/clock.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
-import { entities, LOCK } from '../platform/database/entities.ts'
 import { type KeysetScan, pageItems, type ScanScope } from '../platform/database/keyset-scan.ts'
+import { changeRow, insertRow, lockRows } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import {
   checkQuota,
@@ -77,8 +77,7 @@ export async function applyToOffer(
       count: () => countApplicationsSince(tx, creatorId, now - DAY_MS),
       detail: `At most ${MAX_APPLICATIONS_PER_DAY} applications within 24 hours. Apply to this offer later.`,
     })
-    const { em, Application } = await entities(tx)
-    const application = em.create(Application, {
+    const application = await insertRow(tx, 'applications', {
       id: platform.ids.next(),
       offer_id: offerId,
       merchant_id: offer.merchant_id,
@@ -112,8 +111,8 @@ export async function decideOnApplication(
     throw invalidFields([{ path: 'coupon_code', message: 'is for approvals only' }])
   }
   const row = await platform.database.transaction(async (tx) => {
-    const { em, Application } = await entities(tx)
-    const application = await em.findOne(Application, { id: applicationId, merchant_id: merchantId }, LOCK)
+    const key = { id: applicationId, merchant_id: merchantId }
+    const [application] = await lockRows(tx, 'applications', key)
     if (!application) throw new Refusal('not_found', 'Application not found.')
     const offer = await offerOf(platform, tx, application.offer_id)
     const decision = decideApplication({
@@ -125,9 +124,11 @@ export async function decideOnApplication(
     })
     if (decision.kind === 'refused') throw new Refusal(decision.code, decision.detail)
     if (decision.kind === 'unchanged') return application
-    application.status = decision.kind === 'approve' ? 'approved' : 'rejected'
-    application.decision_reason = answer.reason
-    application.decided_at = platform.clock.now()
+    await changeRow(tx, 'applications', application, {
+      status: decision.kind === 'approve' ? 'approved' : 'rejected',
+      decision_reason: answer.reason,
+      decided_at: platform.clock.now(),
+    })
     if (decision.kind === 'approve') {
       const link = await createLink(platform, tx, {
         applicationId,
@@ -138,12 +139,8 @@ export async function decideOnApplication(
         attributionWindowDays: offer.attribution_window_days,
         productIds: offer.product_ids,
       })
-      if (code !== null) {
-        await em.flush()
-        await changeCoupon(platform, tx, link, { actor: merchantId, code })
-      }
+      if (code !== null) await changeCoupon(platform, tx, link, { actor: merchantId, code })
     }
-    await em.flush()
     await publishApplication(platform, tx, application, 'application.decided')
     return application
   })

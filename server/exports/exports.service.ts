@@ -99,8 +99,6 @@ function noteExport(platform: Platform, tx: Tx, job: ExportJobRow): Promise<void
     action: 'export.start',
     subjectType: 'job',
     subjectId: job.id,
-    reason: null,
-    before: null,
     after: { resource: job.resource, format: job.format, from: job.from_at, to: job.to_at },
   })
 }

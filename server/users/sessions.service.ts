@@ -7,8 +7,7 @@ import { decodeCursor, encodeCursor, mapPage, type Page, pageOf } from '../platf
 import type { Actor } from '../platform/api/procedure.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import type { Tx } from '../platform/database/database.ts'
-import { entities } from '../platform/database/entities.ts'
-import { TamperedRow } from '../platform/database/protected-rows.ts'
+import { insertRow, TamperedRow } from '../platform/database/protected-rows.ts'
 import { isId } from '../platform/ids.ts'
 import { addressPrefix } from '../platform/network/client-address.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -123,12 +122,11 @@ export async function openSession(
   origin: Origin,
   setupOnly = false,
 ): Promise<{ token: string; expiresAt: number }> {
-  const { em, Session } = await entities(tx)
   const { token, hash } = createToken()
   const now = platform.clock.now()
   await deleteSessions(tx, sql`user_id = ${user.id} and expires_at <= ${now}`)
   const expiresAt = now + (isProductionAdmin(platform, user) ? ADMIN_SESSION_MS : SESSION_MS)
-  em.create(Session, {
+  await insertRow(tx, 'sessions', {
     id: platform.ids.next(),
     user_id: user.id,
     token_hash: hash,

@@ -8,8 +8,7 @@ import { invalidInput } from '../platform/api/problem.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import { requiresVerifiedEmail } from '../platform/config.ts'
 import { afterCommit, type Queries, type Tx } from '../platform/database/database.ts'
-import { entities, LOCK } from '../platform/database/entities.ts'
-import type { NewRow } from '../platform/database/protected-rows.ts'
+import { changeRow, lockRows, type NewRow, updateRows } from '../platform/database/protected-rows.ts'
 import { isId } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import { userTopic } from '../platform/topics.ts'
@@ -135,9 +134,7 @@ export async function setPassword(platform: Platform, idOrEmail: string, passwor
   const { id } = user
   const hashed = await hashNewPassword('password', given.data.password, user)
   await platform.database.transaction(async (tx) => {
-    const { em, User } = await entities(tx)
-    const changed = await em.findOneOrFail(User, id, LOCK)
-    changed.password_hash = hashed
+    await updateRows(tx, 'users', { id }, { password_hash: hashed })
     await deleteTokens(tx, id, 'password_reset')
     await endSessions(tx, id)
     const facts = { at: platform.clock.now(), by: 'operator' } as const
@@ -171,8 +168,6 @@ function recordOperation(
     action,
     subjectType: 'user',
     subjectId: userId,
-    reason: null,
-    before: null,
     after,
   })
 }
@@ -204,15 +199,14 @@ function moveSuspension(
 ): Promise<UserRecord> {
   const { userId, actor, reason } = change
   return platform.database.transaction(async (tx) => {
-    const { em, User } = await entities(tx)
-    const known = await em.findOne(User, userId)
-    if (!known) throw userNotFound()
+    const known = await userRow(tx, userId)
     const isUnchanged = (known.suspended_at === null) === (suspendedAt === null)
     // The admins are locked before the user, in the same order by every suspension.
     if (!isUnchanged && suspendedAt !== null && known.role === 'admin') await refuseLastAdmin(tx, userId)
-    const user = await em.findOneOrFail(User, userId, LOCK)
+    const [user] = await lockRows(tx, 'users', { id: userId })
+    if (!user) throw userNotFound()
     if ((user.suspended_at === null) === (suspendedAt === null)) return userRecordOf(user)
-    user.suspended_at = suspendedAt
+    await changeRow(tx, 'users', user, { suspended_at: suspendedAt })
     if (suspendedAt !== null) {
       await endSessions(tx, userId)
       await deleteTokens(tx, userId, 'password_reset')
@@ -289,9 +283,8 @@ export async function lockActiveUser(
   tx: Tx,
   user: Pick<UserRow, 'id' | 'password_hash'>,
 ): Promise<UserRow | null> {
-  const { em, User } = await entities(tx)
   const { id, password_hash } = user
-  return em.findOne(User, { id, password_hash, suspended_at: null }, LOCK)
+  return (await lockRows(tx, 'users', { id, password_hash, suspended_at: null }))[0] ?? null
 }
 
 /** Refuses with `email_not_verified` an account that needs a verified address and has none: see REQUIRE_VERIFIED_EMAIL. */
@@ -345,8 +338,5 @@ export async function userRow(db: Queries, userId: string): Promise<UserRow> {
 }
 
 export async function renameUser(tx: Tx, userId: string, displayName: string): Promise<void> {
-  const { em, User } = await entities(tx)
-  const user = await em.findOneOrFail(User, userId)
-  user.display_name = displayName
-  await em.flush()
+  await updateRows(tx, 'users', { id: userId }, { display_name: displayName })
 }

@@ -5,7 +5,7 @@ import { Refusal } from '../../../platform/api/refusal.ts'
 import { mailMode } from '../../../platform/config.ts'
 import { IntegrityError, UnknownKeyError } from '../../../platform/crypto/vault.ts'
 import { afterCommit } from '../../../platform/database/database.ts'
-import { entities, LOCK } from '../../../platform/database/entities.ts'
+import { changeRow, lockRows } from '../../../platform/database/protected-rows.ts'
 import { isId } from '../../../platform/ids.ts'
 import type { Platform } from '../../../platform/platform.ts'
 import { composeMail } from './deliver-mails.service.ts'
@@ -64,8 +64,7 @@ function shownToken(platform: Platform, row: MailRow): string | null {
  */
 export function retryMail(platform: Platform, id: string): Promise<MailRow> {
   return platform.database.transaction(async (tx) => {
-    const { em, Mail } = await entities(tx)
-    const mail = isId(id) ? await em.findOne(Mail, id, LOCK) : null
+    const [mail] = isId(id) ? await lockRows(tx, 'mails', { id }) : []
     if (!mail) throw mailNotFound(id)
     if (mail.state === 'sent') throw new Refusal('conflict', 'This mail was sent.')
     if (mail.state === 'failed' && WITH_TOKEN.includes(mail.kind)) {
@@ -73,21 +72,18 @@ export function retryMail(platform: Platform, id: string): Promise<MailRow> {
     }
     const now = platform.clock.now()
     const before = { state: mail.state, attempts: mail.attempts, last_error: mail.last_error }
-    if (mail.state === 'failed') {
-      Object.assign(mail, {
-        state: 'queued',
-        attempts: 0,
-        finished_at: null,
-        give_up_at: now + GIVE_UP_AFTER_MS,
-      })
-    }
-    mail.next_try_at = now
+    const again = {
+      state: 'queued',
+      attempts: 0,
+      finished_at: null,
+      give_up_at: now + GIVE_UP_AFTER_MS,
+    } as const
+    await changeRow(tx, 'mails', mail, { next_try_at: now, ...(mail.state === 'failed' && again) })
     await recordAudit(platform, tx, {
       actor: OPERATOR,
       action: 'mail.retry',
       subjectType: 'mail',
       subjectId: mail.id,
-      reason: null,
       before,
       after: { state: 'queued' },
     })

@@ -49,7 +49,6 @@ export async function updateNotifications(
         action: 'mail.preferences',
         subjectType: 'user',
         subjectId: userId,
-        reason: null,
         before,
         after,
       })
