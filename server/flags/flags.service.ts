@@ -4,8 +4,7 @@ import { decodeCursor, encodeCursor, type Page, pageOf } from '../platform/api/p
 import { Refusal } from '../platform/api/refusal.ts'
 import { isoTime } from '../platform/clock.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
-import { entities, LOCK } from '../platform/database/entities.ts'
-import { rowProblem, updateRows } from '../platform/database/protected-rows.ts'
+import { changeRow, lockRows, rowProblem, updateRows } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import { recordAudit } from './audit.service.ts'
 import {
@@ -160,14 +159,13 @@ export interface FlagResolution {
 export function resolveFlag(platform: Platform, resolution: FlagResolution): Promise<FlagRow> {
   const { flagId, actor, note } = resolution
   return platform.database.transaction(async (tx) => {
-    const { em, Flag } = await entities(tx)
-    const flag = await em.findOne(Flag, flagId, LOCK)
+    const [flag] = await lockRows(tx, 'flags', { id: flagId })
     if (!flag) throw new Refusal('not_found', 'Flag not found.')
     if (flag.status === 'resolved') {
       if (flag.note === note) return flag
       throw new Refusal('already_decided', 'This flag was resolved with another note.')
     }
-    Object.assign(flag, { status: 'resolved', note, resolved_at: platform.clock.now() })
+    await changeRow(tx, 'flags', flag, { status: 'resolved', note, resolved_at: platform.clock.now() })
     await recordAudit(platform, tx, {
       actor,
       action: 'flag.resolve',
@@ -286,34 +284,4 @@ export function openFlagCountOf(db: Queries, kind: FlagKind, merchantId: string)
 
 export function resolvedFlagCount(db: Queries, kind: FlagKind, subjectId: string): Promise<number> {
   return countFlags(db, { kind, subjectId, status: 'resolved' })
-}
-
-export interface Pattern<Tally> {
-  kind: FlagKind
-  /** The start of the pattern's window, epoch ms. */
-  windowStart: number
-  /** Counts for these subjects what happened since a time (epoch ms). */
-  tally(subjectIds: readonly string[], since: number): Promise<Map<string, Tally>>
-  isUnusual(tally: Tally): boolean
-}
-
-/**
- * The subjects for which a pattern is unusual, with their tallies. For a subject whose flag was resolved within the window, the window
- * starts at that time, so that reviewed events do not count again.
- */
-export async function unusualSubjects<Tally>(
-  tx: Tx,
-  pattern: Pattern<Tally>,
-  subjectIds: readonly string[],
-): Promise<Map<string, Tally>> {
-  const tallies = await pattern.tally(subjectIds, pattern.windowStart)
-  const unusual = new Map([...tallies].filter(([, tally]) => pattern.isUnusual(tally)))
-  const resolved = await resolvedFlagTimes(tx, pattern.kind, [...unusual.keys()])
-  for (const [subjectId, resolvedAt] of resolved) {
-    if (resolvedAt < pattern.windowStart) continue
-    unusual.delete(subjectId)
-    const since = (await pattern.tally([subjectId], resolvedAt)).get(subjectId)
-    if (since !== undefined && pattern.isUnusual(since)) unusual.set(subjectId, since)
-  }
-  return unusual
 }
