@@ -201,7 +201,7 @@ export async function credit(
   const reason = readLine('--reason', options.reason, 500)
   const work = async (context: AppContext) => {
     const { platform, out } = context
-    const { id: merchantId, role, email, displayName } = await findUser(platform, merchant)
+    const { id: merchantId, role, email, display_name: displayName } = await findUser(platform, merchant)
     if (role !== 'merchant') throw new Failure(`${email} is not a merchant.`)
     await confirm(context, `Credit ${displayMoney(paisa)} to ${email}? It cannot be taken back.`)
     const request = { merchantId, amount: paisa, reference, reason, actor: OPERATOR }

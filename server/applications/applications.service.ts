@@ -1,13 +1,12 @@
 import { DAY_MS } from '../../shared/durations.ts'
 import { basisPointsToPercent } from '../../shared/rates.ts'
 import type { Application as WireApplication } from '../../shared/schemas/applications.ts'
-import { idParam } from '../../shared/schemas/common.ts'
 import { changeCoupon, couponCodesOf } from '../links/coupons.service.ts'
 import { createLink, type LinkRecord, linksOfApplications, linkUrl } from '../links/links.service.ts'
 import { publishEvents } from '../notifications/outbox.service.ts'
 import { authenticOffer, type OfferRecord, offerNotFound } from '../offers/offers.service.ts'
 import { checkProductUrl } from '../offers/product-url.rule.ts'
-import { decodeCursor, encodeCursor, type Page, pageOf } from '../platform/api/page.ts'
+import { type Page, pageById } from '../platform/api/page.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import { invalidFields, Refusal } from '../platform/api/refusal.ts'
 import { isoTime } from '../platform/clock.ts'
@@ -189,10 +188,9 @@ export async function listEveryApplication(
   scope: ApplicationScope,
   query: ListQuery,
 ): Promise<Page<ShownApplication>> {
-  const after = decodeCursor(query.cursor, idParam)
-  const rows = await listRows(platform.database.reader, scope, query.status, after, query.limit + 1)
-  const page = pageOf(rows, query.limit, (last) => encodeCursor(last.id))
-  return { ...page, items: await shownApplications(page.items, platform.database.reader) }
+  const { reader } = platform.database
+  const page = await pageById(query, (after, limit) => listRows(reader, scope, query.status, after, limit))
+  return { ...page, items: await shownApplications(page.items, reader) }
 }
 
 async function offerOf(platform: Platform, db: Queries | Tx, offerId: string): Promise<OfferRecord> {

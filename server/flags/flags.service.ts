@@ -1,6 +1,5 @@
 import type { FlagKindWire, FlagWire } from '../../shared/schemas/admin.ts'
-import { idParam } from '../../shared/schemas/common.ts'
-import { decodeCursor, encodeCursor, type Page, pageOf } from '../platform/api/page.ts'
+import { type Page, type PageRequest, pageById } from '../platform/api/page.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import { isoTime } from '../platform/clock.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
@@ -15,10 +14,9 @@ import {
   findFlag,
   findFlags,
   insertOrRefreshFlags,
-  lastResolvedAt,
 } from './flags.store.ts'
 
-export type { FlagRow } from './flags.store.ts'
+export { type FlagRow, resolvedFlagTimes } from './flags.store.ts'
 
 /** The kinds of flags, with their severity. */
 export const FLAG_KINDS = {
@@ -195,18 +193,14 @@ export async function closeFlag(
 }
 
 /** Newest first. Refuses another list's cursor with `validation_failed`. */
-export async function listFlags(
+export function listFlags(
   platform: Platform,
-  query: Pick<FlagFilter, 'kind' | 'severity' | 'status'> & { limit: number; cursor?: string | undefined },
+  query: Pick<FlagFilter, 'kind' | 'severity' | 'status'> & PageRequest,
 ): Promise<Page<FlagRow>> {
-  const { kind, severity, status, limit } = query
-  const before = decodeCursor(query.cursor, idParam)
-  const rows = await findFlags(
-    platform.database.reader,
-    { kind, severity, status },
-    { before, limit: limit + 1 },
+  const { kind, severity, status } = query
+  return pageById(query, (before, limit) =>
+    findFlags(platform.database.reader, { kind, severity, status }, { before, limit }),
   )
-  return pageOf(rows, limit, (last) => encodeCursor(last.id))
 }
 
 /** One flag, open or resolved. */
@@ -266,15 +260,6 @@ const MAX_FLAGS_ABOUT = 100
 /** The newest flags of one kind and subject id, open and resolved: at most 100. */
 export function flagsOfKindAbout(db: Queries, kind: FlagKind, subjectId: string): Promise<FlagRow[]> {
   return findFlags(db, { kind, subjectId }, { limit: MAX_FLAGS_ABOUT })
-}
-
-/** When each subject's flag of this kind was last resolved, epoch ms; subjects without one are missing. */
-export function resolvedFlagTimes(
-  db: Queries,
-  kind: FlagKind,
-  subjectIds: readonly string[],
-): Promise<Map<string, number>> {
-  return lastResolvedAt(db, kind, subjectIds)
 }
 
 /** The number of open flags of a kind whose evidence names a merchant as `merchant_id`. */

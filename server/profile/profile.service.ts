@@ -26,15 +26,13 @@ import {
   lockActiveUser,
   renameUser,
   requireVerifiedEmail,
-  type UserRecord,
   type UserRow,
-  userRecordOf,
   userRow,
 } from '../users/users.service.ts'
 
 /** An account as its owner sees it. */
 export interface Profile {
-  user: UserRecord
+  user: UserRow
   hasSecondFactor: boolean
   /** Creators only, like the balance. */
   destinations: OwnDestinations | null
@@ -50,8 +48,7 @@ export async function profileOf(platform: Platform, userId: string): Promise<Pro
 }
 
 async function readProfile(platform: Platform, db: Queries, userId: string): Promise<Profile> {
-  const row = await userRow(db, userId)
-  const user = userRecordOf(row)
+  const user = await userRow(db, userId)
   const profile: Profile = {
     user,
     hasSecondFactor: await hasSecondFactor(platform, db, userId),

@@ -47,10 +47,15 @@ import {
   type SaleRow,
   type SaleScope,
   type SaleWithSlug,
-  sumByLink,
 } from './sales.store.ts'
 
-export type { SaleFilter, SaleRow, SaleScope, SaleWithSlug } from './sales.store.ts'
+export {
+  linkEarnings,
+  type SaleFilter,
+  type SaleRow,
+  type SaleScope,
+  type SaleWithSlug,
+} from './sales.store.ts'
 
 /** An order that a store reported, parsed and validated. */
 export interface ReportedOrder {
@@ -447,14 +452,6 @@ export function getSale(
   saleId: string,
 ): Promise<SaleWithSlug | undefined> {
   return findSale(platform.database.reader, scope, saleId)
-}
-
-/** The number of accepted sales and their commission (paisa) by link. Links without any are missing. */
-export function linkEarnings(
-  db: Queries,
-  linkIds: readonly string[],
-): Promise<Map<string, { accepted_sales: number; commission: number }>> {
-  return sumByLink(db, linkIds)
 }
 
 /** How many orders of a store were rejected since `since` (epoch ms), by reason. */

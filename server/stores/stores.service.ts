@@ -1,6 +1,5 @@
-import { idParam } from '../../shared/schemas/common.ts'
 import { recordAudit } from '../flags/audit.service.ts'
-import { decodeCursor, encodeCursor, type Page, pageOf } from '../platform/api/page.ts'
+import { type Page, type PageRequest, pageById } from '../platform/api/page.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import { advisoryLock, type Queries, type Tx } from '../platform/database/database.ts'
 import { authentic, changeRow, insertRow, lockRows } from '../platform/database/protected-rows.ts'
@@ -16,7 +15,6 @@ import {
   everyStore,
   hostsOfStores,
   ownStore,
-  refusedStores,
   type StoreRow,
   secretsOfStores,
   storesById,
@@ -24,18 +22,13 @@ import {
 } from './stores.store.ts'
 import { dropCachedClaims } from './webhook-claims.service.ts'
 
-export type { StoreRow } from './stores.store.ts'
+export { refusedStores, type StoreRow } from './stores.store.ts'
 
 export const MAX_STORES = 10
 /** Each webhook may be tried against every former secret, so quick rotations must not pile up. */
 const MAX_FORMER_SECRETS = 3
 /** Each delivery may be tried against the secrets of every claim. */
 export const MAX_CLAIMS_PER_DOMAIN = 10
-
-interface PageRequest {
-  limit: number
-  cursor?: string | undefined
-}
 
 /**
  * Connects a merchant's store by its host name (lower case), beside other merchants' claims on it: merchants type their own
@@ -103,9 +96,7 @@ export async function listStores(
   merchantId: string,
   page: PageRequest,
 ): Promise<Page<StoreRow>> {
-  const after = decodeCursor(page.cursor, idParam)
-  const rows = await storesOf(platform.database.reader, merchantId, after, page.limit + 1)
-  return pageOf(rows, page.limit, (last) => encodeCursor(last.id))
+  return pageById(page, (after, limit) => storesOf(platform.database.reader, merchantId, after, limit))
 }
 
 /** One of the merchant's stores in use. Refuses with `not_found`. */
@@ -117,14 +108,7 @@ export async function getStore(platform: Platform, merchantId: string, storeId: 
 
 /** Every merchant's stores, removed ones too, newest first: for operators. */
 export async function listEveryStore(platform: Platform, page: PageRequest): Promise<Page<StoreRow>> {
-  const after = decodeCursor(page.cursor, idParam)
-  const rows = await everyStore(platform.database.reader, after, page.limit + 1)
-  return pageOf(rows, page.limit, (last) => encodeCursor(last.id))
-}
-
-/** Stores in use with refused deliveries that no valid one has followed yet, as far as is known: a page by id after the id `after`. */
-export function refusedStoresAfter(db: Queries | Tx, after: string, limit: number): Promise<StoreRow[]> {
-  return refusedStores(db, after, limit)
+  return pageById(page, (after, limit) => everyStore(platform.database.reader, after, limit))
 }
 
 export interface SecretRotation {

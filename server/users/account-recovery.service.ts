@@ -8,7 +8,7 @@ import type { Platform } from '../platform/platform.ts'
 import { hashNewPassword } from './passwords.ts'
 import { createToken, endSessions, hashOfToken } from './sessions.service.ts'
 import type { TokenPurpose } from './user.entity.ts'
-import { lockAccount, userNotFound, userRecordOf } from './users.service.ts'
+import { lockAccount, userNotFound, wordsOf } from './users.service.ts'
 import {
   deleteTokens,
   findTokenOwner,
@@ -97,7 +97,7 @@ export async function resetPassword(
     hash && (await findTokenOwner(reader, platform.keys, 'password_reset', hash, platform.clock.now()))
   const known = owner ? await findUserById(reader, owner) : undefined
   if (!hash || !known || known.suspended_at !== null) throw invalidToken()
-  const hashed = await hashNewPassword('new_password', newPassword, userRecordOf(known))
+  const hashed = await hashNewPassword('new_password', newPassword, wordsOf(known))
   await platform.database.transaction(async (tx) => {
     const now = platform.clock.now()
     if ((await takeToken(tx, 'password_reset', hash, now)) === null) throw invalidToken()

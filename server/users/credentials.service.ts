@@ -30,7 +30,7 @@ import {
   type Origin,
   openSession,
 } from './sessions.service.ts'
-import { createUser, lockActiveUser, userRecordOf } from './users.service.ts'
+import { createUser, lockActiveUser, wordsOf } from './users.service.ts'
 import { deleteSessions, deleteTokens, findUserByEmail, findUserById } from './users.store.ts'
 
 export interface OpenedSession {
@@ -176,7 +176,7 @@ export async function changePassword(
   const matches =
     known && (await isRightPassword(platform, { email: known.email, user: known, password, address }))
   if (!known || !matches) throw new Refusal('invalid_credentials', 'The current password is wrong.')
-  const hashed = await hashNewPassword('new_password', change.newPassword, userRecordOf(known))
+  const hashed = await hashNewPassword('new_password', change.newPassword, wordsOf(known))
   await platform.database.transaction(async (tx) => {
     const unchanged = { id: known.id, password_hash: known.password_hash }
     const [user] = await updateRows(tx, 'users', unchanged, { password_hash: hashed })

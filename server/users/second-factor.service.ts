@@ -24,7 +24,7 @@ import {
   takeStep,
 } from './second-factors.store.ts'
 import { endSessions, endSetup, isProductionAdmin, isSessionFresh } from './sessions.service.ts'
-import { findUser, lockAccount, type UserRecord } from './users.service.ts'
+import { findUser, lockAccount, type UserRow } from './users.service.ts'
 
 const SEALED_FOR = 'second_factor.secret'
 /** RFC 4226 recommends as many as the hash has. */
@@ -64,7 +64,7 @@ export interface Enrollment {
  */
 export async function startTotp(
   platform: Platform,
-  { id: userId, email }: Pick<UserRecord, 'id' | 'email'>,
+  { id: userId, email }: Pick<UserRow, 'id' | 'email'>,
 ): Promise<Enrollment> {
   const secret = randomBytes(SECRET_BYTES)
   await platform.database.transaction(async (tx) => {

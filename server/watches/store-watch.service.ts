@@ -17,7 +17,7 @@ import {
   silenceLimits,
   sourceShift,
 } from '../stores/store-status.rule.ts'
-import { refusedStoresAfter, type StoreRow } from '../stores/stores.service.ts'
+import { refusedStores, type StoreRow } from '../stores/stores.service.ts'
 import { closeAnswered } from './patterns.service.ts'
 
 const WATERMARK = 'watches.stores'
@@ -157,7 +157,7 @@ function words(counts: SourceCounts): string {
 export async function watchRefusals(platform: Platform): Promise<boolean> {
   const { reader } = platform.database
   for (let after: string | undefined = NIL_ID; after !== undefined; ) {
-    const rows: StoreRow[] = await refusedStoresAfter(reader, after, PAGE)
+    const rows: StoreRow[] = await refusedStores(reader, after, PAGE)
     const due = (await stepsOf(platform, reader, rows)).filter(
       ({ steps }) => steps.answered || steps.notify || steps.flag,
     )

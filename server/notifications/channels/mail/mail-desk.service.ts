@@ -1,6 +1,5 @@
-import { idParam } from '../../../../shared/schemas/common.ts'
 import { OPERATOR, recordAudit } from '../../../flags/audit.service.ts'
-import { decodeCursor, encodeCursor, type Page, pageOf } from '../../../platform/api/page.ts'
+import { type Page, type PageRequest, pageById } from '../../../platform/api/page.ts'
 import { Refusal } from '../../../platform/api/refusal.ts'
 import { mailMode } from '../../../platform/config.ts'
 import { IntegrityError, UnknownKeyError } from '../../../platform/crypto/vault.ts'
@@ -17,17 +16,11 @@ import { GIVE_UP_AFTER_MS, WITH_TOKEN } from './mail-delivery.rule.ts'
 export type { MailRow } from './mail.store.ts'
 
 /** Mails to all users, newest first, for the operator. Refuses another list's cursor with `validation_failed`. */
-export async function listMails(
+export function listMails(
   platform: Platform,
-  query: { state?: MailState | undefined; limit: number; cursor?: string | undefined },
+  { state, ...page }: { state?: MailState | undefined } & PageRequest,
 ): Promise<Page<MailRow>> {
-  const before = decodeCursor(query.cursor, idParam)
-  const rows = await findMails(platform.database.reader, {
-    state: query.state,
-    before,
-    limit: query.limit + 1,
-  })
-  return pageOf(rows, query.limit, (last) => encodeCursor(last.id))
+  return pageById(page, (before, limit) => findMails(platform.database.reader, { state, before, limit }))
 }
 
 export interface ShownMail {

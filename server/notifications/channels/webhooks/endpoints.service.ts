@@ -1,7 +1,7 @@
 import { CREATOR_EVENTS, type EventName, MERCHANT_EVENTS } from '../../../../shared/events.ts'
-import { idParam, type Role } from '../../../../shared/schemas/common.ts'
+import type { Role } from '../../../../shared/schemas/common.ts'
 import { recordAudit } from '../../../flags/audit.service.ts'
-import { decodeCursor, encodeCursor, type Page, pageOf } from '../../../platform/api/page.ts'
+import { type Page, type PageRequest, pageById } from '../../../platform/api/page.ts'
 import type { Actor } from '../../../platform/api/procedure.ts'
 import { invalidFields, Refusal } from '../../../platform/api/refusal.ts'
 import { isoTime } from '../../../platform/clock.ts'
@@ -90,12 +90,10 @@ export async function createEndpoint(
 export async function listEndpoints(
   platform: Platform,
   accountId: string | null,
-  page: { limit: number; cursor?: string | undefined },
+  page: PageRequest,
 ): Promise<Page<ShownEndpoint>> {
   const { reader } = platform.database
-  const before = decodeCursor(page.cursor, idParam)
-  const rows = await listEndpointRows(reader, accountId, before, page.limit + 1)
-  const found = pageOf(rows, page.limit, (last) => encodeCursor(last.id))
+  const found = await pageById(page, (before, limit) => listEndpointRows(reader, accountId, before, limit))
   return { ...found, items: await showEndpoints(platform, reader, found.items) }
 }
 
