@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError } from 'commander'
+import { Command, InvalidArgumentError } from 'commander'
 import { type Paisa, parseMoney } from '../shared/money.ts'
 import { type BasisPoints, percentToBasisPoints } from '../shared/rates.ts'
 import { wrongUsage } from './failures.ts'
@@ -29,20 +29,45 @@ export function lazy<Actions extends object>(load: () => Promise<Actions>): Acti
   })
 }
 
-/** A group of commands, such as `users`. */
-export function addGroup(program: Command, name: string, description: string): Command {
-  return program.command(name).description(description)
+/** A command, or a group of them such as `users`, with what ours declare alike. */
+export class CliCommand extends Command {
+  override createCommand(name?: string): CliCommand {
+    return new CliCommand(name)
+  }
+
+  subcommand(name: string, description: string): CliCommand {
+    return this.command(name).description(description)
+  }
+
+  /** An option that names one of the words that its description lists: `open, closed or charged`. */
+  choice(flags: string, words: string, chosen?: string): this {
+    return this.option(flags, words, oneOf(words.split(/, | or /)), chosen)
+  }
+
+  /** The options of every list. */
+  paged(): this {
+    return this.option('--limit <n>', 'how many at most', wholeNumber(1, 1000), 50).option(
+      '--cursor <text>',
+      'the next page: next_cursor of the one before',
+    )
+  }
+
+  /** Text under the help. */
+  remarks(text: string): this {
+    return this.addHelpText('after', `\n${text}`)
+  }
+
+  /** Shows under the help how it is used. */
+  examples(...lines: readonly string[]): this {
+    const title = lines.length > 1 ? 'Examples' : 'Example'
+    return this.remarks(`${title}:\n${lines.map((line) => `  $ affiliate ${line}`).join('\n')}`)
+  }
 }
 
 /** Of every command that does something, in full: `users list`. */
 export function commandNames(command: Command, words: readonly string[] = []): string[] {
   if (command.commands.length === 0) return [words.join(' ')]
   return command.commands.flatMap((sub) => commandNames(sub, [...words, sub.name()]))
-}
-
-/** The text under a command's help that shows how it is used. */
-export function exampleText(...examples: readonly string[]): string {
-  return `\nExample${examples.length > 1 ? 's' : ''}:\n${examples.map((line) => `  $ affiliate ${line}`).join('\n')}`
 }
 
 /** Reads an option's value; `words` are all that there are, for completion in the shell. */
@@ -73,13 +98,6 @@ export function wholeNumber(least: number, most: number): (text: string) => numb
 export interface PageOptions {
   limit: number
   cursor?: string
-}
-
-/** Adds `--limit` and `--cursor` to a list command. */
-export function addPageOptions(command: Command): Command {
-  return command
-    .option('--limit <n>', 'how many at most', wholeNumber(1, 1000), 50)
-    .option('--cursor <text>', 'the next page: next_cursor of the one before')
 }
 
 /** An id in commands' examples. */

@@ -51,11 +51,24 @@ export function openContext(
 type Work<Args extends unknown[]> = (context: AppContext, ...args: Args) => Promise<void> | void
 type Action<Args extends unknown[]> = (...args: [...Args, command: Command]) => Promise<void>
 
-function action<Args extends unknown[]>(work: Work<Args>, access: AppAccess): Action<Args> {
-  return (...all) => {
-    const command = all.at(-1) as Command
-    return withApp(command, async (context) => work(context, ...(all.slice(0, -1) as Args)), access)
+/** An action that reads its arguments before the database is opened: what can never be right is refused in any case. */
+export function prepared<Args extends unknown[]>(
+  prepare: (...args: Args) => Work<[]>,
+  access: AppAccess = {},
+): Action<Args> {
+  return async (...all) => {
+    const work = prepare(...(all.slice(0, -1) as Args))
+    await withApp(all.at(-1) as Command, async (context) => work(context), access)
   }
+}
+
+function action<Args extends unknown[]>(work: Work<Args>, access: AppAccess): Action<Args> {
+  return prepared(
+    (...args: Args) =>
+      (context) =>
+        work(context, ...args),
+    access,
+  )
 }
 
 /** An action over the services that only reads. Commander passes the command last; `work` gets the services first instead. */
@@ -70,10 +83,10 @@ interface AppAccess {
   movesMoney?: boolean
 }
 
-/** For commands that move money: `withApp(command, work, MOVES_MONEY)`. */
+/** For commands that move money. */
 export const MOVES_MONEY = { movesMoney: true } as const
 
-/** For commands that only read: `withApp(command, work, READS)`. */
+/** For commands that only read. */
 export const READS = { readOnly: true } as const
 
 /**

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { findPackageJSON } from 'node:module'
-import { Argument, Command } from 'commander'
-import { exampleText, lazy, oneOf, wholeNumber } from './command.ts'
+import { Argument } from 'commander'
+import { CliCommand, lazy, oneOf, wholeNumber } from './command.ts'
 import { addApplicationCommands } from './commands/applications.ts'
 import { addBillingCommands } from './commands/billing.ts'
 import { addDatabaseCommands } from './commands/db.ts'
@@ -44,8 +44,8 @@ export function helpArguments(args: readonly string[]): readonly string[] {
  * The whole command line. Only commander is loaded here: each action imports what it needs, so that `--help` and a
  * mistyped option answer at once.
  */
-export function buildProgram(): Command {
-  const program = new Command('affiliate')
+export function buildProgram(): CliCommand {
+  const program = new CliCommand('affiliate')
     .description(
       "Affiliate marketplace for Pakistan's online stores: run it, look into it, act as its operator.",
     )
@@ -56,19 +56,11 @@ export function buildProgram(): Command {
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({ outputError: () => {} })
     .exitOverride()
-    .addHelpText(
-      'after',
-      `
-Lists are tables at a terminal, and tab-separated in a pipe or file.
+    .remarks(`Lists are tables at a terminal, and tab-separated in a pipe or file.
 Users are named by id or e-mail, orders by the store's order id or their name such as '#1001'.
 Settings are read from the environment and from .env; see server/guides/settings.md.
-Exit codes: 0 success, 1 failure, 2 usage error, 130 interrupted by Ctrl-C.
-
-Examples:
-  $ affiliate serve
-  $ affiliate users list --json
-  $ affiliate sales explain '#1001'`,
-    )
+Exit codes: 0 success, 1 failure, 2 usage error, 130 interrupted by Ctrl-C.`)
+    .examples('serve', 'users list --json', "sales explain '#1001'")
   addRunCommands(program)
   addDatabaseCommands(program)
   addUserCommands(program)
@@ -92,29 +84,27 @@ Examples:
   return program
 }
 
-function addRunCommands(program: Command): void {
+function addRunCommands(program: CliCommand): void {
   program
-    .command('serve')
-    .description('run the service: web, worker, scheduler and the sandbox processor, as ROLES says')
+    .subcommand('serve', 'run the service: web, worker, scheduler and the sandbox processor, as ROLES says')
     .option('--seed', 'fill an empty development database first, as "affiliate seed" does')
-    .addHelpText(
-      'after',
-      exampleText('serve', 'serve --seed', 'serve --database-url postgres://affiliate@localhost/affiliate'),
-    )
+    .examples('serve', 'serve --seed', 'serve --database-url postgres://affiliate@localhost/affiliate')
     .action(serveActions.serve)
   program
-    .command('seed')
-    .description('fill an empty development database: a merchant, creators, offers, links, a week of sales')
-    .addHelpText(
-      'after',
-      `
-The accounts have a password that is printed and public. Production refuses a seeded database for good.
-${exampleText('seed', 'seed --database-url sqlite:./data/try.db')}`,
+    .subcommand(
+      'seed',
+      'fill an empty development database: a merchant, creators, offers, links, a week of sales',
     )
+    .remarks(
+      `The accounts have a password that is printed and public. Production refuses a seeded database for good.`,
+    )
+    .examples('seed', 'seed --database-url sqlite:./data/try.db')
     .action(seedActions.seedCommand)
   program
-    .command('demo')
-    .description('show the whole chain at work on a server of its own: from a store’s order to a paid payout')
+    .subcommand(
+      'demo',
+      'show the whole chain at work on a server of its own: from a store’s order to a paid payout',
+    )
     .option(
       '--processor <name>',
       'sandbox, or safepay-raast: a double of Safepay on this machine, by the SAFEPAY_* settings of the environment',
@@ -122,54 +112,45 @@ ${exampleText('seed', 'seed --database-url sqlite:./data/try.db')}`,
       'sandbox',
     )
     .option('--keep', 'leave the server running, and print its addresses and credentials')
-    .addHelpText(
-      'after',
-      `
-Starts the real server on free ports over a temporary database, acts as merchant, creators, visitors and store, and
+    .remarks(`Starts the real server on free ports over a temporary database, acts as merchant, creators, visitors and store, and
 ends with statements that add up by hand. Exit code 0 means that every check passed. Leaves nothing
 behind unless --keep is given.
 
 --processor safepay-raast needs a double of Safepay on this machine: see "Try it" in the guide "safepay". Nothing is
-sent to Safepay itself.
-${exampleText('demo', 'demo --keep', 'demo --processor safepay-raast', 'demo --json')}`,
-    )
+sent to Safepay itself.`)
+    .examples('demo', 'demo --keep', 'demo --processor safepay-raast', 'demo --json')
     .action(demoActions.demo)
 }
 
 const SHELLS = ['bash', 'zsh', 'fish']
 
-function addLookCommands(program: Command): void {
+function addLookCommands(program: CliCommand): void {
   program
-    .command('status')
-    .description(
+    .subcommand(
+      'status',
       'where everything stands, on one screen: inbox, sales, cycles, payouts, flags, schedule, database',
     )
     .option('--watch', 'go on showing it until Ctrl-C; with --json one document a line')
     .option('--every <seconds>', 'how often --watch looks', wholeNumber(1, 3600), 2)
-    .addHelpText('after', exampleText('status', 'status --watch --every 5'))
+    .examples('status', 'status --watch --every 5')
     .action(statusActions.status)
   program
-    .command('doctor')
-    .description(
+    .subcommand(
+      'doctor',
       'check runtime, settings, database, disk, clock, secrets, processor and addresses; say how to fix each problem',
     )
     .option(
       '--after-failover',
       'also: whether acknowledged events may have been lost when a standby or a backup took over, and how to find them',
     )
-    .addHelpText('after', exampleText('doctor', 'doctor --json', 'doctor --after-failover'))
+    .examples('doctor', 'doctor --json', 'doctor --after-failover')
     .action(doctorActions.doctor)
   program
-    .command('completion')
-    .description('print what makes a shell complete commands and options')
+    .subcommand('completion', 'print what makes a shell complete commands and options')
     .addArgument(new Argument('<shell>', SHELLS.join(', ')).choices(SHELLS))
-    .addHelpText(
-      'after',
-      `
-In ~/.bashrc   source <(affiliate completion bash)
+    .remarks(`In ~/.bashrc   source <(affiliate completion bash)
 In ~/.zshrc    source <(affiliate completion zsh)
-For fish       affiliate completion fish > ~/.config/fish/completions/affiliate.fish
-${exampleText('completion bash')}`,
-    )
+For fish       affiliate completion fish > ~/.config/fish/completions/affiliate.fish`)
+    .examples('completion bash')
     .action(completionActions.completion)
 }

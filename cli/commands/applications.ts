@@ -1,23 +1,16 @@
-import type { Command } from 'commander'
-import { addGroup, addPageOptions, exampleText, idOf, lazy, oneOf } from '../command.ts'
+import { type CliCommand, idOf, lazy } from '../command.ts'
 
 const actions = lazy(() => import('./applications.actions.ts'))
 
-export function addApplicationCommands(program: Command): void {
-  const group = addGroup(program, 'applications', "creators' applications to offers")
-  addPageOptions(
-    group
-      .command('list')
-      .description('the newest applications, decided or not')
-      .option('--merchant <user>', "to one merchant's offers, by id or e-mail")
-      .option('--creator <user>', 'of one creator, by id or e-mail')
-      .option('--offer <id>', 'to one offer', idOf('offer'))
-      .option(
-        '--status <status>',
-        'pending, approved or rejected',
-        oneOf(['pending', 'approved', 'rejected']),
-      ),
-  )
-    .addHelpText('after', exampleText('applications list --status pending'))
+export function addApplicationCommands(program: CliCommand): void {
+  const group = program.subcommand('applications', "creators' applications to offers")
+  group
+    .subcommand('list', 'the newest applications, decided or not')
+    .option('--merchant <user>', "to one merchant's offers, by id or e-mail")
+    .option('--creator <user>', 'of one creator, by id or e-mail')
+    .option('--offer <id>', 'to one offer', idOf('offer'))
+    .choice('--status <status>', 'pending, approved or rejected')
+    .paged()
+    .examples('applications list --status pending')
     .action(actions.list)
 }

@@ -1,4 +1,3 @@
-import type { Command } from 'commander'
 import { type CycleRow, getCycle, listCycles } from '../../server/billing/billing.service.ts'
 import { nextCyclePeriod } from '../../server/billing/billing-period.rule.ts'
 import { wireCycle } from '../../server/billing/billing-wire.ts'
@@ -25,8 +24,8 @@ import {
   isAsked,
   MOVES_MONEY,
   movesMoney,
+  prepared,
   reads,
-  withApp,
   writes,
 } from '../context.ts'
 import { Failure } from '../failures.ts'
@@ -191,45 +190,38 @@ function wireOutcome(outcome: CloseOutcome, merchant: Person) {
   }
 }
 
-export async function credit(
-  merchant: string,
-  paisa: Paisa,
-  options: { reference: string; reason: string },
-  command: Command,
-): Promise<void> {
-  const reference = readLine('--reference', options.reference, 100)
-  const reason = readLine('--reason', options.reason, 500)
-  const work = async (context: AppContext) => {
-    const { platform, out } = context
-    const { id: merchantId, role, email, display_name: displayName } = await findUser(platform, merchant)
-    if (role !== 'merchant') throw new Failure(`${email} is not a merchant.`)
-    await confirm(context, `Credit ${displayMoney(paisa)} to ${email}? It cannot be taken back.`)
-    const request = { merchantId, amount: paisa, reference, reason, actor: OPERATOR }
-    const { id, created } = await grantCredit(platform, request)
-    const document = {
-      id,
-      created,
-      merchant: { id: merchantId, email, display_name: displayName },
-      amount: formatMoney(paisa),
-      currency: CURRENCY,
-      reference,
+export const credit = prepared(
+  (merchant: string, paisa: Paisa, options: { reference: string; reason: string }) => {
+    const reference = readLine('--reference', options.reference, 100)
+    const reason = readLine('--reason', options.reason, 500)
+    return async (context) => {
+      const { platform, out } = context
+      const { id: merchantId, role, email, display_name } = await findUser(platform, merchant)
+      if (role !== 'merchant') throw new Failure(`${email} is not a merchant.`)
+      await confirm(context, `Credit ${displayMoney(paisa)} to ${email}? It cannot be taken back.`)
+      const request = { merchantId, amount: paisa, reference, reason, actor: OPERATOR }
+      const { id, created } = await grantCredit(platform, request)
+      const document = {
+        id,
+        created,
+        merchant: { id: merchantId, email, display_name },
+        amount: formatMoney(paisa),
+        currency: CURRENCY,
+        reference,
+      }
+      out.show(document, () => [
+        created
+          ? `${displayMoney(paisa)} credited to ${email} under ${reference}.`
+          : `${reference} had been credited before; nothing changed.`,
+      ])
     }
-    out.show(document, () => [
-      created
-        ? `${displayMoney(paisa)} credited to ${email} under ${reference}.`
-        : `${reference} had been credited before; nothing changed.`,
-    ])
-  }
-  await withApp(command, work, MOVES_MONEY)
-}
+  },
+  MOVES_MONEY,
+)
 
-export async function reissue(
-  cycleId: string,
-  options: { reason?: string },
-  command: Command,
-): Promise<void> {
+export const reissue = prepared((cycleId: string, options: { reason?: string }) => {
   const reason = readReason(options.reason)
-  const work = async (context: AppContext) => {
+  return async (context) => {
     const { app, platform, out } = context
     const found = await getCycle(platform.database.reader, cycleId)
     if (!found) throw new Failure(`Billing cycle ${cycleId} not found.`, { code: 'not_found' })
@@ -252,8 +244,7 @@ export async function reissue(
         : `The processor holds invoice ${adopts} already: the running service takes it over.`,
     ])
   }
-  await withApp(command, work, MOVES_MONEY)
-}
+}, MOVES_MONEY)
 
 export const reconcileBooks = writes(async ({ app, platform, config, out }, options: { since?: string }) => {
   const since = readMoment(options.since, config)

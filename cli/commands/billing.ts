@@ -1,64 +1,60 @@
-import type { Command } from 'commander'
-import { addGroup, addPageOptions, amount, EXAMPLE_ID, exampleText, idOf, lazy, oneOf } from '../command.ts'
+import { amount, type CliCommand, EXAMPLE_ID, idOf, lazy } from '../command.ts'
 
 const actions = lazy(() => import('./billing.actions.ts'))
 
-export function addBillingCommands(program: Command): void {
-  const group = addGroup(program, 'billing', 'billing cycles: look at them, close what is due, grant credits')
-  addPageOptions(
-    group
-      .command('cycles')
-      .description('the newest billing cycles')
-      .option('--merchant <user>', 'of one merchant, by id or e-mail')
-      .option('--state <state>', 'open, closed or charged', oneOf(['open', 'closed', 'charged'])),
+export function addBillingCommands(program: CliCommand): void {
+  const group = program.subcommand(
+    'billing',
+    'billing cycles: look at them, close what is due, grant credits',
   )
-    .addHelpText('after', exampleText('billing cycles --state open'))
+  group
+    .subcommand('cycles', 'the newest billing cycles')
+    .option('--merchant <user>', 'of one merchant, by id or e-mail')
+    .choice('--state <state>', 'open, closed or charged')
+    .paged()
+    .examples('billing cycles --state open')
     .action(actions.cycles)
   group
-    .command('close')
-    .description('close the cycles whose period is over; the running service then asks for their invoices')
+    .subcommand(
+      'close',
+      'close the cycles whose period is over; the running service then asks for their invoices',
+    )
     .option('--as-of <time>', 'RFC 3339, or a date: its midnight in BILLING_TIMEZONE; now unless given')
     .option('--merchant <user>', 'of one merchant, by id or e-mail')
     .option('--dry-run', 'only show what would be done')
-    .addHelpText('after', exampleText('billing close --dry-run', 'billing close --as-of 2026-12-01 --yes'))
+    .examples('billing close --dry-run', 'billing close --as-of 2026-12-01 --yes')
     .action(actions.close)
   group
-    .command('credit')
-    .description(
+    .subcommand(
+      'credit',
       'grant a merchant a credit, used up by the next closes; the same reference again is one credit',
     )
     .argument('<merchant>', 'id or e-mail')
     .argument('<amount>', 'rupees, such as 1250.50', amount)
     .requiredOption('--reference <text>', 'your own number for it')
     .requiredOption('--reason <text>', 'kept in the audit trail')
-    .addHelpText(
-      'after',
-      exampleText(
-        "billing credit shop@example.com 1250.50 --reference CR-17 --reason 'order #1001 returned' --yes",
-      ),
+    .examples(
+      "billing credit shop@example.com 1250.50 --reference CR-17 --reason 'order #1001 returned' --yes",
     )
     .action(actions.credit)
   group
-    .command('reconcile')
-    .description(
+    .subcommand(
+      'reconcile',
       "compare invoices and payouts with the processor's records and flag what differs, as the schedule does; moves no money",
     )
     .option(
       '--since <time>',
       'settled ones from then on, RFC 3339 or a date; 40 days back unless given (what is open always counts)',
     )
-    .addHelpText('after', exampleText('billing reconcile', 'billing reconcile --since 2026-11-01 --json'))
+    .examples('billing reconcile', 'billing reconcile --since 2026-11-01 --json')
     .action(actions.reconcileBooks)
   group
-    .command('reissue')
-    .description('request the invoice of a closed cycle again, after the processor refused it')
+    .subcommand('reissue', 'request the invoice of a closed cycle again, after the processor refused it')
     .argument('<cycle>', 'its id, from "billing cycles --state closed"', idOf('billing cycle'))
     .option('--reason <text>', 'kept in the audit trail')
-    .addHelpText(
-      'after',
-      `
-The processor is asked first what it holds under this cycle; only then a new call with a new key is made.
-${exampleText(`billing reissue ${EXAMPLE_ID} --reason 'address corrected' --yes`)}`,
+    .remarks(
+      `The processor is asked first what it holds under this cycle; only then a new call with a new key is made.`,
     )
+    .examples(`billing reissue ${EXAMPLE_ID} --reason 'address corrected' --yes`)
     .action(actions.reissue)
 }

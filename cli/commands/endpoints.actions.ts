@@ -1,4 +1,3 @@
-import type { Command } from 'commander'
 import { OPERATOR } from '../../server/flags/audit.service.ts'
 import {
   deliveryOverview,
@@ -14,7 +13,7 @@ import {
 import { wireDelivery, wireEndpoint } from '../../server/notifications/channels/webhooks/webhooks-wire.ts'
 import { readMoment, readReason } from '../arguments.ts'
 import type { PageOptions } from '../command.ts'
-import { confirm, reads, withApp, writes } from '../context.ts'
+import { confirm, prepared, reads, writes } from '../context.ts'
 import { nameOf, type Person, peopleOf, personOf, userIdOf } from '../lists.ts'
 
 /** Deliveries that `show` lists. */
@@ -94,13 +93,9 @@ export const replay = writes(async (context, endpointId: string, options: { sinc
   ])
 })
 
-export async function disable(
-  endpointId: string,
-  { reason }: { reason?: string },
-  command: Command,
-): Promise<void> {
+export const disable = prepared((endpointId: string, { reason }: { reason?: string }) => {
   const note = readReason(reason)
-  await withApp(command, async (context) => {
+  return async (context) => {
     const { platform, out } = context
     const { origin } = new URL((await findEndpoint(platform, endpointId)).url)
     await confirm(context, `Disable ${origin}?`)
@@ -111,5 +106,5 @@ export async function disable(
         ? `Disabled ${origin} of ${nameOf(user)}. Pending deliveries failed.`
         : `${origin} of ${nameOf(user)} is ${stateText(disabled.endpoint)} already.`,
     ])
-  })
-}
+  }
+})

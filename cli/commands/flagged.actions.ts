@@ -10,7 +10,7 @@ import {
 import { didYouMean } from '../../server/platform/nearest-word.ts'
 import { readText } from '../arguments.ts'
 import type { PageOptions } from '../command.ts'
-import { reads, withApp, writes } from '../context.ts'
+import { prepared, reads, writes } from '../context.ts'
 import { wrongUsage } from '../failures.ts'
 import { type WalkFilter, walkFlags } from './flag-review.ts'
 
@@ -53,13 +53,13 @@ function assertKind({ kind }: WalkFilter): void {
   )
 }
 
-export async function resolve(flagId: string, options: { note: string }, command: Command): Promise<void> {
+export const resolve = prepared((flagId: string, options: { note: string }) => {
   const note = readText('--note', options.note, 2000)
-  await withApp(command, async ({ platform, out }) => {
+  return async ({ platform, out }) => {
     const row = await resolveFlag(platform, { flagId, note, actor: OPERATOR })
     out.show(wireFlag(row), () => [`${row.kind} is resolved: ${row.note}`])
-  })
-}
+  }
+})
 
 export const walk = writes(async (context, options: WalkFilter) => {
   assertKind(options)

@@ -8,12 +8,7 @@ import { findAppKeys } from '../../server/platform/crypto/app-keys.ts'
 import type { AppKeys } from '../../server/platform/crypto/key-ring.ts'
 import type { Queries } from '../../server/platform/database/database.ts'
 import { openDatabase } from '../../server/platform/database/open-database.ts'
-import {
-  findAccountHolder,
-  listBalances,
-  type OwnedBalance,
-  readAccountStatement,
-} from '../../server/reports/accounts.service.ts'
+import { findAccountHolder, listBalances, type OwnedBalance } from '../../server/reports/accounts.service.ts'
 import { describeKeys, type JournalKeying } from '../../server/verification/journal-keys.ts'
 import { Scope } from '../../server/verification/scope.ts'
 import { compareWithKept } from '../../server/verification/seals.ts'
@@ -30,7 +25,7 @@ import { assertMigrated, READS, reads, withDatabase, writes } from '../context.t
 import { Failure, wrongUsage } from '../failures.ts'
 import { userIdOf } from '../lists.ts'
 import { counted, displayMoney, formatMoney, type Output, wireTime } from '../terminal/output.ts'
-import { StatementOutput } from './statement-output.ts'
+import { showStatement } from './statement-output.ts'
 
 /** The owner of the accounts that are no user's. */
 const PLATFORM = 'platform'
@@ -360,12 +355,7 @@ export function statement(user: string, options: StatementOptions, command: Comm
       const period = periodOf(options, config)
       await assertMigrated(database)
       const holder = await findAccountHolder(database, user)
-      const output = new StatementOutput(out, holder, period)
-      const summaries = await readAccountStatement(database, holder, period, {
-        opening: (accounts) => output.begin(accounts),
-        entry: (entry) => output.add(entry),
-      })
-      await output.end(summaries)
+      await showStatement(out, database, holder, period)
     },
     READS,
   )

@@ -1,5 +1,5 @@
-import { type Command, InvalidArgumentError } from 'commander'
-import { addGroup, exampleText, lazy } from '../command.ts'
+import { InvalidArgumentError } from 'commander'
+import { type CliCommand, lazy } from '../command.ts'
 
 const actions = lazy(() => import('./ledger.actions.ts'))
 
@@ -11,11 +11,11 @@ function digestOf(text: string): string {
   )
 }
 
-export function addLedgerCommands(program: Command): void {
-  const group = addGroup(program, 'ledger', 'the journal: check the books, seal them, show balances')
+export function addLedgerCommands(program: CliCommand): void {
+  const group = program.subcommand('ledger', 'the journal: check the books, seal them, show balances')
   group
-    .command('verify')
-    .description(
+    .subcommand(
+      'verify',
       'check every invariant of the books, for what is new since the last verified seal; exit 1 when a row breaks one',
     )
     .option('--full', 'check all rows, also those that an earlier run has verified')
@@ -25,36 +25,28 @@ export function addLedgerCommands(program: Command): void {
       'check all rows, and compare with the digest of a seal that was kept elsewhere, or with "storage", the seals in SEAL_STORAGE (which every run does where that is set)',
       digestOf,
     )
-    .addHelpText(
-      'after',
-      exampleText('ledger verify', 'ledger verify --full', `ledger verify --against ${'0123abcd'.repeat(8)}`),
-    )
+    .examples('ledger verify', 'ledger verify --full', `ledger verify --against ${'0123abcd'.repeat(8)}`)
     .action(actions.verify)
   group
-    .command('seal')
-    .description('seal the journal now, and print the digest to keep elsewhere: on paper, in a mail')
-    .addHelpText('after', exampleText('ledger seal', 'ledger seal --json'))
+    .subcommand('seal', 'seal the journal now, and print the digest to keep elsewhere: on paper, in a mail')
+    .examples('ledger seal', 'ledger seal --json')
     .action(actions.seal)
   group
-    .command('balances')
-    .description('the balance of every account, or of one owner')
+    .subcommand('balances', 'the balance of every account, or of one owner')
     .argument('[owner]', 'id or e-mail of a user, or "platform"')
-    .addHelpText('after', exampleText('ledger balances', 'ledger balances creator@example.com --json'))
+    .examples('ledger balances', 'ledger balances creator@example.com --json')
     .action(actions.balances)
   group
-    .command('statement')
-    .description(
+    .subcommand(
+      'statement',
       "a period's statement of one account holder: opening balances, each entry, closing balances; by default this month",
     )
     .argument('<user>', 'id or e-mail of a merchant or creator, or platform')
     .option('--from <time>', 'RFC 3339, or a date: its midnight in BILLING_TIMEZONE')
     .option('--to <time>', 'the same; what happens at that moment is left out')
-    .addHelpText(
-      'after',
-      exampleText(
-        'ledger statement shop@example.com',
-        'ledger statement platform --from 2026-11-01 --to 2026-12-01',
-      ),
+    .examples(
+      'ledger statement shop@example.com',
+      'ledger statement platform --from 2026-11-01 --to 2026-12-01',
     )
     .action(actions.statement)
 }

@@ -1,9 +1,8 @@
-import type { Command } from 'commander'
 import { OPERATOR } from '../../server/flags/audit.service.ts'
 import { setCoupon } from '../../server/links/coupons.service.ts'
 import { listLinks, wireLink } from '../../server/reports/listed-links.service.ts'
 import { couponCodeInput } from '../../shared/schemas/links.ts'
-import { reads, withApp } from '../context.ts'
+import { prepared, reads } from '../context.ts'
 import { wrongUsage } from '../failures.ts'
 import { nameOf, peopleOf, type ScopeOptions, scopeOf } from '../lists.ts'
 import { money } from '../terminal/table.ts'
@@ -27,22 +26,19 @@ export const list = reads(async ({ platform, out }, options: ScopeOptions) => {
   })
 })
 
-export async function changeCoupon(
-  slug: string,
-  text: string | undefined,
-  { remove = false }: { remove?: boolean },
-  command: Command,
-): Promise<void> {
-  if ((text === undefined) !== remove) throw wrongUsage('Name a coupon code or pass --remove.')
-  await withApp(command, async ({ platform, out }) => {
-    const parsed = remove ? null : couponCodeInput.safeParse(text)
-    if (parsed?.success === false) {
-      throw wrongUsage('A coupon code has 3 to 40 letters, digits, hyphens or underscores.')
+export const changeCoupon = prepared(
+  (slug: string, text: string | undefined, { remove = false }: { remove?: boolean }) => {
+    if ((text === undefined) !== remove) throw wrongUsage('Name a coupon code or pass --remove.')
+    return async ({ platform, out }) => {
+      const parsed = remove ? null : couponCodeInput.safeParse(text)
+      if (parsed?.success === false) {
+        throw wrongUsage('A coupon code has 3 to 40 letters, digits, hyphens or underscores.')
+      }
+      const code = parsed?.data ?? null
+      await setCoupon(platform, { slug, actor: OPERATOR, code })
+      out.show({ slug, coupon_code: code }, () => [
+        code === null ? `Link ${slug} has no coupon code.` : `Link ${slug} has the coupon code ${code}.`,
+      ])
     }
-    const code = parsed?.data ?? null
-    await setCoupon(platform, { slug, actor: OPERATOR, code })
-    out.show({ slug, coupon_code: code }, () => [
-      code === null ? `Link ${slug} has no coupon code.` : `Link ${slug} has the coupon code ${code}.`,
-    ])
-  })
-}
+  },
+)

@@ -1,4 +1,3 @@
-import type { Command } from 'commander'
 import { OPERATOR } from '../../server/flags/audit.service.ts'
 import { wireOffer } from '../../server/offers/offer-wire.ts'
 import {
@@ -10,7 +9,7 @@ import {
 } from '../../server/offers/offers.service.ts'
 import { readReason } from '../arguments.ts'
 import type { PageOptions } from '../command.ts'
-import { confirm, reads, withApp } from '../context.ts'
+import { confirm, prepared, reads } from '../context.ts'
 import { wrongUsage } from '../failures.ts'
 import { readPage, userIdOf } from '../lists.ts'
 
@@ -47,13 +46,13 @@ interface VetOptions {
   rate?: number
 }
 
-export async function vet(offerId: string, options: VetOptions, command: Command): Promise<void> {
+export const vet = prepared((offerId: string, options: VetOptions) => {
   if (Boolean(options.approve) === Boolean(options.reject)) {
     throw wrongUsage('Pass --approve or --reject.')
   }
   const decision = options.approve ? 'approve' : 'reject'
   const reason = readReason(options.reason)
-  await withApp(command, async (context) => {
+  return async (context) => {
     const { platform, out } = context
     const found = (await offerRecords(platform, platform.database.reader, [offerId])).get(offerId)
     if (!found) throw offerNotFound()
@@ -71,5 +70,5 @@ export async function vet(offerId: string, options: VetOptions, command: Command
     out.show(wireOffer(vetted), () => [
       `"${vetted.title}" is ${vetted.vetting} at ${vetted.commission_rate / 100} %${paused}.`,
     ])
-  })
-}
+  }
+})

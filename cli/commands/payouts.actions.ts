@@ -1,4 +1,3 @@
-import type { Command } from 'commander'
 import { OPERATOR } from '../../server/flags/audit.service.ts'
 import { type PayoutRunOutcome, runPayouts } from '../../server/payouts/payout-run.service.ts'
 import { wirePayout } from '../../server/payouts/payout-wire.ts'
@@ -7,15 +6,7 @@ import { retryPayout } from '../../server/payouts/retry-payout.service.ts'
 import { CURRENCY } from '../../shared/money.ts'
 import { readReason } from '../arguments.ts'
 import type { PageOptions } from '../command.ts'
-import {
-  type AppContext,
-  type CommandContext,
-  confirm,
-  MOVES_MONEY,
-  movesMoney,
-  reads,
-  withApp,
-} from '../context.ts'
+import { type CommandContext, confirm, MOVES_MONEY, movesMoney, prepared, reads } from '../context.ts'
 import { Failure } from '../failures.ts'
 import { nameOf, type Person, peopleOf, personOf, readPage, userIdOf } from '../lists.ts'
 import { callStates, callText, failIfSomeFailed, wireCall } from '../processor-calls.ts'
@@ -126,9 +117,9 @@ function wireOutcome(outcome: PayoutRunOutcome, creator: Person) {
   }
 }
 
-export async function retry(payoutId: string, options: { reason?: string }, command: Command): Promise<void> {
+export const retry = prepared((payoutId: string, options: { reason?: string }) => {
   const reason = readReason(options.reason)
-  const work = async (context: AppContext) => {
+  return async (context) => {
     const { app, platform, out } = context
     const found = await getPayout(platform, payoutId)
     if (!found) throw new Failure(`Payout ${payoutId} not found.`, { code: 'not_found' })
@@ -152,5 +143,4 @@ export async function retry(payoutId: string, options: { reason?: string }, comm
         : `The processor holds payout ${adopts} already: the running service takes it over.`,
     ])
   }
-  await withApp(command, work, MOVES_MONEY)
-}
+}, MOVES_MONEY)

@@ -1,24 +1,19 @@
-import type { Command } from 'commander'
-import { addGroup, exampleText, lazy } from '../command.ts'
+import { type CliCommand, lazy } from '../command.ts'
 
 const actions = lazy(() => import('./processor.actions.ts'))
 
-export function addProcessorCommands(program: Command): void {
-  const group = addGroup(program, 'processor', 'the payment processor: register for its events')
+export function addProcessorCommands(program: CliCommand): void {
+  const group = program.subcommand('processor', 'the payment processor: register for its events')
   group
-    .command('register-webhook')
-    .description(
+    .subcommand(
+      'register-webhook',
       'register PUBLIC_BASE_URL/webhooks/processor with Safepay for the events that the service needs, or correct the registration',
     )
     .option('--rotate', 'give the endpoint a new signing secret')
-    .addHelpText(
-      'after',
-      `
-It prints a new signing secret once. Put it into PROCESSOR_WEBHOOK_SECRETS,
+    .remarks(`It prints a new signing secret once. Put it into PROCESSOR_WEBHOOK_SECRETS,
 first with any former one after a comma, and restart the service at once: until
 then it refuses events that are signed with the new secret, and Safepay gives up
-after 31 s. Then run "affiliate doctor" and "affiliate billing reconcile".
-${exampleText('processor register-webhook', 'processor register-webhook --rotate --json')}`,
-    )
+after 31 s. Then run "affiliate doctor" and "affiliate billing reconcile".`)
+    .examples('processor register-webhook', 'processor register-webhook --rotate --json')
     .action(actions.register)
 }

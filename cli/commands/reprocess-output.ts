@@ -1,10 +1,10 @@
-import type { Queries } from '../../server/platform/database/database.ts'
 import type { Verdict } from '../../server/sales/reprocess.rule.ts'
-import type {
-  Difference,
-  ReprocessCounts,
-  ReprocessReport,
-  ReprocessTotals,
+import {
+  type Difference,
+  type ReprocessCounts,
+  type ReprocessReport,
+  type ReprocessTotals,
+  reprocessOrders,
 } from '../../server/sales/reprocess.service.ts'
 import { CURRENCY } from '../../shared/money.ts'
 import { basisPointsToPercent } from '../../shared/rates.ts'
@@ -30,39 +30,34 @@ const columnsOf = (out: Output): RowColumn<Difference>[] => [
   { title: 'Remark', flexible: true, cell: (difference) => remarksOn(difference).join('; ') || null },
 ]
 
-/** What a re-processing found, in words or as JSON, as it comes. */
-export class ReprocessOutput {
-  readonly #out: Output
-  readonly #db: Queries
-  readonly #list: GrowingOutput<Difference>
-
-  constructor(out: Output, db: Queries) {
-    this.#out = out
-    this.#db = db
-    this.#list = new GrowingOutput(out, { columns: columnsOf(out), wire: wireDifference })
-  }
-
-  begin(asked: { since: number | null; store: string | null }): void {
-    this.#list.begin({ dry_run: true, since: wireTime(asked.since), store: asked.store }, [])
-  }
-
-  add(difference: Difference): void {
-    this.#list.add(difference)
-  }
-
-  async end(report: ReprocessReport): Promise<void> {
-    const ids = [...report.merchants.keys(), ...report.creators.keys()]
-    const person = await peopleIn(this.#db, ids)
-    await this.#list.end(
-      {
-        merchants: wireTotals(report.merchants, person),
-        creators: wireTotals(report.creators, person),
-        counts: wireCounts(report.counts),
-        currency: CURRENCY,
-      },
-      [...totalLines(report, person, this.#out), ...countLines(report.counts), verdictLine(report.counts)],
-    )
-  }
+/** Decides stored orders again, and shows what would differ, in words or as JSON, as it comes. */
+export async function showReprocessing(
+  out: Output,
+  platform: Parameters<typeof reprocessOrders>[0],
+  asked: { since: number | null; store: string | null; storeIds: string[] | null },
+): Promise<void> {
+  const { since, store, storeIds } = asked
+  const list = new GrowingOutput<Difference>(out, { columns: columnsOf(out), wire: wireDifference })
+  list.begin({ dry_run: true, since: wireTime(since), store }, [])
+  out.progress('deciding the stored events again')
+  const report = await reprocessOrders(platform, {
+    since,
+    storeIds,
+    onDifference: (difference) => list.add(difference),
+    onProgress: (done, all) => out.progress(`decided ${done} of ${all} events again`),
+  })
+  out.endProgress()
+  const { merchants, creators, counts } = report
+  const person = await peopleIn(platform.database.reader, [...merchants.keys(), ...creators.keys()])
+  await list.end(
+    {
+      merchants: wireTotals(merchants, person),
+      creators: wireTotals(creators, person),
+      counts: wireCounts(counts),
+      currency: CURRENCY,
+    },
+    [...totalLines(report, person, out), ...countLines(counts), verdictLine(counts)],
+  )
 }
 
 function wordsFor({ verdict, reason }: Verdict): string {

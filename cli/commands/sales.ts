@@ -1,37 +1,27 @@
-import type { Command } from 'commander'
-import { addGroup, addPageOptions, exampleText, idOf, lazy, oneOf } from '../command.ts'
+import { type CliCommand, idOf, lazy } from '../command.ts'
 
 const actions = lazy(() => import('./sales.actions.ts'))
 
-export function addSaleCommands(program: Command): void {
-  const group = addGroup(program, 'sales', 'sales: why one was accepted or rejected, and what came of it')
+export function addSaleCommands(program: CliCommand): void {
+  const group = program.subcommand('sales', 'sales: why one was accepted or rejected, and what came of it')
   group
-    .command('explain')
-    .description('the whole story of one order, from the click to the payout')
+    .subcommand('explain', 'the whole story of one order, from the click to the payout')
     .argument('<order>', "the store's order id, its name such as '#1001', or the sale's id")
     .option('--store <store>', 'host name or id, where a name stands for orders of several stores')
-    .addHelpText(
-      'after',
-      exampleText("sales explain '#1001' --store my-shop.myshopify.com", 'sales explain 6100000001009'),
-    )
+    .examples("sales explain '#1001' --store my-shop.myshopify.com", 'sales explain 6100000001009')
     .action(actions.explain)
-  addPageOptions(
-    group
-      .command('list')
-      .description('the newest sales, accepted and rejected')
-      .option('--status <status>', 'accepted or rejected', oneOf(['accepted', 'rejected']))
-      .option('--merchant <user>', 'of one merchant, by id or e-mail')
-      .option('--creator <user>', 'of one creator, by id or e-mail')
-      .option('--offer <id>', 'of one offer', idOf('offer'))
-      .option('--from <time>', 'RFC 3339, or a date: its midnight in BILLING_TIMEZONE; inclusive')
-      .option('--to <time>', 'the same; exclusive'),
-  )
-    .addHelpText(
-      'after',
-      exampleText(
-        'sales list --status rejected --from 2026-11-20',
-        'sales list --creator sana@example.com --json',
-      ),
+  group
+    .subcommand('list', 'the newest sales, accepted and rejected')
+    .choice('--status <status>', 'accepted or rejected')
+    .option('--merchant <user>', 'of one merchant, by id or e-mail')
+    .option('--creator <user>', 'of one creator, by id or e-mail')
+    .option('--offer <id>', 'of one offer', idOf('offer'))
+    .option('--from <time>', 'RFC 3339, or a date: its midnight in BILLING_TIMEZONE; inclusive')
+    .option('--to <time>', 'the same; exclusive')
+    .paged()
+    .examples(
+      'sales list --status rejected --from 2026-11-20',
+      'sales list --creator sana@example.com --json',
     )
     .action(actions.list)
 }

@@ -1,78 +1,65 @@
-import type { AccountHolder } from '../../server/reports/accounts.service.ts'
-import type {
-  AccountStanding,
-  AccountSummary,
-  StatementEntry,
-} from '../../server/reports/statement.service.ts'
+import type { OpenDatabase } from '../../server/platform/database/open-database.ts'
+import { type AccountHolder, readAccountStatement } from '../../server/reports/accounts.service.ts'
+import type { AccountSummary, StatementEntry } from '../../server/reports/statement.service.ts'
 import { CURRENCY, type Paisa } from '../../shared/money.ts'
 import { GrowingOutput } from '../terminal/list-output.ts'
 import { displayMoney, formatMoney, type Output, wireTime } from '../terminal/output.ts'
 import { money } from '../terminal/table.ts'
 
 /** One holder's statement, in words or as JSON, as it is read. */
-export class StatementOutput {
-  readonly #out: Output
-  readonly #holder: AccountHolder
-  readonly #period: { from: number; to: number }
-  readonly #list: GrowingOutput<StatementEntry>
-  #entries = 0
-
-  constructor(out: Output, holder: AccountHolder, period: { from: number; to: number }) {
-    this.#out = out
-    this.#holder = holder
-    this.#period = period
-    this.#list = new GrowingOutput(out, {
-      columns: [
-        out.moment('Time', ({ at }) => at),
-        { title: 'What', flexible: true, cell: (entry) => whatOf(entry, out) },
-        { title: 'Account', cell: ({ account }) => account },
-        { title: 'Debit', right: true, cell: ({ amount }) => (amount > 0 ? displayMoney(amount) : '') },
-        { title: 'Credit', right: true, cell: ({ amount }) => (amount < 0 ? displayMoney(-amount) : '') },
-        { title: 'Balance', right: true, cell: ({ balance }) => sided(balance) },
-        { title: 'Entry', cell: ({ entryId }) => entryId },
-      ],
-      wire: wireEntry,
-    })
-  }
-
-  begin(accounts: readonly AccountStanding[]): void {
-    const { user, id } = this.#holder
-    const document = {
-      owner: user ? { id, email: user.email, display_name: user.displayName, role: user.role } : null,
-      from: wireTime(this.#period.from),
-      to: wireTime(this.#period.to),
-      currency: CURRENCY,
-      opening: accounts.map(({ account, balance }) => ({ account, balance: formatMoney(balance) })),
-    }
-    const who = user ? `${user.displayName} <${user.email}>, ${user.role}` : 'the platform'
-    this.#list.begin(document, [
-      this.#out.heading(`Statement of ${who}`),
-      `From ${this.#out.time(this.#period.from)} to before ${this.#out.time(this.#period.to)}`,
-      ...accounts.map(({ account, balance }) => `Opening balance of ${account}: ${sided(balance)}`),
-      '',
-    ])
-  }
-
-  add(entry: StatementEntry): void {
-    this.#entries += 1
-    if (this.#entries % 1000 === 0) this.#out.progress(`${this.#entries} entries`)
-    this.#list.add(entry)
-  }
-
-  end(summaries: readonly AccountSummary[]): Promise<void> {
-    this.#out.endProgress()
-    const closing = summaries.map((summary) => ({
-      account: summary.account,
-      opening: formatMoney(summary.opening),
-      debits: formatMoney(summary.debits),
-      credits: formatMoney(summary.credits),
-      balance: formatMoney(summary.closing),
-    }))
-    return this.#list.end(
-      { entries: this.#entries, closing },
-      closingLines(summaries, this.#entries, this.#out),
-    )
-  }
+export async function showStatement(
+  out: Output,
+  database: OpenDatabase,
+  holder: AccountHolder,
+  period: { from: number; to: number },
+): Promise<void> {
+  const list = new GrowingOutput<StatementEntry>(out, {
+    columns: [
+      out.moment('Time', ({ at }) => at),
+      { title: 'What', flexible: true, cell: (entry) => whatOf(entry, out) },
+      { title: 'Account', cell: ({ account }) => account },
+      { title: 'Debit', right: true, cell: ({ amount }) => (amount > 0 ? displayMoney(amount) : '') },
+      { title: 'Credit', right: true, cell: ({ amount }) => (amount < 0 ? displayMoney(-amount) : '') },
+      { title: 'Balance', right: true, cell: ({ balance }) => sided(balance) },
+      { title: 'Entry', cell: ({ entryId }) => entryId },
+    ],
+    wire: wireEntry,
+  })
+  const { user, id } = holder
+  const who = user ? `${user.displayName} <${user.email}>, ${user.role}` : 'the platform'
+  let entries = 0
+  const summaries = await readAccountStatement(database, holder, period, {
+    opening: (accounts) =>
+      list.begin(
+        {
+          owner: user ? { id, email: user.email, display_name: user.displayName, role: user.role } : null,
+          from: wireTime(period.from),
+          to: wireTime(period.to),
+          currency: CURRENCY,
+          opening: accounts.map(({ account, balance }) => ({ account, balance: formatMoney(balance) })),
+        },
+        [
+          out.heading(`Statement of ${who}`),
+          `From ${out.time(period.from)} to before ${out.time(period.to)}`,
+          ...accounts.map(({ account, balance }) => `Opening balance of ${account}: ${sided(balance)}`),
+          '',
+        ],
+      ),
+    entry: (entry) => {
+      entries += 1
+      if (entries % 1000 === 0) out.progress(`${entries} entries`)
+      list.add(entry)
+    },
+  })
+  out.endProgress()
+  const closing = summaries.map((summary) => ({
+    account: summary.account,
+    opening: formatMoney(summary.opening),
+    debits: formatMoney(summary.debits),
+    credits: formatMoney(summary.credits),
+    balance: formatMoney(summary.closing),
+  }))
+  await list.end({ entries, closing }, closingLines(summaries, entries, out))
 }
 
 function closingLines(summaries: readonly AccountSummary[], entries: number, out: Output): string[] {

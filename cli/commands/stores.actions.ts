@@ -1,4 +1,3 @@
-import type { Command } from 'commander'
 import { OPERATOR } from '../../server/flags/audit.service.ts'
 import { NIL_ID } from '../../server/platform/ids.ts'
 import type { Platform } from '../../server/platform/platform.ts'
@@ -18,7 +17,7 @@ import { DAY_MS } from '../../shared/durations.ts'
 import type { Store } from '../../shared/schemas/stores.ts'
 import { readReason } from '../arguments.ts'
 import type { PageOptions } from '../command.ts'
-import { confirm, reads, withApp } from '../context.ts'
+import { confirm, prepared, reads } from '../context.ts'
 import { Failure } from '../failures.ts'
 import { nameOf, type Person, peopleOf, personOf, userIdOf } from '../lists.ts'
 import { type Output, wireTime } from '../terminal/output.ts'
@@ -192,9 +191,9 @@ interface DecisionOptions {
   reason?: string
 }
 
-export async function release(domain: string, options: DecisionOptions, command: Command): Promise<void> {
+export const release = prepared((domain: string, options: DecisionOptions) => {
   const reason = readReason(options.reason)
-  await withApp(command, async (context) => {
+  return async (context) => {
     const { platform, out } = context
     const { shop_domain, merchant_id: merchantId } = await claimToRelease(platform, domain, options.merchant)
     const person = await personOf(platform, merchantId)
@@ -209,8 +208,8 @@ export async function release(domain: string, options: DecisionOptions, command:
       ...(offersPaused > 0 ? [`Live offers paused, because no store is left: ${offersPaused}.`] : []),
       `To let them connect it again: affiliate stores allow ${store.shop_domain} --merchant ${nameOf(person)}`,
     ])
-  })
-}
+  }
+})
 
 /** The claims in use on a domain, at least one; of one merchant if given. */
 async function claimsOf(
@@ -243,16 +242,12 @@ async function claimToRelease(
   })
 }
 
-export async function allow(
-  domain: string,
-  options: DecisionOptions & { merchant: string },
-  command: Command,
-): Promise<void> {
+export const allow = prepared((domain: string, options: DecisionOptions & { merchant: string }) => {
   const reason = readReason(options.reason)
-  await withApp(command, async ({ platform, out }) => {
+  return async ({ platform, out }) => {
     const { id: merchantId } = await findUser(platform, options.merchant)
     const store = await allowClaim(platform, { domain, merchantId, actor: OPERATOR, reason })
     const person = await personOf(platform, merchantId)
     out.show(wireStore(store, person), () => [`${nameOf(person)} can connect ${store.shop_domain} again.`])
-  })
-}
+  }
+})

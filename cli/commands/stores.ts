@@ -1,25 +1,21 @@
-import type { Command } from 'commander'
-import { addGroup, addPageOptions, exampleText, lazy, wholeNumber } from '../command.ts'
+import { type CliCommand, lazy, wholeNumber } from '../command.ts'
 
 const actions = lazy(() => import('./stores.actions.ts'))
 
-export function addStoreCommands(program: Command): void {
-  const group = addGroup(
-    program,
+export function addStoreCommands(program: CliCommand): void {
+  const group = program.subcommand(
     'stores',
     'connected shops: list and check them, decide who may claim a domain',
   )
-  addPageOptions(
-    group
-      .command('list')
-      .description('the newest stores, removed ones too')
-      .option('--merchant <user>', 'of one merchant, by id or e-mail: those in use'),
-  )
-    .addHelpText('after', exampleText('stores list --merchant shop@example.com'))
+  group
+    .subcommand('list', 'the newest stores, removed ones too')
+    .option('--merchant <user>', 'of one merchant, by id or e-mail: those in use')
+    .paged()
+    .examples('stores list --merchant shop@example.com')
     .action(actions.list)
   group
-    .command('check')
-    .description(
+    .subcommand(
+      'check',
       'what arrived from a store, what was refused and why, and what to do; exit 1 if something is',
     )
     .argument(
@@ -27,39 +23,39 @@ export function addStoreCommands(program: Command): void {
       'such as my-shop.myshopify.com; without it, all stores whose deliveries are refused, and unclaimed domains',
     )
     .option('--merchant <user>', 'of one merchant, by id or e-mail')
-    .addHelpText('after', exampleText('stores check my-shop.myshopify.com'))
+    .examples('stores check my-shop.myshopify.com')
     .action(actions.check)
   group
-    .command('compare')
-    .description('the paid orders of a Shopify order export that were never reported, rejected, or differ')
+    .subcommand(
+      'compare',
+      'the paid orders of a Shopify order export that were never reported, rejected, or differ',
+    )
     .argument('<domain>', 'such as my-shop.myshopify.com')
     .argument('<file>', 'orders_export.csv as Shopify exports it')
     .option('--limit <n>', 'how many orders each list shows', wholeNumber(1, 100_000), 1000)
     .option('--all', 'list rejected orders without a tracking reference too, instead of counting them')
-    .addHelpText('after', exampleText('stores compare my-shop.myshopify.com orders_export.csv'))
+    .examples('stores compare my-shop.myshopify.com orders_export.csv')
     .action(actions.compare)
   group
-    .command('release')
-    .description("end a merchant's claim on a shop domain; it cannot be connected again until it is allowed")
+    .subcommand(
+      'release',
+      "end a merchant's claim on a shop domain; it cannot be connected again until it is allowed",
+    )
     .argument('<domain>', 'such as my-shop.myshopify.com')
     .option(
       '--merchant <user>',
       'whose claim, by id or e-mail; needed when several merchants claim the domain',
     )
     .option('--reason <text>', 'kept in the audit trail')
-    .addHelpText(
-      'after',
-      exampleText(
-        "stores release my-shop.myshopify.com --merchant squatter@example.com --reason 'not the owner' --yes",
-      ),
+    .examples(
+      "stores release my-shop.myshopify.com --merchant squatter@example.com --reason 'not the owner' --yes",
     )
     .action(actions.release)
   group
-    .command('allow')
-    .description('let a merchant connect a shop domain again after their claim on it was released')
+    .subcommand('allow', 'let a merchant connect a shop domain again after their claim on it was released')
     .argument('<domain>', 'such as my-shop.myshopify.com')
     .requiredOption('--merchant <user>', 'by id or e-mail')
     .option('--reason <text>', 'kept in the audit trail')
-    .addHelpText('after', exampleText('stores allow my-shop.myshopify.com --merchant owner@example.com'))
+    .examples('stores allow my-shop.myshopify.com --merchant owner@example.com')
     .action(actions.allow)
 }

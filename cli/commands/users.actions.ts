@@ -1,4 +1,3 @@
-import type { Command } from 'commander'
 import { OPERATOR } from '../../server/flags/audit.service.ts'
 import { Refusal } from '../../server/platform/api/refusal.ts'
 import type { Platform } from '../../server/platform/platform.ts'
@@ -9,7 +8,7 @@ import { wireUser } from '../../server/users/user-wire.ts'
 import * as users from '../../server/users/users.service.ts'
 import { readLine } from '../arguments.ts'
 import type { PageOptions } from '../command.ts'
-import { confirm, isAsked, reads, withApp, writes } from '../context.ts'
+import { confirm, isAsked, prepared, reads, writes } from '../context.ts'
 import { Failure, Interrupted, wrongUsage } from '../failures.ts'
 import { printLines } from '../terminal/printable-text.ts'
 import { Terminal } from '../terminal/prompts.ts'
@@ -41,13 +40,9 @@ interface PasswordOptions {
   passwordStdin?: boolean
 }
 
-export async function createAdmin(
-  email: string,
-  options: PasswordOptions & { name?: string },
-  command: Command,
-): Promise<void> {
+export const createAdmin = prepared((email: string, options: PasswordOptions & { name?: string }) => {
   requirePasswordSource(options)
-  await withApp(command, async ({ platform, out }) => {
+  return async ({ platform, out }) => {
     const displayName = options.name ?? email.split('@')[0] ?? email
     const admin = await users.createAdmin(platform, email, await readNewPassword(), displayName)
     out.show(wireUser(admin), () => [`${admin.email} is an admin now (${admin.id}).`])
@@ -64,19 +59,19 @@ export async function createAdmin(
       throw new Failure(`${error.message} The account is there; to set up its second factor, run "${next}".`)
     })
     out.print(recoveryLines(admin, codes))
-  })
-}
+  }
+})
 
-export async function setPassword(user: string, options: PasswordOptions, command: Command): Promise<void> {
+export const setPassword = prepared((user: string, options: PasswordOptions) => {
   requirePasswordSource(options)
-  await withApp(command, async (context) => {
+  return async (context) => {
     const { platform, out } = context
     const found = await users.findUser(platform, user)
     await confirm(context, `Set a new password for ${found.role} ${found.email}? All sessions end.`)
     await users.setPassword(platform, found.id, await readNewPassword())
     out.show(wireUser(found), () => [`${found.email} has a new password; all sessions have ended.`])
-  })
-}
+  }
+})
 
 export const enrollSecondFactor = writes(async ({ platform, out }, user: string) => {
   if (out.json) throw wrongUsage('This command shows a secret and asks for a code; run it without --json.')

@@ -1,84 +1,71 @@
-import type { Command } from 'commander'
-import { addGroup, addPageOptions, exampleText, lazy, oneOf } from '../command.ts'
+import { type CliCommand, lazy } from '../command.ts'
 
 const actions = lazy(() => import('./users.actions.ts'))
 
 const PASSWORD_STDIN = 'read it from the first line of stdin instead of asking for it at the terminal'
 
-export function addUserCommands(program: Command): void {
-  const group = addGroup(program, 'users', 'accounts: list them, make admins, suspend and reinstate')
-  addPageOptions(
-    group
-      .command('list')
-      .description('the newest accounts')
-      .option('--role <role>', 'merchant, creator or admin', oneOf(['merchant', 'creator', 'admin']))
-      .option('--suspended', 'only suspended ones'),
-  )
-    .addHelpText('after', exampleText('users list --role merchant --limit 10'))
+export function addUserCommands(program: CliCommand): void {
+  const group = program.subcommand('users', 'accounts: list them, make admins, suspend and reinstate')
+  group
+    .subcommand('list', 'the newest accounts')
+    .choice('--role <role>', 'merchant, creator or admin')
+    .option('--suspended', 'only suspended ones')
+    .paged()
+    .examples('users list --role merchant --limit 10')
     .action(actions.list)
   group
-    .command('create-admin')
-    .description(
+    .subcommand(
+      'create-admin',
       'make an admin account; asks for its password, and in production sets up its second factor at a terminal',
     )
     .argument('<email>')
     .option('--password-stdin', PASSWORD_STDIN)
     .option('--name <name>', 'display name; the part of the e-mail before its @ unless given')
-    .addHelpText(
-      'after',
-      exampleText(
-        'users create-admin you@example.com',
-        'users create-admin you@example.com --password-stdin < password.txt',
-      ),
+    .examples(
+      'users create-admin you@example.com',
+      'users create-admin you@example.com --password-stdin < password.txt',
     )
     .action(actions.createAdmin)
   group
-    .command('set-password')
-    .description('give an account another password, which it asks for, and end its sessions')
+    .subcommand('set-password', 'give an account another password, which it asks for, and end its sessions')
     .argument('<user>', 'id or e-mail')
     .option('--password-stdin', PASSWORD_STDIN)
-    .addHelpText(
-      'after',
-      exampleText(
-        'users set-password you@example.com',
-        'users set-password you@example.com --password-stdin --yes < password.txt',
-      ),
+    .examples(
+      'users set-password you@example.com',
+      'users set-password you@example.com --password-stdin --yes < password.txt',
     )
     .action(actions.setPassword)
   group
-    .command('enroll-second-factor')
-    .description("set up an admin's second factor: prints the secret, asks for a code, prints recovery codes")
+    .subcommand(
+      'enroll-second-factor',
+      "set up an admin's second factor: prints the secret, asks for a code, prints recovery codes",
+    )
     .argument('<user>', 'id or e-mail')
-    .addHelpText('after', exampleText('users enroll-second-factor you@example.com'))
+    .examples('users enroll-second-factor you@example.com')
     .action(actions.enrollSecondFactor)
   group
-    .command('reset-second-factor')
-    .description(
+    .subcommand(
+      'reset-second-factor',
       'remove the second factor of a user who lost it and the recovery codes, and end all sessions; check who asks first',
     )
     .argument('<user>', 'id or e-mail')
     .requiredOption('--reason <text>', 'kept in the audit trail')
-    .addHelpText(
-      'after',
-      exampleText("users reset-second-factor creator@example.com --reason 'lost the phone, called back'"),
-    )
+    .examples("users reset-second-factor creator@example.com --reason 'lost the phone, called back'")
     .action(actions.resetSecondFactor)
   group
-    .command('suspend')
-    .description('shut an account out: its sessions end, its links stop earning; shows first what that means')
+    .subcommand(
+      'suspend',
+      'shut an account out: its sessions end, its links stop earning; shows first what that means',
+    )
     .argument('<user>', 'id or e-mail')
     .option('--reason <text>', 'kept in the audit trail')
     .option('--dry-run', 'only show what it would do')
-    .addHelpText(
-      'after',
-      exampleText("users suspend creator@example.com --reason 'bought through own links' --yes"),
-    )
+    .examples("users suspend creator@example.com --reason 'bought through own links' --yes")
     .action(actions.suspend)
   group
-    .command('reinstate')
-    .description('let a suspended account in again')
+    .subcommand('reinstate', 'let a suspended account in again')
     .argument('<user>', 'id or e-mail')
     .option('--reason <text>', 'kept in the audit trail')
-    .addHelpText('after', exampleText('users reinstate creator@example.com --yes'))
+    .examples('users reinstate creator@example.com --yes')
     .action(actions.reinstate)
 }

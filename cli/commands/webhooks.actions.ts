@@ -13,7 +13,6 @@ import { assertUnmapped, retryUnmapped } from '../../server/inbox/set-aside.serv
 import { Refusal } from '../../server/platform/api/refusal.ts'
 import { readAppKeys } from '../../server/platform/crypto/app-keys.ts'
 import type { Queries } from '../../server/platform/database/database.ts'
-import { reprocessOrders } from '../../server/sales/reprocess.service.ts'
 import { shopDomainsOf, storeIdsOf } from '../../server/stores/stores.service.ts'
 import { readMoment, readReason } from '../arguments.ts'
 import type { PageOptions } from '../command.ts'
@@ -22,21 +21,22 @@ import {
   assertMigrated,
   confirm,
   openContext,
+  prepared,
   READS,
   reads,
-  withApp,
   withDatabase,
   writes,
 } from '../context.ts'
 import { Failure, wrongUsage } from '../failures.ts'
 import { readPage } from '../lists.ts'
+import { isTaken } from '../replay/deliver.ts'
 import { expectedEvent, expectedSale, readFixtures } from '../replay/fixture-files.ts'
-import { isTaken, replayEvents } from '../replay/replay.ts'
+import { replayEvents } from '../replay/replay.ts'
 import { replayLines, wireReport } from '../replay/replay-report.ts'
-import type { ReplayOptions } from '../replay/signed-event.ts'
+import type { ReplayOptions } from '../replay/session.ts'
 import { counted, type Output, wireTime } from '../terminal/output.ts'
 import { printJson, printLines } from '../terminal/printable-text.ts'
-import { ReprocessOutput } from './reprocess-output.ts'
+import { showReprocessing } from './reprocess-output.ts'
 
 export async function fixtures(_options: object, command: Command): Promise<void> {
   const { out } = openContext(command)
@@ -136,20 +136,8 @@ export async function reprocess(options: ReprocessOptions, command: Command): Pr
       await assertMigrated(database)
       const since = readMoment(options.since, config)
       const storeIds = options.store === undefined ? null : await storesMeant(database.reader, options.store)
-      const output = new ReprocessOutput(out, database.reader)
-      output.begin({ since, store: options.store ?? null })
-      out.progress('deciding the stored events again')
-      const report = await reprocessOrders(
-        { config, database, keys: readAppKeys(config, { create: false }) },
-        {
-          since,
-          storeIds,
-          onDifference: (difference) => output.add(difference),
-          onProgress: (done, all) => out.progress(`decided ${done} of ${all} events again`),
-        },
-      )
-      out.endProgress()
-      await output.end(report)
+      const platform = { config, database, keys: readAppKeys(config, { create: false }) }
+      await showReprocessing(out, platform, { since, store: options.store ?? null, storeIds })
     },
     READS,
   )
@@ -202,20 +190,15 @@ interface RetryOptions {
   reason?: string
 }
 
-export async function retry(
-  name: string | undefined,
-  options: RetryOptions,
-  command: Command,
-): Promise<void> {
+export const retry = prepared((name: string | undefined, options: RetryOptions) => {
   const { type } = options
   const reason = readReason(options.reason)
   if ((name === undefined) === (type === undefined)) {
     throw wrongUsage('Name an event, or a type with --type.')
   }
-  await withApp(command, (context) =>
-    type === undefined ? retryNamed(context, name ?? '', reason) : retryType(context, type, reason),
-  )
-}
+  return (context) =>
+    type === undefined ? retryNamed(context, name ?? '', reason) : retryType(context, type, reason)
+})
 
 async function retryNamed(context: AppContext, name: string, reason: string | null): Promise<void> {
   const { platform, out } = context

@@ -1,21 +1,19 @@
-import type { Command } from 'commander'
-import { addGroup, addPageOptions, EXAMPLE_ID, exampleText, lazy, oneOf, wholeNumber } from '../command.ts'
+import { type CliCommand, EXAMPLE_ID, lazy, oneOf, wholeNumber } from '../command.ts'
 
 const actions = lazy(() => import('./webhooks.actions.ts'))
 
 /** More is a load test, for which there are other tools. */
 const MOST_TIMES = 1000
 
-export function addWebhookCommands(program: Command): void {
-  const group = addGroup(program, 'webhooks', 'signed events: what came in, and fixtures to send')
+export function addWebhookCommands(program: CliCommand): void {
+  const group = program.subcommand('webhooks', 'signed events: what came in, and fixtures to send')
   group
-    .command('fixtures')
-    .description('the events that can be sent, and what each must lead to')
-    .addHelpText('after', exampleText('webhooks fixtures'))
+    .subcommand('fixtures', 'the events that can be sent, and what each must lead to')
+    .examples('webhooks fixtures')
     .action(actions.fixtures)
   group
-    .command('replay')
-    .description(
+    .subcommand(
+      'replay',
       'sign fixtures, a recorded event or a file with the stored secret, send them to the running service, and compare what they lead to with what is expected; refused in production',
     )
     .argument(
@@ -52,85 +50,67 @@ export function addWebhookCommands(program: Command): void {
       'break the signature, body or timestamp: the service must refuse it',
       oneOf(['signature', 'body', 'timestamp']),
     )
-    .addHelpText(
-      'after',
-      `
-The service must run: start it with "npm start". A ✓ says that a fixture led to
+    .remarks(`The service must run: start it with "npm start". A ✓ says that a fixture led to
 what it must lead to on the terms of the link; after a ✗ the exit code is 1.
 
 What an event of the processor is about is made in the sandbox where it is
 missing: a sale, its billing cycle (closed before its end), a payout run.
 
 Each delivery is audited, and its event has the origin "operator":
-"ledger verify" lists what rests on such events.
-${exampleText(
-  'webhooks replay --all',
-  'webhooks replay path-landing-site',
-  'webhooks replay path-landing-site --same --times 3',
-  'webhooks replay payout-failed',
-  'webhooks replay all --link 4fJq2mXw --times 3 --shuffle',
-  'webhooks replay --body order.json --store my-shop.myshopify.com',
-  'webhooks replay draft-order --corrupt signature',
-)}`,
+"ledger verify" lists what rests on such events.`)
+    .examples(
+      'webhooks replay --all',
+      'webhooks replay path-landing-site',
+      'webhooks replay path-landing-site --same --times 3',
+      'webhooks replay payout-failed',
+      'webhooks replay all --link 4fJq2mXw --times 3 --shuffle',
+      'webhooks replay --body order.json --store my-shop.myshopify.com',
+      'webhooks replay draft-order --corrupt signature',
     )
     .action(actions.replay)
-  addPageOptions(
-    group
-      .command('events')
-      .description('the newest events that came in, and what became of them')
-      .option(
-        '--state <state>',
-        'pending, done, ignored or set_aside',
-        oneOf(['pending', 'done', 'ignored', 'set_aside']),
-      )
-      .option('--source <source>', 'store or processor', oneOf(['store', 'processor'])),
-  )
-    .addHelpText('after', exampleText('webhooks events --state set_aside'))
+  group
+    .subcommand('events', 'the newest events that came in, and what became of them')
+    .choice('--state <state>', 'pending, done, ignored or set_aside')
+    .choice('--source <source>', 'store or processor')
+    .paged()
+    .examples('webhooks events --state set_aside')
     .action(actions.events)
   group
-    .command('reprocess')
-    .description(
+    .subcommand(
+      'reprocess',
       "decide the stored orders by today's rule and show what would differ, in money; changes nothing",
     )
     .option('--dry-run', 'must be given: books are never rewritten')
     .option('--since <time>', 'received since, RFC 3339, or a date: its midnight in BILLING_TIMEZONE')
     .option('--store <store>', 'of one store, by host name or id')
-    .addHelpText(
-      'after',
-      exampleText(
-        'webhooks reprocess --dry-run',
-        'webhooks reprocess --dry-run --since 2026-11-01 --store my-shop.myshopify.com',
-      ),
+    .examples(
+      'webhooks reprocess --dry-run',
+      'webhooks reprocess --dry-run --since 2026-11-01 --store my-shop.myshopify.com',
     )
     .action(actions.reprocess)
   group
-    .command('show')
-    .description('one event: where it came from, what became of it, and its body if asked for')
+    .subcommand('show', 'one event: where it came from, what became of it, and its body if asked for')
     .argument('<event>', 'its id, or its sender’s delivery id')
     .option('--body', 'the raw body too; it holds the buyer’s data')
-    .addHelpText('after', exampleText(`webhooks show ${EXAMPLE_ID} --body`))
+    .examples(`webhooks show ${EXAMPLE_ID} --body`)
     .action(actions.show)
   group
-    .command('retry')
-    .description('apply an event again that was set aside, or that waits for its next try')
+    .subcommand('retry', 'apply an event again that was set aside, or that waits for its next try')
     .argument('[event]', 'its id, or its sender’s delivery id')
     .option('--type <type>', 'instead: every processor event of this type that no rule mapped')
     .option('--reason <text>', 'kept in the audit trail')
-    .addHelpText(
-      'after',
-      exampleText(
-        `webhooks retry ${EXAMPLE_ID} --reason 'store is back' --yes`,
-        "webhooks retry --type invoice.paid --reason 'added to PROCESSOR_EVENTS' --yes",
-      ),
+    .examples(
+      `webhooks retry ${EXAMPLE_ID} --reason 'store is back' --yes`,
+      "webhooks retry --type invoice.paid --reason 'added to PROCESSOR_EVENTS' --yes",
     )
     .action(actions.retry)
   group
-    .command('listen')
-    .description(
+    .subcommand(
+      'listen',
       'print events as they arrive and as they are settled, until Ctrl-C; with --json one document a line',
     )
-    .option('--source <source>', 'store or processor', oneOf(['store', 'processor']))
+    .choice('--source <source>', 'store or processor')
     .option('--count <n>', 'end after so many lines', wholeNumber(1, 1_000_000))
-    .addHelpText('after', exampleText('webhooks listen', 'webhooks listen --source processor --json'))
+    .examples('webhooks listen', 'webhooks listen --source processor --json')
     .action(actions.listen)
 }

@@ -3,7 +3,7 @@ import { newestLinks, resolveLink, type ShownLink } from '../../server/links/lin
 import { listStores } from '../../server/stores/stores.service.ts'
 import { destinationsInForce } from '../../server/users/sealed-accounts.service.ts'
 import { Failure } from '../failures.ts'
-import type { ReplayOptions } from './signed-event.ts'
+import type { ReplayOptions } from './session.ts'
 
 const MOST_LINKS = 100
 

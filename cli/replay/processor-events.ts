@@ -7,22 +7,20 @@ import { HOUR_MS } from '../../shared/durations.ts'
 import { formatMoney } from '../../shared/money.ts'
 import { Failure } from '../failures.ts'
 import { expectedEvent, type ProcessorFixture, readFixture } from './fixture-files.ts'
-import type { Expectation, ReplayOptions, SignedEvent } from './signed-event.ts'
+import type { Expectation, Sendable, Session, SignedEvent } from './session.ts'
 
 /** An event as the processor would send it about a cycle or payout of ours, signed with its webhook secret. */
 export async function prepareProcessorEvent(
-  app: App,
+  session: Session,
   fixture: ProcessorFixture,
   subject: Subject,
-  deliveryId: string,
-  options: Pick<ReplayOptions, 'corrupt'>,
 ): Promise<SignedEvent> {
   const template = await readFixture('processor', fixture.file)
   const text = template.replace(/\{\{(\w+)\}\}/g, (_whole, name: string) =>
-    jsonText(subject.values[name] ?? ''),
+    JSON.stringify(subject.values[name] ?? '').slice(1, -1),
   )
-  const expected = await expectEvent(app, fixture, subject, text)
-  return signAsProcessor(app, { fixture: fixture.name, expected, deliveryId }, Buffer.from(text), options)
+  const expected = await expectEvent(session.app, fixture, subject, text)
+  return signAsProcessor(session, { fixture: fixture.name, expected }, Buffer.from(text))
 }
 
 /** The cycle or payout that an event is about, and what its placeholders stand for. */
@@ -80,19 +78,18 @@ const STALE_MS = HOUR_MS
 
 /** The bytes under the processor's signature, or what `--corrupt` makes of it. */
 export function signAsProcessor(
-  app: App,
-  event: { fixture: string; expected: Expectation | null; deliveryId: string },
+  { app, options: { corrupt, eventId } }: Session,
+  { deliveryId: givenId = eventId ?? randomUUID(), ...event }: Sendable,
   body: Buffer,
-  { corrupt }: Pick<ReplayOptions, 'corrupt'>,
 ): SignedEvent {
   const { scheme, secrets } = app.processorSignature
   const secret = corrupt === 'signature' ? otherSecret(secrets[0]) : secrets[0]
   if (secret === undefined) throw new Failure(SECRETS_MISSING)
   const now = app.platform.clock.now() - (corrupt === 'timestamp' ? STALE_MS : 0)
-  const headers = scheme.sign({ deliveryId: event.deliveryId, rawBody: body, secret, now })
+  const headers = scheme.sign({ deliveryId: givenId, rawBody: body, secret, now })
   const verdict = scheme.verify({ headers, rawBody: body, secrets: [secret], now })
   // Some schemes read the id from the body, or have none: then the inbox tells a delivery by its hash.
-  const signedId = verdict.ok ? verdict.deliveryId : event.deliveryId
+  const signedId = verdict.ok ? verdict.deliveryId : givenId
   const deliveryId = signedId ?? `sha256:${createHash('sha256').update(body).digest('hex')}`
   return {
     ...event,
@@ -115,30 +112,44 @@ export function changed(body: Buffer): Buffer {
   return Buffer.concat([body, Buffer.from(' ')])
 }
 
-function jsonText(value: string): string {
-  return JSON.stringify(value).slice(1, -1)
-}
-
 /** The cycle or payout that a fixture needs, as the operator named it or as it is there; `null` if there is none. */
 export async function subjectOf(
-  app: App,
+  { app, options }: Session,
   { needs }: ProcessorFixture,
-  options: Pick<ReplayOptions, 'cycle' | 'payout'>,
 ): Promise<Subject | null> {
   if (needs === 'nothing') return NO_SUBJECT
-  if (needs === 'closed cycle') return knownCycle(app, 'closed', options.cycle)
-  if (needs === 'charged cycle') return knownCycle(app, 'charged', options.cycle)
-  return knownPayout(app, needs === 'submitted payout' ? 'submitted' : 'paid', options.payout)
+  if (needs.endsWith('cycle')) {
+    const state = needs === 'closed cycle' ? 'closed' : 'charged'
+    const { cycle: id } = options
+    const cycle = id === undefined ? await newestCycle(app, state) : await getCycle(app.database.reader, id)
+    return cycle ? cycleSubject(cycle) : null
+  }
+  const state = needs === 'submitted payout' ? 'submitted' : 'paid'
+  const { payout: id } = options
+  const payout = id === undefined ? await newestPayout(app, state) : await getPayout(app.platform, id)
+  return payout ? payoutSubject(payout) : null
 }
 
-async function knownCycle(app: App, state: 'closed' | 'charged', id: string | undefined) {
-  const cycle =
-    id === undefined
-      ? (await listCycles(app.platform, { merchantId: null, state, limit: 100, before: null })).find(
-          (one) => one.processor_invoice_id !== null,
-        )
-      : await getCycle(app.database.reader, id)
-  return cycle ? cycleSubject(cycle) : null
+type IsKnown = (processorId: string) => boolean
+
+/** The newest cycle in this state whose invoice is at the processor, and known to it. */
+export async function newestCycle(
+  { platform }: App,
+  state: 'closed' | 'charged',
+  isKnown: IsKnown = () => true,
+): Promise<CycleRow | undefined> {
+  const cycles = await listCycles(platform, { merchantId: null, state, limit: 100, before: null })
+  return cycles.find(({ processor_invoice_id: id }) => id !== null && isKnown(id))
+}
+
+/** The newest payout in this state that is at the processor, and known to it. */
+export async function newestPayout(
+  { platform }: App,
+  state: 'submitted' | 'paid',
+  isKnown: IsKnown = () => true,
+): Promise<PayoutRow | undefined> {
+  const payouts = await listPayouts(platform, null, { state, limit: 100, before: null })
+  return payouts.find(({ processor_payout_id: id }) => id !== null && isKnown(id))
 }
 
 export function cycleSubject(cycle: CycleRow, paymentReference = `pay_${randomUUID()}`): Subject | null {
@@ -149,14 +160,6 @@ export function cycleSubject(cycle: CycleRow, paymentReference = `pay_${randomUU
     amount: formatMoney(cycle.amount_due),
   }
   return { cycleId: cycle.id, payoutId: null, values }
-}
-
-async function knownPayout(app: App, state: 'submitted' | 'paid', id: string | undefined) {
-  const payout =
-    id === undefined
-      ? (await listPayouts(app.platform, null, { state, limit: 1, before: null }))[0]
-      : await getPayout(app.platform, id)
-  return payout ? payoutSubject(payout) : null
 }
 
 export function payoutSubject(payout: PayoutRow): Subject | null {

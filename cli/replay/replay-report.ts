@@ -2,8 +2,9 @@ import { CURRENCY, displayMoney, formatMoney } from '../../shared/money.ts'
 import { basisPointsToPercent } from '../../shared/rates.ts'
 import type { Output } from '../terminal/output.ts'
 import type { RowColumn } from '../terminal/table.ts'
+import type { Replay } from './deliver.ts'
 import type { PickedLink } from './pick-link.ts'
-import type { Replay, ReplayReport } from './replay.ts'
+import type { ReplayReport } from './replay.ts'
 
 /**
  * What was sent, what became of it, and whether that is as expected, for people. A terminal has no room for columns that say nothing, nor

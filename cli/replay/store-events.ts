@@ -24,15 +24,9 @@ import {
 } from './fixture-files.ts'
 import { noLink, type PickedLink } from './pick-link.ts'
 import { changed } from './processor-events.ts'
-import type { ServiceCaller } from './service-caller.ts'
-import type { Expectation, Outcome, ReplayOptions, SignedEvent } from './signed-event.ts'
+import type { Expectation, Outcome, Sendable, Session, SignedEvent } from './session.ts'
 
 const NO_CLICK = 'no-click'
-
-interface WantedOrder {
-  fixture: StoreFixture
-  deliveryId: string
-}
 
 interface PreparedOrders {
   events: SignedEvent[]
@@ -43,30 +37,27 @@ interface PreparedOrders {
 
 /** Orders as the store would send them, each from a click of its own and signed with the store's secret. No date is in the future. */
 export async function prepareOrders(
-  app: App,
-  caller: ServiceCaller,
-  wanted: readonly WantedOrder[],
+  session: Session,
+  fixtures: readonly StoreFixture[],
   picked: PickedLink | null,
-  options: ReplayOptions,
 ): Promise<PreparedOrders> {
-  const texts = await Promise.all(wanted.map(({ fixture }) => readFixture('store-sales', fixture.file)))
+  const { app, options } = session
+  const texts = await Promise.all(fixtures.map(({ file }) => readFixture('store-sales', file)))
   if (picked === null && texts.some(needsClick)) throw await noLink(app, options.store)
   const prepared: PreparedOrders = { events: [], skipped: [], hasClicks: texts.some(needsClick) }
-  if (wanted.length === 0) return prepared
+  if (fixtures.length === 0) return prepared
   const sender = await sendingStore(app, { store: options.store, link: picked?.link.slug })
-  for (const [at, { fixture, deliveryId }] of wanted.entries()) {
+  for (const [at, fixture] of fixtures.entries()) {
     const text = texts[at] ?? ''
     const link = picked && needsClick(text) ? picked.link : null
-    const values = link ? await valuesFor(app, caller, link, fixture) : valuesWithoutClick(app)
+    const values = link ? await valuesFor(session, link, fixture) : valuesWithoutClick(app)
     const reason = lackOf(fixture, text, link, values)
     if (values === null || reason !== null) {
       prepared.skipped.push({ fixture: fixture.name, reason: reason ?? '' })
       continue
     }
-    const { body, expected } = await fillOrder(app, sender, { fixture, text, values }, link, options)
-    prepared.events.push(
-      signAsStore(app, sender, { fixture: fixture.name, expected, deliveryId }, body, options),
-    )
+    const { body, expected } = await fillOrder(session, sender, { fixture, text, values }, link)
+    prepared.events.push(signAsStore(session, sender, { fixture: fixture.name, expected }, body))
   }
   return prepared
 }
@@ -77,21 +68,20 @@ const LEAST_PRICE = 499_900
 
 /** An order through the link whose commission is at least `commission` (paisa). */
 export async function prepareSale(
-  app: App,
-  caller: ServiceCaller,
+  session: Session,
   link: ShownLink,
   commission: number,
-  options: Pick<ReplayOptions, 'store'>,
 ): Promise<SignedEvent> {
+  const { app, options } = session
   const { storeSales } = await readFixtures()
   const fixture = storeSales.find(({ name }) => name === SALE)
   if (!fixture) throw new Error(`there is no fixture ${SALE}`)
   const price = Math.max(LEAST_PRICE, Math.ceil((commission * 10_000) / link.commissionRate))
   const text = freshOrder(await readFixture('store-sales', fixture.file), fixture)
-  const values = { ...(await clickValues(app, caller, link)), notAfter: app.platform.clock.now() }
+  const values = { ...(await clickValues(session, link)), notAfter: app.platform.clock.now() }
   const body = Buffer.from(fillFixture(text.replaceAll(SALE_PRICE, formatMoney(price)), values))
   const sender = await sendingStore(app, { store: options.store, link: link.slug })
-  return signAsStore(app, sender, { fixture: SALE, expected: null, deliveryId: randomUUID() }, body, {})
+  return signAsStore(session, sender, { fixture: SALE, expected: null }, body)
 }
 
 function needsClick(text: string): boolean {
@@ -115,11 +105,10 @@ function lackOf(
 }
 
 async function fillOrder(
-  app: App,
+  { app, options: { same } }: Session,
   sender: Sender,
   { fixture, text, values }: { fixture: StoreFixture; text: string; values: FixtureValues },
   link: ShownLink | null,
-  { same }: Pick<ReplayOptions, 'same'>,
 ): Promise<{ body: Buffer; expected: Expectation }> {
   const notAfter = app.platform.clock.now()
   const filled = fillFixture(same ? text : freshOrder(text, fixture), { ...values, notAfter })
@@ -173,27 +162,26 @@ export interface Sender {
 
 /** The bytes under the store's signature, or what `--corrupt` makes of it. */
 export function signAsStore(
-  app: App,
+  { app, options: { corrupt, eventId } }: Session,
   { domain, store }: Sender,
-  event: { fixture: string; expected: Expectation | null; deliveryId: string; topic?: string | null },
+  { topic = 'orders/paid', ...event }: Sendable & { topic?: string | null },
   body: Buffer,
-  { corrupt }: Pick<ReplayOptions, 'corrupt'>,
 ): SignedEvent {
   if (corrupt === 'timestamp') {
     throw wrongUsage('Stores sign no time, so there is none to break: use --corrupt signature or body.')
   }
-  const { topic = 'orders/paid', ...rest } = event
+  const deliveryId = eventId ?? randomUUID()
   const secret = corrupt === 'signature' ? randomUUID() : (store.keys[0] ?? '')
   return {
-    ...rest,
+    ...event,
     path: '/webhooks/store-sales',
     rawBody: corrupt === 'body' ? changed(body) : body,
-    delivery: { scope: store.storeId, deliveryId: event.deliveryId },
+    delivery: { scope: store.storeId, deliveryId },
     headers: {
       ...(topic === null ? {} : { 'x-shopify-topic': topic }),
       'x-shopify-hmac-sha256': signShopifyBody(body, secret),
       'x-shopify-shop-domain': domain,
-      'x-shopify-webhook-id': event.deliveryId,
+      'x-shopify-webhook-id': deliveryId,
       'x-shopify-event-id': randomUUID(),
       'x-shopify-triggered-at': new Date(app.platform.clock.now()).toISOString(),
       'x-shopify-api-version': '2026-10',
@@ -253,19 +241,19 @@ const MOST_VISITS = 100
 
 /** A click of the age that the fixture needs, else a new one; `null` if the fixture cannot do without its age. */
 async function valuesFor(
-  app: App,
-  caller: ServiceCaller,
+  session: Session,
   link: ShownLink,
   { click: needed }: StoreFixture,
 ): Promise<FixtureValues | null> {
-  if (needed === undefined) return clickValues(app, caller, link)
+  const { app } = session
+  if (needed === undefined) return clickValues(session, link)
   const { reader } = app.database
   const before = app.platform.clock.now() - needed.days_ago * DAY_MS
   const visits = await earlierVisits(reader, link.id, before, MOST_VISITS)
   // Any of them: many orders from one click would raise a flag.
   const visit = visits[randomInt(Math.max(1, visits.length))]
   if (visit) return { click: visit.id, clickAt: visit.createdAt, ...(await linkValues(app, link)) }
-  return needed.required ? null : clickValues(app, caller, link)
+  return needed.required ? null : clickValues(session, link)
 }
 
 async function linkValues(app: App, link: ShownLink) {
@@ -282,7 +270,7 @@ async function linkValues(app: App, link: ShownLink) {
 const SERVER_ERRORS = 500
 
 /** Follows the link over HTTP like a visitor, and reads the tracking reference from the redirect. */
-export async function clickValues(app: App, caller: ServiceCaller, link: ShownLink): Promise<FixtureValues> {
+export async function clickValues({ app, caller }: Session, link: ShownLink): Promise<FixtureValues> {
   const { status, location } = await caller.visit(`/go/${encodeURIComponent(link.slug)}`)
   if (status >= SERVER_ERRORS) {
     throw new Failure(

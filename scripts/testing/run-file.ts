@@ -68,9 +68,9 @@ export async function runTogether(files: TestFile[], setting: FileSetting): Prom
   const paths = files.map(({ path }) => path)
   const limit = GROUP_LIMIT_FACTOR * Math.max(...files.map((file) => file.limit))
   const { ending, output } = await runProcess([SHARED_PROCESS, ...paths], limit, setting)
-  const parts = splitOutput(output)
+  const { ended, rest } = splitOutput(output)
   const together = files.map((file, at) => {
-    const { text, took, cpu } = parts[at] ?? { text: '', took: 0, cpu: 0 }
+    const { text, took, cpu } = ended[at] ?? { text: '', took: 0, cpu: 0 }
     // How the process ends is known to concern a file only if that is the last one.
     return resultOf(file, at === files.length - 1 ? ending : FINE, text, took, cpu)
   })
@@ -82,7 +82,7 @@ export async function runTogether(files: TestFile[], setting: FileSetting): Prom
   if (suspect && alone.every(({ failed }) => failed === 0)) {
     const others = paths.filter((path) => path !== suspect.path).join(', ')
     const problem = `passes alone, but not in one process with ${others}: clean up, or mark it "// own process"`
-    alone[broken] = { ...suspect, failed: 1, problem, output: together[broken]?.output ?? output }
+    alone[broken] = { ...suspect, failed: 1, problem, output: together[broken]?.output || rest }
   }
   return alone
 }

@@ -37,13 +37,19 @@ export function endOfFile(took: number, cpu: number): string {
   return `${END}${took} ${cpu}\n`
 }
 
-/** The output of each file that such a process has ended. */
-export function splitOutput(output: string): { text: string; took: number; cpu: number }[] {
-  const parts: { text: string; took: number; cpu: number }[] = []
+interface FileOutput {
+  text: string
+  took: number
+  cpu: number
+}
+
+/** The output of each file that such a process has ended, and what it printed after them. */
+export function splitOutput(output: string): { ended: FileOutput[]; rest: string } {
+  const ended: FileOutput[] = []
   let from = 0
   for (const match of output.matchAll(new RegExp(`${END}(\\S+) (\\S+)\n`, 'g'))) {
-    parts.push({ text: output.slice(from, match.index), took: Number(match[1]), cpu: Number(match[2]) })
+    ended.push({ text: output.slice(from, match.index), took: Number(match[1]), cpu: Number(match[2]) })
     from = match.index + match[0].length
   }
-  return parts
+  return { ended, rest: output.slice(from) }
 }

@@ -15,6 +15,7 @@ import { type ApplyEvents, drainEvents } from './drain-events.ts'
 import { startExportLoops } from './export-loops.ts'
 import { Loop } from './loop.ts'
 import { startMailLoops } from './mail-loop.ts'
+import { createOrderReader, type OrderReader } from './order-reader.ts'
 import { makeDueCalls } from './processor-calls.ts'
 import { notifyUntilIdle, removeOldNotifications, startWebhookLoops } from './webhook-loops.ts'
 
@@ -31,6 +32,8 @@ export interface WorkerParts {
 }
 
 export interface DrainOptions {
+  /** Reads orders ahead. The caller closes it. */
+  reader?: OrderReader | undefined
   /** Of store events. */
   batchSize?: number
 }
@@ -38,13 +41,13 @@ export interface DrainOptions {
 /** Applies all due events, makes all due calls and sends all due webhooks until none is left: for tests and commands. */
 export async function drainUntilIdle(
   { platform, processor, eventRules }: WorkerParts,
-  { batchSize }: DrainOptions = {},
+  { reader, batchSize }: DrainOptions = {},
 ): Promise<void> {
   const applyProcessorEvents = processorEventApplier(eventRules)
   const size = BATCH_SIZES[platform.database.dialect]
   for (;;) {
     const done =
-      (await drainEvents(platform, 'store', batchSize ?? size, applyStoreEvents)) +
+      (await drainEvents(platform, 'store', batchSize ?? size, applyStoreEvents, reader)) +
       (await drainEvents(platform, 'processor', size, applyProcessorEvents)) +
       (await makeDueCalls(platform, processor)) +
       (await notifyUntilIdle(platform))
@@ -56,15 +59,15 @@ export async function drainUntilIdle(
  * Returns a function that drains one batch. On SQLite a batch holds the event loop from its first statement to its last: beside the web
  * server its size follows from the processor time that the last ones took.
  */
-function createDrain(platform: Platform, source: EventSource, apply: ApplyEvents) {
+function createDrain(platform: Platform, source: EventSource, apply: ApplyEvents, reader?: OrderReader) {
   const { database, config } = platform
   if (database.dialect === 'postgresql' || !config.ROLES.includes('web'))
-    return () => drainEvents(platform, source, BATCH_SIZES[database.dialect], apply)
+    return () => drainEvents(platform, source, BATCH_SIZES[database.dialect], apply, reader)
   let size = FIRST_BATCH
   return async (): Promise<number> => {
-    const before = process.cpuUsage()
-    const claimed = await drainEvents(platform, source, size, apply)
-    const { user, system } = process.cpuUsage(before)
+    const before = process.threadCpuUsage()
+    const claimed = await drainEvents(platform, source, size, apply, reader)
+    const { user, system } = process.threadCpuUsage(before)
     size = nextBatchSize(size, { claimed, ms: (user + system) / 1000 })
     return claimed
   }
@@ -77,11 +80,12 @@ export interface Worker {
 
 /** Starts the worker: one loop for each kind of work, woken by its signal and by the time at which work is due. */
 export function startWorker({ platform, processor, eventRules }: WorkerParts): Worker {
+  const reader = createOrderReader(platform)
   const loops = [
     new Loop(platform, {
       name: 'store events',
       signals: [INBOX_TOPIC],
-      run: createDrain(platform, 'store', applyStoreEvents),
+      run: createDrain(platform, 'store', applyStoreEvents, reader),
       nextDueAt: () => nextEventDueAt(platform, 'store'),
     }),
     new Loop(platform, {
@@ -129,6 +133,7 @@ export function startWorker({ platform, processor, eventRules }: WorkerParts): W
   return {
     async stop() {
       await Promise.all(loops.map((loop) => loop.stop()))
+      await reader.close()
     },
   }
 }

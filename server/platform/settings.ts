@@ -101,7 +101,7 @@ const DATA = {
   DATABASE_POOL_SIZE: whole(2, 100)
     .prefault('10')
     .describe(
-      'connections of each process to PostgreSQL, three of five for writes; it opens one more to listen: see [Connections](operate.md#connections-to-postgresql)',
+      'connections of each process to PostgreSQL, three of five for writes; it opens up to two more: see [Connections](operate.md#connections-to-postgresql)',
     ),
   DATA_DIR: z.string().min(1).optional().meta({
     description: "the folder of keys, export files and the sandbox's state",

@@ -5,7 +5,7 @@ const WRITERS = [
   'cli/terminal/printable-text.ts',
   'cli/terminal/output.ts',
   'cli/terminal/screen.ts',
-  'cli/terminal/whole-text.ts',
+  'cli/terminal/list-output.ts',
 ]
 /** The files that may ask: their questions are made printable. */
 const ASKERS = ['cli/terminal/prompts.ts', 'cli/terminal/read-password.ts']

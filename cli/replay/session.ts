@@ -1,5 +1,15 @@
+import type { App } from '../../server/app.ts'
 import type { EventRow } from '../../server/inbox/events.service.ts'
 import type { SaleWithSlug } from '../../server/sales/sales.service.ts'
+import type { ServiceCaller } from './service-caller.ts'
+
+/** One run of "webhooks replay": the services over the database, the running service, and what was asked for. */
+export interface Session {
+  app: App
+  caller: ServiceCaller
+  options: ReplayOptions
+  progress: (text: string) => void
+}
 
 export interface ReplayOptions {
   url?: string
@@ -32,6 +42,15 @@ export interface Expectation {
   /** For people. */
   text: string
   isMet(outcome: Outcome): boolean | Promise<boolean>
+}
+
+/** An event before it is signed. */
+export interface Sendable {
+  fixture: string
+  /** `null` where no manifest knows it. */
+  expected: Expectation | null
+  /** The one of `--event-id`, or a new one, unless given. */
+  deliveryId?: string
 }
 
 /** A signed event, ready to be sent. */

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { WholeText } from './whole-text.ts'
+import { WholeText } from './list-output.ts'
 
 /** What `work` writes to stdout, with temporary files in a folder of their own. */
 async function printed(work: (folder: string) => Promise<void>): Promise<string> {
