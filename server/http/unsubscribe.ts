@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ERROR_STATUS } from '../../shared/error-codes.ts'
 import { EVENTS } from '../../shared/events.ts'
-import { readUnsubscribeToken, unsubscribe } from '../notifications/channels/mail/unsubscribe.service.ts'
+import { readUnsubscribeToken, unsubscribe } from '../notifications/channels/mail/notifications.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { Guard } from './account-pages.ts'

@@ -122,9 +122,7 @@ const DATA = {
     .describe("days that raw webhook bodies, which hold buyers' data, are kept"),
   CLICK_RETENTION_DAYS: whole(0, 36_500)
     .prefault('0')
-    .describe(
-      'days that clicks are kept, on PostgreSQL by whole months; 0 = forever. At least 396 plus `RAW_EVENT_RETENTION_DAYS`',
-    ),
+    .describe('days that clicks are kept; 0 = forever. At least 396 plus `RAW_EVENT_RETENTION_DAYS`'),
   SEAL_STORAGE: sealStorage
     .optional()
     .describe(

@@ -50,6 +50,7 @@ import {
 } from './sales.store.ts'
 
 export {
+  hasAcceptedSale,
   linkEarnings,
   type SaleFilter,
   type SaleRow,

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { OPERATOR, recordAudit } from '../flags/audit.service.ts'
 import { sendMail } from '../notifications/channels/mail/mail.service.ts'
-import type { SecondFactorChange } from '../notifications/channels/mail/mail-facts.ts'
+import type { SecondFactorChange } from '../notifications/channels/mail/mails.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import { sealedTable } from '../platform/crypto/sealed-rows.ts'

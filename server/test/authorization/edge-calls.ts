@@ -1,4 +1,4 @@
-import { unsubscribeUrl } from '../../notifications/channels/mail/unsubscribe.service.ts'
+import { unsubscribeUrl } from '../../notifications/channels/mail/notifications.service.ts'
 import { standardWebhooks } from '../../processor/signatures/standard-webhooks.ts'
 import { signShopifyBody } from '../../shopify/signature.ts'
 import { orderBody } from '../testkit/orders.ts'

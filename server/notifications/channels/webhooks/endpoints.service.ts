@@ -6,7 +6,7 @@ import type { Actor } from '../../../platform/api/procedure.ts'
 import { invalidFields, Refusal } from '../../../platform/api/refusal.ts'
 import { isoTime } from '../../../platform/clock.ts'
 import type { Queries, Tx } from '../../../platform/database/database.ts'
-import { changeRow, insertRow, lockRows } from '../../../platform/database/protected-rows.ts'
+import { changeRow, insertRow, lockRows, updateRows } from '../../../platform/database/protected-rows.ts'
 import { isId } from '../../../platform/ids.ts'
 import type { Platform } from '../../../platform/platform.ts'
 import { checkQuota } from '../../../users/users.service.ts'
@@ -17,10 +17,8 @@ import type { DisabledReason } from './webhook.entity.ts'
 import {
   countEndpoints,
   deleteSecrets,
-  disableEndpointRow,
   type EndpointRow,
   enabledEndpoints,
-  endpointsById,
   failPending,
   listEndpointRows,
   ownEndpoint,
@@ -34,7 +32,7 @@ export interface ShownEndpoint extends EndpointRow {
   formerSecretUntil: number | null
 }
 
-export type EndpointWithSecret = ShownEndpoint & { secret: string }
+type EndpointWithSecret = ShownEndpoint & { secret: string }
 
 /** The events that each role's endpoints can receive. */
 const EVENTS_OF: Record<Role, readonly string[]> = {
@@ -43,7 +41,7 @@ const EVENTS_OF: Record<Role, readonly string[]> = {
   admin: [],
 }
 
-export interface EndpointFields {
+interface EndpointFields {
   url: string
   events: readonly string[]
   description: string
@@ -97,25 +95,19 @@ export async function listEndpoints(
   return { ...found, items: await showEndpoints(platform, reader, found.items) }
 }
 
-/** Refuses with `not_found`. */
+/** The account's endpoint, or with `null` that of any account, for operators. Refuses with `not_found`. */
 export async function getEndpoint(
   platform: Platform,
-  accountId: string,
+  accountId: string | null,
   endpointId: string,
 ): Promise<ShownEndpoint> {
-  const endpoint = await ownEndpoint(platform.database.reader, accountId, endpointId)
+  const { reader } = platform.database
+  const endpoint = isId(endpointId) ? await ownEndpoint(reader, accountId, endpointId) : undefined
   if (!endpoint) throw endpointNotFound()
-  return showEndpoint(platform, platform.database.reader, endpoint)
+  return showEndpoint(platform, reader, endpoint)
 }
 
-/** An endpoint of any account, for operators. Refuses with `not_found`. */
-export async function findEndpoint(platform: Platform, endpointId: string): Promise<ShownEndpoint> {
-  const [endpoint] = isId(endpointId) ? await endpointsById(platform.database.reader, [endpointId]) : []
-  if (!endpoint || endpoint.removed_at !== null) throw endpointNotFound()
-  return showEndpoint(platform, platform.database.reader, endpoint)
-}
-
-export interface EndpointChange {
+interface EndpointChange {
   url?: string | undefined
   events?: readonly string[] | undefined
   description?: string | undefined
@@ -187,7 +179,7 @@ export async function rotateEndpointSecret(
 /** What deliveries of a disabled endpoint fail with. */
 export const DISABLED = 'The endpoint was disabled.'
 
-export interface Disabling {
+interface Disabling {
   endpointId: string
   reason: DisabledReason
   /** A user's id, `OPERATOR` or `SERVICE`. */
@@ -201,7 +193,9 @@ export const SERVICE = 'service'
 /** Disables an endpoint and publishes that to its owner. Returns false if it is disabled or removed already. */
 export async function disableEndpoint(platform: Platform, tx: Tx, disabling: Disabling): Promise<boolean> {
   const now = platform.clock.now()
-  const endpoint = await disableEndpointRow(tx, disabling.endpointId, disabling.reason, now)
+  const enabled = { id: disabling.endpointId, disabled_at: null, removed_at: null }
+  const change = { disabled_at: now, disabled_reason: disabling.reason, updated_at: now }
+  const [endpoint] = await updateRows(tx, 'webhook_endpoints', enabled, change)
   if (!endpoint) return false
   await failPending(tx, endpoint.id, DISABLED, now)
   await recordAudit(platform, tx, {
@@ -231,11 +225,11 @@ export async function disableByOperator(
   endpointId: string,
   { actor, note }: { actor: string; note: string | null },
 ): Promise<{ endpoint: ShownEndpoint; changed: boolean }> {
-  await findEndpoint(platform, endpointId)
+  await getEndpoint(platform, null, endpointId)
   const changed = await platform.database.transaction((tx) =>
     disableEndpoint(platform, tx, { endpointId, reason: 'operator', actor, note }),
   )
-  return { endpoint: await findEndpoint(platform, endpointId), changed }
+  return { endpoint: await getEndpoint(platform, null, endpointId), changed }
 }
 
 /** The types of events that each of these accounts has an enabled endpoint for; accounts without one are missing. */
