@@ -22,8 +22,8 @@ import { afterCommit, type Queries, type Tx, WriteConflict } from '../platform/d
 import type { Platform } from '../platform/platform.ts'
 import { userTopic } from '../platform/topics.ts'
 import { lookUpRecords, queueAttempt } from '../processor/attempts.service.ts'
-import { PAYOUT_UNITS } from '../processor/payout-unit.ts'
 import type { Processor } from '../processor/processor.ts'
+import { PAYOUT_UNITS } from '../processor/processor.ts'
 import { hasFailed } from '../processor/records.rule.ts'
 import {
   destinationProblem,

@@ -417,7 +417,7 @@ function vaultOf(keys: AppKeys): Vault {
  * What stands for a digest in the sum: known to holders of the key only, because sums of known numbers could be composed from older rows.
  * A digest of an unknown key counts as 0.
  */
-export function elementOf(keys: AppKeys, digest: string): bigint {
+function elementOf(keys: AppKeys, digest: string): bigint {
   const secrets =
     elementKeys.get(keys) ??
     new Map(allKeys(keys).map((key) => [key.id, createSecretKey(key.derive(ELEMENT_PURPOSE))]))
@@ -471,7 +471,7 @@ function sealHeads(keys: AppKeys, heads: RowHeads): string {
 }
 
 /** `null` when the heads were changed. No stored heads are those of empty tables. Throws `UnknownKeyError`. */
-export function openHeads(keys: AppKeys, stored: string | undefined): RowHeads | null {
+function openHeads(keys: AppKeys, stored: string | undefined): RowHeads | null {
   if (stored === undefined) return new Map()
   try {
     const heads: [string, number, string][] = JSON.parse(vaultOf(keys).open(stored, BINDING))
