@@ -190,6 +190,9 @@ function verdictOf(results: readonly InvariantResult[], { basis, isMarkStored, l
   }
 }
 
+/** What `ledger verify --json` prints. */
+export type Verdict = ReturnType<typeof verdictOf>
+
 function wireSeal({ position, sealedAt, digest }: Seal) {
   return { position, sealed_at: wireTime(sealedAt), digest }
 }
