@@ -14,9 +14,10 @@ import { session, user } from '../../shared/schemas/users.ts'
 import type { Verdict } from '../commands/ledger.actions.ts'
 import type { wireReport } from '../replay/replay-report.ts'
 import { BILLING_ACCOUNT, COUPON_CODE, CREATORS, MERCHANT, OFFERS, SHOP_DOMAIN } from '../story.ts'
+import { sum } from '../terminal/output.ts'
 import { type DemoProcessor, type DemoProcessorName, openDemoProcessor } from './demo-processor.ts'
 import { DemoService, demoSetting } from './demo-service.ts'
-import { addition, type Check, type Paint, paisa, rupees, StepReport, stepLines, sum } from './report.ts'
+import { addition, type Check, type Paint, paisa, rupees, StepReport, stepLines } from './report.ts'
 
 export interface DemoOptions {
   print(line: string): void
@@ -219,16 +220,16 @@ class Demo {
 
   async #register(report: StepReport): Promise<People> {
     const password = randomBytes(12).toString('base64url')
-    const one = async (role: Account['role'], { email, displayName: name }: typeof MERCHANT) => {
+    const one = async ({ role, email, displayName: name }: typeof MERCHANT | (typeof CREATORS)[number]) => {
       const body = { email, password, role, display_name: name }
       const { token } = await this.#service.call('POST', '/auth/register', session, { body })
       report.row(role, name, email)
       return { role, name, email, password, token }
     }
     return {
-      merchant: await one('merchant', MERCHANT),
-      creator: await one('creator', CREATORS[0]),
-      other: await one('creator', CREATORS[1]),
+      merchant: await one(MERCHANT),
+      creator: await one(CREATORS[0]),
+      other: await one(CREATORS[1]),
     }
   }
 
