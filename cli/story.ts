@@ -2,25 +2,11 @@ import { FIXTURE_PRODUCT_ID } from '../fixtures/fill-fixture.ts'
 
 /** The marketplace that `demo` shows and `seed` fills: its people, store and offers. The orders are the fixtures'. */
 export const SHOP_DOMAIN = 'chenab-lawn.myshopify.com'
-export const MERCHANT = {
-  role: 'merchant',
-  email: 'owner@chenab-lawn.example.pk',
-  displayName: 'Chenab Lawn',
-} as const
-export const ADMIN = { role: 'admin', email: 'admin@example.pk', displayName: 'Admin' } as const
+export const MERCHANT = { email: 'owner@chenab-lawn.example.pk', displayName: 'Chenab Lawn' }
+export const ADMIN = { email: 'admin@example.pk', displayName: 'Admin' }
 export const CREATORS = [
-  {
-    role: 'creator',
-    email: 'sana@reels.example.pk',
-    displayName: 'Sana Mirza',
-    iban: 'PK36SCBL0000001123456702',
-  },
-  {
-    role: 'creator',
-    email: 'bilal@vlogs.example.pk',
-    displayName: 'Bilal Ahmed',
-    iban: 'PK29HABB0000001123456705',
-  },
+  { email: 'sana@reels.example.pk', displayName: 'Sana Mirza', iban: 'PK36SCBL0000001123456702' },
+  { email: 'bilal@vlogs.example.pk', displayName: 'Bilal Ahmed', iban: 'PK29HABB0000001123456705' },
 ] as const
 /** The merchant's account, where the processor requests invoices from it. */
 export const BILLING_ACCOUNT = { iban: 'PK24SCBL0000001171495101' }

@@ -220,16 +220,16 @@ class Demo {
 
   async #register(report: StepReport): Promise<People> {
     const password = randomBytes(12).toString('base64url')
-    const one = async ({ role, email, displayName: name }: typeof MERCHANT | (typeof CREATORS)[number]) => {
+    const one = async (role: Account['role'], { email, displayName: name }: typeof MERCHANT) => {
       const body = { email, password, role, display_name: name }
       const { token } = await this.#service.call('POST', '/auth/register', session, { body })
       report.row(role, name, email)
       return { role, name, email, password, token }
     }
     return {
-      merchant: await one(MERCHANT),
-      creator: await one(CREATORS[0]),
-      other: await one(CREATORS[1]),
+      merchant: await one('merchant', MERCHANT),
+      creator: await one('creator', CREATORS[0]),
+      other: await one('creator', CREATORS[1]),
     }
   }
 

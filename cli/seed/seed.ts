@@ -19,6 +19,7 @@ import { register } from '../../server/users/credentials.service.ts'
 import { createAdmin, emailsOf, listUsers } from '../../server/users/users.service.ts'
 import { DAY_MS, HOUR_MS } from '../../shared/durations.ts'
 import { percentToBasisPoints } from '../../shared/rates.ts'
+import type { Role } from '../../shared/schemas/common.ts'
 import { Failure } from '../failures.ts'
 import { readFixture, readFixtures, type StoreFixture } from '../replay/fixture-files.ts'
 import { ADMIN, COUPON_CODE, CREATORS, MERCHANT, OFFERS, SHOP_DOMAIN } from '../story.ts'
@@ -42,7 +43,7 @@ const AGENT =
 
 export interface Seeded {
   password: string
-  accounts: { role: 'merchant' | 'creator' | 'admin'; email: string; display_name: string }[]
+  accounts: ReturnType<typeof accountOf>[]
   shop_domain: string
   offers: number
   /** Of the approved links: the first creator's to the first offer comes first. */
@@ -130,11 +131,11 @@ export async function seed(app: App, clock: MovingClock, now: number): Promise<S
   const told = await tellStory(app, clock, now, { storeId: store.id, links, emails })
   return {
     password: SEED_PASSWORD,
-    accounts: [MERCHANT, ...CREATORS, ADMIN].map(({ role, email, displayName }) => ({
-      role,
-      email,
-      display_name: displayName,
-    })),
+    accounts: [
+      accountOf('merchant', MERCHANT),
+      ...CREATORS.map((creator) => accountOf('creator', creator)),
+      accountOf('admin', ADMIN),
+    ],
     shop_domain: SHOP_DOMAIN,
     offers: offers.length,
     slugs,
@@ -142,12 +143,16 @@ export async function seed(app: App, clock: MovingClock, now: number): Promise<S
   }
 }
 
+function accountOf(role: Role, { email, displayName }: { email: string; displayName: string }) {
+  return { role, email, display_name: displayName }
+}
+
 async function registerPeople(platform: Platform): Promise<{ merchant: string; creators: string[] }> {
   await createAdmin(platform, ADMIN.email, SEED_PASSWORD, ADMIN.displayName)
-  const merchant = await register(platform, { ...MERCHANT, password: SEED_PASSWORD })
+  const merchant = await register(platform, { ...MERCHANT, password: SEED_PASSWORD, role: 'merchant' })
   const creators: string[] = []
   for (const { iban, ...creator } of CREATORS) {
-    const { userId: id } = await register(platform, { ...creator, password: SEED_PASSWORD })
+    const { userId: id } = await register(platform, { ...creator, password: SEED_PASSWORD, role: 'creator' })
     await updateProfile(platform, id, {
       destination: { iban, account_title: creator.displayName.toUpperCase() },
       currentPassword: SEED_PASSWORD,
