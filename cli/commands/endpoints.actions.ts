@@ -3,14 +3,17 @@ import {
   deliveryOverview,
   replayEvents,
 } from '../../server/notifications/channels/webhooks/deliveries.service.ts'
-import { attemptsOf } from '../../server/notifications/channels/webhooks/delivery-log.ts'
 import {
   disableByOperator,
-  findEndpoint,
+  getEndpoint,
   listEndpoints,
   type ShownEndpoint,
 } from '../../server/notifications/channels/webhooks/endpoints.service.ts'
-import { wireDelivery, wireEndpoint } from '../../server/notifications/channels/webhooks/webhooks-wire.ts'
+import {
+  attemptsOf,
+  wireDelivery,
+  wireEndpoint,
+} from '../../server/notifications/channels/webhooks/webhooks-wire.ts'
 import { readMoment, readReason } from '../arguments.ts'
 import type { PageOptions } from '../command.ts'
 import { confirm, prepared, reads, writes } from '../context.ts'
@@ -52,12 +55,12 @@ function wireOperatorEndpoint(endpoint: ShownEndpoint, user: Person) {
 }
 
 export const show = reads(async ({ platform, out }, endpointId: string) => {
-  const found = await findEndpoint(platform, endpointId)
+  const found = await getEndpoint(platform, null, endpointId)
   const { counts, newest } = await deliveryOverview(platform, found.id, NEWEST)
   const user = await personOf(platform, found.account_id)
   const wire = wireOperatorEndpoint(found, user)
   const deliveries = out.table(newest, [
-    { title: 'Event', flexible: true, cell: (delivery) => delivery.eventType },
+    { title: 'Event', flexible: true, cell: (delivery) => delivery.event_type },
     { title: 'State', cell: (delivery) => delivery.state },
     { title: 'Attempts', right: true, cell: (delivery) => delivery.attempts },
     { title: 'Status', right: true, cell: (delivery) => delivery.response_status },
@@ -85,7 +88,7 @@ export const show = reads(async ({ platform, out }, endpointId: string) => {
 export const replay = writes(async (context, endpointId: string, options: { since?: string }) => {
   const { platform, out, config } = context
   const since = readMoment(options.since, config) ?? 0
-  const { origin } = new URL((await findEndpoint(platform, endpointId)).url)
+  const { origin } = new URL((await getEndpoint(platform, null, endpointId)).url)
   await confirm(context, `Send events again to ${origin}?`)
   const { events } = await replayEvents(platform, endpointId, { since, actor: OPERATOR })
   out.show({ endpoint_id: endpointId, events }, () => [
@@ -97,7 +100,7 @@ export const disable = prepared((endpointId: string, { reason }: { reason?: stri
   const note = readReason(reason)
   return async (context) => {
     const { platform, out } = context
-    const { origin } = new URL((await findEndpoint(platform, endpointId)).url)
+    const { origin } = new URL((await getEndpoint(platform, null, endpointId)).url)
     await confirm(context, `Disable ${origin}?`)
     const disabled = await disableByOperator(platform, endpointId, { actor: OPERATOR, note })
     const user = await personOf(platform, disabled.endpoint.account_id)

@@ -1,12 +1,11 @@
-import { type ExportJobRow, listExports } from '../../server/exports/exports.service.ts'
-import { wireJob } from '../../server/exports/job-wire.ts'
+import { type ExportJobRow, listExports, wireJob } from '../../server/exports/exports.service.ts'
 import type { PageOptions } from '../command.ts'
 import { reads } from '../context.ts'
 import { nameOf, peopleOf, readPage } from '../lists.ts'
 import { wireTime } from '../terminal/output.ts'
 
 export const list = reads(async ({ platform, out }, options: PageOptions) => {
-  const page = await readPage(options, (request) => listExports(platform, request))
+  const page = await readPage(options, (request) => listExports(platform.database.reader, request))
   const person = await peopleOf(platform, page.items, (job) => job.user_id)
   out.showPage(page, {
     columns: [

@@ -1,6 +1,10 @@
 import type { OpenDatabase } from '../../server/platform/database/open-database.ts'
-import { type AccountHolder, readAccountStatement } from '../../server/reports/accounts.service.ts'
-import type { AccountSummary, StatementEntry } from '../../server/reports/statement.service.ts'
+import type { AccountHolder } from '../../server/reports/accounts.service.ts'
+import {
+  type AccountSummary,
+  readStatement,
+  type StatementEntry,
+} from '../../server/reports/statement.service.ts'
 import { CURRENCY, type Paisa } from '../../shared/money.ts'
 import { GrowingOutput } from '../terminal/list-output.ts'
 import { displayMoney, formatMoney, type Output, wireTime } from '../terminal/output.ts'
@@ -15,42 +19,46 @@ export async function showStatement(
 ): Promise<void> {
   const list = new GrowingOutput<StatementEntry>(out, {
     columns: [
-      out.moment('Time', ({ at }) => at),
+      out.moment('Time', (entry) => entry.created_at),
       { title: 'What', flexible: true, cell: (entry) => whatOf(entry, out) },
       { title: 'Account', cell: ({ account }) => account },
       { title: 'Debit', right: true, cell: ({ amount }) => (amount > 0 ? displayMoney(amount) : '') },
       { title: 'Credit', right: true, cell: ({ amount }) => (amount < 0 ? displayMoney(-amount) : '') },
       { title: 'Balance', right: true, cell: ({ balance }) => sided(balance) },
-      { title: 'Entry', cell: ({ entryId }) => entryId },
+      { title: 'Entry', cell: (entry) => entry.entry_id },
     ],
     wire: wireEntry,
   })
   const { user, id } = holder
   const who = user ? `${user.displayName} <${user.email}>, ${user.role}` : 'the platform'
   let entries = 0
-  const summaries = await readAccountStatement(database, holder, period, {
-    opening: (accounts) =>
-      list.begin(
-        {
-          owner: user ? { id, email: user.email, display_name: user.displayName, role: user.role } : null,
-          from: wireTime(period.from),
-          to: wireTime(period.to),
-          currency: CURRENCY,
-          opening: accounts.map(({ account, balance }) => ({ account, balance: formatMoney(balance) })),
-        },
-        [
-          out.heading(`Statement of ${who}`),
-          `From ${out.time(period.from)} to before ${out.time(period.to)}`,
-          ...accounts.map(({ account, balance }) => `Opening balance of ${account}: ${sided(balance)}`),
-          '',
-        ],
-      ),
-    entry: (entry) => {
-      entries += 1
-      if (entries % 1000 === 0) out.progress(`${entries} entries`)
-      list.add(entry)
+  const summaries = await readStatement(
+    database,
+    { ownerId: holder.id, ...period },
+    {
+      opening: (accounts) =>
+        list.begin(
+          {
+            owner: user ? { id, email: user.email, display_name: user.displayName, role: user.role } : null,
+            from: wireTime(period.from),
+            to: wireTime(period.to),
+            currency: CURRENCY,
+            opening: accounts.map(({ account, balance }) => ({ account, balance: formatMoney(balance) })),
+          },
+          [
+            out.heading(`Statement of ${who}`),
+            `From ${out.time(period.from)} to before ${out.time(period.to)}`,
+            ...accounts.map(({ account, balance }) => `Opening balance of ${account}: ${sided(balance)}`),
+            '',
+          ],
+        ),
+      entry: (entry) => {
+        entries += 1
+        if (entries % 1000 === 0) out.progress(`${entries} entries`)
+        list.add(entry)
+      },
     },
-  })
+  )
   out.endProgress()
   const closing = summaries.map((summary) => ({
     account: summary.account,
@@ -87,7 +95,7 @@ function sided(balance: Paisa): string {
 
 const DAY_LENGTH = '2026-11-01'.length
 
-function whatOf({ kind, subjectId, sale, credit, cycle }: StatementEntry, out: Output): string {
+function whatOf({ kind, subject_id: subjectId, sale, credit, cycle }: StatementEntry, out: Output): string {
   const period = cycle
     ? `${out.time(cycle.start).slice(0, DAY_LENGTH)} to before ${out.time(cycle.end).slice(0, DAY_LENGTH)}`
     : subjectId
@@ -112,10 +120,10 @@ function whatOf({ kind, subjectId, sale, credit, cycle }: StatementEntry, out: O
 function wireEntry(entry: StatementEntry) {
   const { sale, credit, amount } = entry
   return {
-    entry_id: entry.entryId,
-    at: wireTime(entry.at),
+    entry_id: entry.entry_id,
+    at: wireTime(entry.created_at),
     kind: entry.kind,
-    subject_id: entry.subjectId,
+    subject_id: entry.subject_id,
     order_id: sale?.orderId ?? null,
     order_name: sale?.orderName ?? null,
     credit_reference: credit?.reference ?? null,

@@ -233,10 +233,11 @@ const ONCE: PlantedBug[] = [
     expectedIn: 'race',
   },
   {
-    name: 'an event is applied with the order of another event',
-    file: 'server/jobs/apply-store-events.ts',
-    find: 'orders[index] ?? null',
-    replace: 'orders.at(index - 1) ?? null',
+    name: 'the thread that reads ahead hands out the order of another event',
+    file: 'server/jobs/order-reader-thread.ts',
+    find: 'const order = readOrder(text, trackingParameter)',
+    replace:
+      'const order = readOrder([...texts.values()].at([...texts.keys()].indexOf(id) - 1)?.text ?? text, trackingParameter)',
     expectedIn: 'race',
   },
   {

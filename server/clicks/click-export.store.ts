@@ -1,16 +1,6 @@
 import { sql } from 'kysely'
 import type { Queries } from '../platform/database/database.ts'
 import { countRows, type ScanCount, type ScanPage, type ScanScope } from '../platform/database/keyset-scan.ts'
-import type { ClickKind } from './click.entity.ts'
-
-export interface ExportedClickRow {
-  id: string
-  slug: string | null
-  tracked: number
-  kind: ClickKind
-  /** Epoch ms; `null` for a click on another user's link. */
-  created_at: number | null
-}
 
 /**
  * Clicks have no index but their key, so every caller's walk passes all of them by, and says at each whether it is the
@@ -37,7 +27,8 @@ function createdAtIn(scope: ScanScope) {
     : sql<number | null>`case when link.creator_id = ${scope.creatorId} then click.created_at end`
 }
 
-export function readClicks(db: Queries, scope: ScanScope, step: ScanPage): Promise<ExportedClickRow[]> {
+/** A page of clicks; `created_at` is `null` for a click on another user's link. */
+export function readClicks(db: Queries, scope: ScanScope, step: ScanPage) {
   return stepOf(db, scope, step).execute()
 }
 

@@ -5,8 +5,7 @@ import { GroupCommit } from '../platform/database/group-commit.ts'
 import { firstIdAt, isId } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import { withTimeout } from '../platform/with-timeout.ts'
-import { createClickWatch } from '../watches/click-watch.service.ts'
-import { addDailyVisits } from '../watches/link-days.service.ts'
+import { addDailyVisits, createClickWatch } from '../watches/click-watch.service.ts'
 import type { ClickKind } from './click.entity.ts'
 import { agentMarkOf } from './click-kind.ts'
 import {
@@ -52,7 +51,7 @@ interface WaitingClick {
   visitor: string | null
 }
 
-export interface WrittenClicks {
+interface WrittenClicks {
   kind: ClickKind
   tracked: boolean
   count: number
@@ -143,7 +142,7 @@ async function writeClicks(
     await database.executeBatch(insertClicks(database.dialect, rows))
     return first
   } catch (error) {
-    counted.remove(first.map(({ link_id, visitor }) => ({ linkId: link_id, visitor })))
+    counted.remove(first)
     throw error
   }
 }
@@ -170,18 +169,11 @@ export async function linksOfClicks(
     clicks.map((click) => click.link_id),
   )
   return new Map(
-    clicks.flatMap((click) => {
-      const link = links.get(click.link_id)
-      return link ? [[click.id, linkedClickOf(click, link)] as const] : []
+    clicks.flatMap(({ id, created_at, tracked, link_id }) => {
+      const link = links.get(link_id)
+      return link ? [[id, { click: { id, created_at, tracked: tracked === 1 }, link }] as const] : []
     }),
   )
-}
-
-function linkedClickOf(click: ClickRow, link: LinkTerms): LinkedClick {
-  return {
-    click: { id: click.id, created_at: click.created_at, tracked: click.tracked === 1 },
-    link,
-  }
 }
 
 /** Tracked visits through a link before `before` (epoch ms), newest first: for the operator's tools, since it is slow on many clicks. */

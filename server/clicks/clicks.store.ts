@@ -35,6 +35,17 @@ export function visitsOfLink(db: Queries, linkId: string, below: string, limit: 
     .execute()
 }
 
+/** Removes up to `limit` clicks with ids below `before`; returns how many. */
+export async function deleteClicks(tx: Tx, before: string, limit: number): Promise<number> {
+  const { numDeletedRows } = await tx
+    .deleteFrom('clicks')
+    .where('id', 'in', (from) =>
+      from.selectFrom('clicks').select('id').where('id', '<', before).orderBy('id').limit(limit),
+    )
+    .executeTakeFirst()
+  return Number(numDeletedRows)
+}
+
 /** Removes up to `limit` rows of the clicks that are not counted yet, and returns them. */
 export async function takeUncounted(tx: Tx, limit: number): Promise<UncountedRow[]> {
   return tx
@@ -45,7 +56,7 @@ export async function takeUncounted(tx: Tx, limit: number): Promise<UncountedRow
 }
 
 /** Visits to add to the counts of a link. */
-export interface VisitCount {
+interface VisitCount {
   link_id: string
   visits: number
   unique_visits: number

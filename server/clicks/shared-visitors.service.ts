@@ -1,15 +1,13 @@
-import { randomBytes } from 'node:crypto'
 import { advisoryLock, type Tx } from '../platform/database/database.ts'
 import { readWatermark, setWatermark } from '../platform/database/watermarks.ts'
 import type { Platform } from '../platform/platform.ts'
-import { REPEAT_WITHIN_MS } from './visitor.rule.ts'
 import { countVisitors, deleteVisitorsBefore, subtractUnique, type VisitorRow } from './visitors.store.ts'
+import { KEY_LIFETIME_MS, newKey, REPEAT_WITHIN_MS, type VisitorKey } from './visitors.ts'
 
 const FLUSH_AFTER_MS = 1000
 /** With more, further visitors count as those of this process alone. */
 const MAX_PENDING = 50_000
 const KEY = 'visitor key'
-const KEY_LIFETIME_MS = 86_400_000
 
 /**
  * PostgreSQL: what the web processes know of visitors together. A visit that a process takes for the first of its visitor is compared with
@@ -68,19 +66,13 @@ export async function removeOldVisitors({ database, clock }: Platform): Promise<
   await database.transaction((tx) => deleteVisitorsBefore(tx, clock.now() - REPEAT_WITHIN_MS))
 }
 
-export interface VisitorKey {
-  text: string
-  /** Epoch ms. */
-  madeAt: number
-}
-
 /** PostgreSQL: the key by which all processes hash addresses, made again after a day. The former one is not kept. */
 export function readVisitorKey({ database, clock }: Platform): Promise<VisitorKey> {
   return database.transaction(async (tx: Tx) => {
     await advisoryLock(tx, KEY)
     const [madeAt, text] = ((await readWatermark(tx, KEY)) ?? '0 ').split(' ') as [string, string]
     if (clock.now() - Number(madeAt) <= KEY_LIFETIME_MS) return { text, madeAt: Number(madeAt) }
-    const made = { text: randomBytes(24).toString('base64url'), madeAt: clock.now() }
+    const made = { text: newKey(), madeAt: clock.now() }
     await setWatermark(tx, KEY, `${made.madeAt} ${made.text}`)
     return made
   })

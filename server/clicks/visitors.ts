@@ -1,12 +1,20 @@
 import { hash, randomBytes } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
+import { DAY_MS, HOUR_MS } from '../../shared/durations.ts'
 import { addressKey } from '../platform/network/client-address.ts'
-import type { VisitorKey } from './shared-visitors.service.ts'
-import { isRepeat } from './visitor.rule.ts'
 
-const KEY_LIFETIME_MS = 86_400_000
+/** Further visits of one visitor to one link within this time count as repeats. */
+export const REPEAT_WITHIN_MS = HOUR_MS
+/** A key by which addresses are hashed lasts this long. */
+export const KEY_LIFETIME_MS = DAY_MS
 /** At most about 33 megabytes. A visitor who is evicted counts again, which takes as many other visitors. */
 const MAX_VISITORS = 50_000
+
+export interface VisitorKey {
+  text: string
+  /** Epoch ms. */
+  madeAt: number
+}
 
 /**
  * Keyed hashes of visitors' addresses. The key lasts a day. Without `readShared` it exists in the memory of this process only; with it the
@@ -14,7 +22,7 @@ const MAX_VISITORS = 50_000
  */
 export class AddressHashes {
   readonly #readShared: (() => Promise<VisitorKey>) | undefined
-  #key = { text: newKey(), madeAt: 0 }
+  #key: VisitorKey = { text: newKey(), madeAt: 0 }
   #reading: Promise<void> | undefined
   /** Whether the shared key was read, or could not be, once. */
   isReady: boolean
@@ -49,13 +57,8 @@ export class AddressHashes {
   }
 }
 
-function newKey(): string {
+export function newKey(): string {
   return randomBytes(24).toString('base64url')
-}
-
-interface CountedVisit {
-  linkId: string
-  visitor: string
 }
 
 /** The visitors counted on each link within the last hour, in the memory of this process. */
@@ -68,15 +71,19 @@ export class CountedVisitors {
     return this.#store
   }
 
-  /** Whether a visit repeats a counted one; counts it otherwise. */
+  /**
+   * Whether a visit at `at` (epoch ms) repeats a counted one; counts it otherwise. The hour starts at the counted visit, so a frequent visitor
+   * counts once an hour. A clock that was set back by more than an hour counts again.
+   */
   repeats(linkId: string, visitor: string, at: number): boolean {
-    const repeated = isRepeat(this.#counted.get(linkId + visitor), at)
+    const countedAt = this.#counted.get(linkId + visitor)
+    const repeated = countedAt !== undefined && Math.abs(at - countedAt) < REPEAT_WITHIN_MS
     if (!repeated) this.#counted.set(linkId + visitor, at)
     return repeated
   }
 
   /** Removes visits whose clicks were not stored. */
-  remove(visits: readonly CountedVisit[]): void {
-    for (const { linkId, visitor } of visits) this.#counted.delete(linkId + visitor)
+  remove(visits: readonly { link_id: string; visitor: string }[]): void {
+    for (const { link_id, visitor } of visits) this.#counted.delete(link_id + visitor)
   }
 }

@@ -1,7 +1,6 @@
 import { getJobInput, job, startExportInput } from '../../shared/schemas/jobs.ts'
 import { procedure, router } from '../platform/api/procedure.ts'
-import { getExport, startExport } from './exports.service.ts'
-import { wireJob } from './job-wire.ts'
+import { getExport, startExport, wireJob } from './exports.service.ts'
 
 export const jobsRouter = router({
   startExport: procedure(['merchant', 'creator', 'admin'], {

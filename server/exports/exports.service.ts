@@ -1,23 +1,24 @@
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import type { Role } from '../../shared/schemas/common.ts'
-import type { ExportFormat, ExportResource } from '../../shared/schemas/jobs.ts'
+import type { ExportFormat, ExportResource, Job } from '../../shared/schemas/jobs.ts'
 import { recordAudit } from '../flags/audit.service.ts'
 import { flagForgedRows } from '../flags/forged-rows.service.ts'
 import { invalidFields, Refusal } from '../platform/api/refusal.ts'
+import { isoTime } from '../platform/clock.ts'
 import { type Config, dataFolder } from '../platform/config.ts'
-import { advisoryLock, afterCommit, type Tx } from '../platform/database/database.ts'
+import { advisoryLock, afterCommit } from '../platform/database/database.ts'
 import { rowProblem, withDigest } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import { liveHosts } from '../processes/processes.service.ts'
 import { mayExport } from './export-columns.rule.ts'
 import { type ExportStorage, openLocalStorage } from './export-storage.ts'
-import { countUnfinished, type ExportJobRow, findJob, findJobs, insertJob } from './exports.store.ts'
+import { countUnfinished, type ExportJobRow, findJob, insertJob } from './exports.store.ts'
 
-export type { ExportJobRow } from './exports.store.ts'
+export { type ExportJobRow, findJobs as listExports } from './exports.store.ts'
 
 /** Whose rows are exported, and in which role. */
-export interface ExportOwner {
+interface ExportOwner {
   userId: string
   role: Role
 }
@@ -25,7 +26,7 @@ export interface ExportOwner {
 /** How many exports of one user may wait or run. One runs at a time. */
 export const MAX_UNFINISHED = 5
 
-export interface ExportRequest {
+interface ExportRequest {
   resource: ExportResource
   format: ExportFormat
   /** The period of created_at, epoch ms: inclusive, exclusive. */
@@ -79,7 +80,17 @@ export async function startExport(
       )
     }
     await insertJob(tx, job)
-    if (owner.role === 'admin') await noteExport(platform, tx, job)
+    if (owner.role === 'admin') {
+      await recordAudit(platform, tx, {
+        actor: job.user_id,
+        action: 'export.start',
+        subjectType: 'job',
+        subjectId: job.id,
+        reason: null,
+        before: null,
+        after: { resource: job.resource, format: job.format, from: job.from_at, to: job.to_at },
+      })
+    }
     afterCommit(tx, () => platform.topics.send('exports'))
   })
   return job
@@ -93,18 +104,6 @@ async function refuseScatteredFiles({ config, database }: Platform): Promise<voi
   })
 }
 
-function noteExport(platform: Platform, tx: Tx, job: ExportJobRow): Promise<void> {
-  return recordAudit(platform, tx, {
-    actor: job.user_id,
-    action: 'export.start',
-    subjectType: 'job',
-    subjectId: job.id,
-    reason: null,
-    before: null,
-    after: { resource: job.resource, format: job.format, from: job.from_at, to: job.to_at },
-  })
-}
-
 /** A job of this user. Refuses with `not_found`, also for a job of another user. */
 export async function getExport(platform: Platform, userId: string, jobId: string): Promise<ExportJobRow> {
   const job = await findJob(platform.database.reader, userId, jobId)
@@ -112,7 +111,7 @@ export async function getExport(platform: Platform, userId: string, jobId: strin
   return job
 }
 
-export interface ExportFile {
+interface ExportFile {
   content: Readable
   bytes: number
   format: ExportFormat
@@ -158,16 +157,32 @@ async function refuseForged(platform: Platform, job: ExportJobRow, fileKey: stri
 }
 
 /** Whether the lifetime of the job's file is over. */
-export function hasExpired(platform: Platform, job: ExportJobRow): boolean {
+function hasExpired(platform: Platform, job: ExportJobRow): boolean {
   return job.expires_at !== null && platform.clock.now() >= job.expires_at
 }
 
-/** The newest jobs of all users, for the operator. */
-export function listExports(
-  platform: Platform,
-  page: { before: string | null; limit: number },
-): Promise<ExportJobRow[]> {
-  return findJobs(platform.database.reader, page)
+/** A job as the API returns it. */
+export function wireJob(platform: Platform, job: ExportJobRow): Job {
+  const downloadable = job.file_key !== null && job.expires_at !== null && !hasExpired(platform, job)
+  return {
+    id: job.id,
+    kind: 'export',
+    state: job.state,
+    progress: progressOf(job),
+    rows: job.rows_done,
+    error: job.error,
+    created_at: isoTime(job.created_at),
+    finished_at: job.finished_at === null ? null : isoTime(job.finished_at),
+    expires_at: job.expires_at === null ? null : isoTime(job.expires_at),
+    download_url: downloadable ? `${platform.publicBaseUrl}/jobs/${job.id}/file` : null,
+  }
+}
+
+/** At most 0.99 until the file is stored: rows that were added since the count can exceed it. */
+function progressOf(job: ExportJobRow): number {
+  if (job.state === 'succeeded') return 1
+  if (!job.rows_total) return 0
+  return Math.min(0.99, Math.floor((job.rows_done / job.rows_total) * 100) / 100)
 }
 
 const opened = new WeakMap<Config, Promise<ExportStorage>>()

@@ -25,9 +25,9 @@ import {
 } from './exports.store.ts'
 
 /** How long a file is kept. */
-export const FILE_LIFETIME_MS = 7 * DAY_MS
+const FILE_LIFETIME_MS = 7 * DAY_MS
 /** How long a finished job is kept. */
-export const JOB_LIFETIME_MS = 30 * DAY_MS
+const JOB_LIFETIME_MS = 30 * DAY_MS
 /** A worker that has not renewed its lease for this long has died. */
 export const EXPORT_LEASE_MS = 60_000
 export const MAX_ATTEMPTS = 5

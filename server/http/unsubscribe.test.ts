@@ -1,7 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { readNotifications } from '../notifications/channels/mail/notifications.service.ts'
-import { unsubscribeUrl } from '../notifications/channels/mail/unsubscribe.service.ts'
+import { readNotifications, unsubscribeUrl } from '../notifications/channels/mail/notifications.service.ts'
 import { testDialects } from '../test/testkit/databases.ts'
 import { addUser } from '../test/testkit/people.ts'
 import { openWebTestbed, type WebTestbed } from '../test/testkit/web.ts'

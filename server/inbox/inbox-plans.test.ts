@@ -12,6 +12,7 @@ import {
   type Settlement,
   settleStatement,
 } from './inbox.store.ts'
+import { upcomingStatement } from './upcoming-events.service.ts'
 
 const EVENTS = 20_000
 const BATCH = 500
@@ -42,12 +43,17 @@ for (const { it, dialect } of marketSuites<World>('plans of claiming and settlin
     const settle = settleStatement(reader, settlements).compile(reader)
     const ids = settlements.map(({ row_id }) => row_id)
     const bodies = bodiesStatement(reader, ids).compile(reader)
+    const upcoming = upcomingStatement(reader, {
+      source: 'store',
+      now: claim.now,
+      limit: 4 * BATCH,
+    }).compile()
     const sizes = bodySizesStatement(reader, ids).compile(reader)
     const lease = EVENT_QUEUE.leaseStatement(reader, claim, ids).compile(reader)
     const due = EVENT_QUEUE.dueStatement(claim).compile(reader)
     const end = EVENT_QUEUE.endOtherLeasesStatement(reader, claim, SCOPES)?.compile(reader)
     assert.ok(end)
-    return { due, sizes, lease, end, settle, bodies }
+    return { due, sizes, lease, end, settle, bodies, upcoming }
   }
   /** The indexes by which events are read; reading them one after the other counts as `all of them`. */
   const indexesOf = async ({ bed }: World, name: string, statement: CompiledQuery): Promise<string[]> => {
@@ -70,6 +76,7 @@ for (const { it, dialect } of marketSuites<World>('plans of claiming and settlin
     end: ['inbound_events_leased'],
     settle: ['inbound_events_pkey'],
     bodies: ['inbound_bodies_pkey'],
+    upcoming: ['inbound_events_pending'],
   }
 
   it('goes by what falls due, and by ids, while nothing is known of the tables', async (world) => {

@@ -57,6 +57,12 @@ const LEASE_MS = 15_000
 /** Bodies of one batch: a worker with a heap of 512 MB holds them several times while it parses and applies them. */
 export const BATCH_BYTES = 32 * 1024 * 1024
 
+export interface ClaimOptions {
+  limit: number
+  /** Events whose bodies are not loaded, because they have been read already, with the hash of what was read. */
+  read?: ReadonlyMap<string, { bodyHash: string }> | undefined
+}
+
 /**
  * Leases due events of a source, oldest first, and counts an attempt for each before it loads their bodies: at most `limit`, and
  * `BATCH_BYTES` of bodies. No two workers hold events of one scope. An event with an earlier attempt comes alone, so that an event that
@@ -65,21 +71,21 @@ export const BATCH_BYTES = 32 * 1024 * 1024
 export async function claimEvents(
   platform: Platform,
   source: EventSource,
-  limit: number,
+  { limit, read }: ClaimOptions,
 ): Promise<ClaimedEvent[]> {
   const { database, clock, ids } = platform
   const now = clock.now()
   const lease = { token: ids.next(), until: now + LEASE_MS }
   const only = fromSource(source)
   const rows = await EVENT_QUEUE.claim(database, { now, limit, lease, only, choose: chooseBatch })
-  const wanted = rows.flatMap(({ id, attempts }) => (attempts >= MAX_ATTEMPTS ? [] : [id]))
+  const wanted = rows.flatMap(({ id, attempts }) => (attempts >= MAX_ATTEMPTS || read?.has(id) ? [] : [id]))
   const found = wanted.length === 0 ? [] : await loadBodies(database, wanted, lease.token)
   const bodies = new Map<string, BodyRow | null>(wanted.map((id) => [id, null]))
   for (const body of found) bodies.set(body.event_id, body)
   return rows.map((row) => {
     const body = bodies.get(row.id)
-    const problem = eventProblem(platform.keys, row, body ? bodyHashOf(body) : null)
-    return claimedEvent(row, lease.token, body, problem)
+    const bodyHash = body ? bodyHashOf(body) : (read?.get(row.id)?.bodyHash ?? null)
+    return claimedEvent(row, lease.token, body, eventProblem(platform.keys, row, bodyHash))
   })
 }
 

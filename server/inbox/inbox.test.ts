@@ -22,7 +22,7 @@ for (const { it } of marketSuites<Context>('inbox')) {
 
   const bodiesOf = ({ platform }: Marketplace) =>
     platform.database.reader.selectFrom('inbound_bodies').selectAll().orderBy('event_id').execute()
-  const claim = ({ platform }: Marketplace, limit = 100) => claimEvents(platform, 'store', limit)
+  const claim = ({ platform }: Marketplace, limit = 100) => claimEvents(platform, 'store', { limit })
   const ids = (events: readonly { deliveryId: string }[]) => events.map((event) => event.deliveryId)
 
   it('stores a delivery once, whenever it comes again', async ({ market, shop }) => {

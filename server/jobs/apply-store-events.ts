@@ -7,25 +7,28 @@ import { createLoopYield } from '../platform/loop-yield.ts'
 import type { Platform } from '../platform/platform.ts'
 import { type RecordedSale, type ReportedOrder, recordOrders } from '../sales/sales.service.ts'
 import { MalformedOrder } from '../shopify/malformed-order.ts'
-import { isOrderPaid, type OrderFacts, readOrderFacts } from '../shopify/order-facts.ts'
+import { isOrderPaid, type OrderFacts } from '../shopify/order-facts.ts'
 import { recordActivity } from '../stores/store-activity.service.ts'
 import { noteFirstEvents, recordShownHosts } from '../stores/store-events.service.ts'
 import { getStoresById } from '../stores/stores.service.ts'
-
-/** The order in an event's body, or why there is none; `null` for an event whose body does not matter. */
-type ReadOrder = OrderFacts | MalformedOrder | null
+import { isToBeRead, NOTHING_READ, type ReadOrder, type ReadOrders, readOrder } from './read-order.ts'
 
 /**
  * Turns a batch of signed store events into sales and settles the events, in one transaction. Reads the bodies before it starts, because
- * on SQLite it blocks all other writers.
+ * on SQLite it blocks all other writers; those in `read` have been read already.
  */
-export async function applyStoreEvents(platform: Platform, events: readonly ClaimedEvent[]): Promise<void> {
+export async function applyStoreEvents(
+  platform: Platform,
+  events: readonly ClaimedEvent[],
+  read: ReadOrders = NOTHING_READ,
+): Promise<void> {
   const yieldLoop = createLoopYield()
   const orders: ReadOrder[] = []
   for (const event of events) {
-    const isLarge = (event.text?.length ?? 0) > LARGE_JSON
+    const ahead = read.get(event.id)
+    const isLarge = !ahead && (event.text?.length ?? 0) > LARGE_JSON
     if (isLarge) await yieldLoop(true)
-    orders.push(orderOf(platform, event))
+    orders.push(ahead ? ahead.order : orderOf(platform, event))
     await yieldLoop(isLarge)
   }
   try {
@@ -87,13 +90,8 @@ export function saleSignal(status: RecordedSale['acceptanceStatus']): string {
 }
 
 function orderOf({ config }: Platform, event: ClaimedEvent): ReadOrder {
-  if (event.conflicting || !isOrderPaid(event.topic) || event.text === null) return null
-  try {
-    return readOrderFacts(event.text, config.TRACKING_PARAMETER)
-  } catch (error) {
-    if (error instanceof MalformedOrder) return error
-    throw error
-  }
+  if (!isToBeRead(event) || event.text === null) return null
+  return readOrder(event.text, config.TRACKING_PARAMETER)
 }
 
 function reportOf(

@@ -72,10 +72,10 @@ for (const { it, dialect } of marketSuites<Context>('draining events')) {
   const drainDuring = async (market: Marketplace, limit: number, meanwhile: () => Promise<unknown>) => {
     const work = applier(() => {})
     let first = true
-    const apply: ApplyEvents = async (platform, events) => {
+    const apply: ApplyEvents = async (platform, events, read) => {
       if (first) await meanwhile()
       first = false
-      return work.apply(platform, events)
+      return work.apply(platform, events, read)
     }
     const done = await drainEvents(market.platform, 'store', limit, apply)
     return { done, applied: work.applied }
@@ -120,7 +120,7 @@ for (const { it, dialect } of marketSuites<Context>('draining events')) {
     const mine = applier(() => {})
     const drain = (platform: Platform) => drainEvents(platform, 'store', 500, mine.apply)
     assert.equal([await drain(market.platform), mine.applied], [0, []])
-    await applier(() => {}).apply(rival.platform, held)
+    await applier(() => {}).apply(rival.platform, held, new Map())
     await rival.close()
     while ((await drain(market.platform)) > 0);
     assert.equal(mine.applied, ['e1', 'e2', 'e3'])

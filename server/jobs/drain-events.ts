@@ -9,9 +9,15 @@ import {
   settle,
 } from '../inbox/inbox.service.ts'
 import type { Platform } from '../platform/platform.ts'
+import type { OrderReader } from './order-reader.ts'
+import { NOTHING_READ, type ReadOrders } from './read-order.ts'
 
-/** Applies claimed events and settles them in one transaction. */
-export type ApplyEvents = (platform: Platform, events: readonly ClaimedEvent[]) => Promise<void>
+/** Applies claimed events and settles them in one transaction. The bodies of the events in `read` are not loaded. */
+export type ApplyEvents = (
+  platform: Platform,
+  events: readonly ClaimedEvent[],
+  read: ReadOrders,
+) => Promise<void>
 
 /** The reason of an event that is set aside after the process has stopped in each attempt. */
 const STOPPED =
@@ -20,22 +26,30 @@ const STOPPED =
 /**
  * Claims due events of a source and applies them. When a batch of store events fails, it is applied in halves, and those in halves, so that
  * an event that cannot be applied delays no other. The processor's events are applied one by one. Returns how many events were claimed.
+ * `reader` reads the orders of the next batch in a thread.
  */
 export async function drainEvents(
   platform: Platform,
   source: EventSource,
   limit: number,
   apply: ApplyEvents,
+  reader?: OrderReader | undefined,
 ): Promise<number> {
-  const claimed = await claimEvents(platform, source, limit)
+  const read = reader?.read() ?? NOTHING_READ
+  const claimed = await claimEvents(platform, source, { limit, read })
   const events = claimed.filter(({ problem }) => problem === null)
   const [first] = events
   try {
     await refuseForged(platform, claimed)
     if (!first) return claimed.length
     if (hasNoAttemptsLeft(first)) await setAside(platform, first)
-    else if (source === 'store') await applyInHalves(platform, events, apply)
-    else for (const event of events) await applyInHalves(platform, [event], apply)
+    else if (source === 'store') {
+      // A single order is not worth a thread.
+      if (claimed.length === limit) reader?.readOn(events)
+      await applyInHalves(platform, events, apply, read)
+    } else {
+      for (const event of events) await applyInHalves(platform, [event], apply, read)
+    }
   } catch (error) {
     // The database is unavailable, which is not the events' fault.
     await releaseEvents(platform, claimed)
@@ -55,9 +69,10 @@ async function applyInHalves(
   platform: Platform,
   events: readonly ClaimedEvent[],
   apply: ApplyEvents,
+  read: ReadOrders,
 ): Promise<void> {
   try {
-    await apply(platform, events)
+    await apply(platform, events, read)
   } catch (error) {
     if (platform.database.faultOf(error)?.kind === 'unavailable') throw error
     const [first] = events
@@ -67,8 +82,8 @@ async function applyInHalves(
       'a batch of events failed; applying it in halves',
     )
     const middle = Math.ceil(events.length / 2)
-    await applyInHalves(platform, events.slice(0, middle), apply)
-    await applyInHalves(platform, events.slice(middle), apply)
+    await applyInHalves(platform, events.slice(0, middle), apply, read)
+    await applyInHalves(platform, events.slice(middle), apply, read)
   }
 }
 

@@ -77,7 +77,6 @@ export async function changeCoupon(
     action: 'link.coupon',
     subjectType: 'affiliate_link',
     subjectId: link.id,
-    reason: null,
     before: { coupon_code: former?.code ?? null },
     after: { coupon_code: code },
   })

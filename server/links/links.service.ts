@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import type { BasisPoints } from '../../shared/rates.ts'
 import type { ResolvedLink } from '../../shared/schemas/links.ts'
 import { AUTHENTIC_COLUMNS, LINK_TARGETS, type OfferRecord, offerRecords } from '../offers/offers.service.ts'
@@ -5,8 +6,7 @@ import { withoutTrackingReference, withTrackingReference } from '../offers/produ
 import { Refusal } from '../platform/api/refusal.ts'
 import type { AppKeys } from '../platform/crypto/key-ring.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
-import { entities } from '../platform/database/entities.ts'
-import { authentic } from '../platform/database/protected-rows.ts'
+import { authentic, insertRow } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import { displayNamesOf, isSuspended } from '../users/users.service.ts'
 import {
@@ -17,7 +17,6 @@ import {
   linksOf,
   targetOfSlug,
 } from './links.store.ts'
-import { canBeSlug, randomSlug } from './slug.ts'
 
 /** The terms that an approval locks. Rate in basis points. */
 export interface NewLink {
@@ -68,8 +67,7 @@ function termsOf(link: LinkRecord): LinkTerms {
 
 /** Creates the link of an approved application, in the transaction of the approval. */
 export async function createLink(platform: Platform, tx: Tx, link: NewLink): Promise<LinkRecord> {
-  const { em, AffiliateLink } = await entities(tx)
-  const row = em.create(AffiliateLink, {
+  const row = await insertRow(tx, 'affiliate_links', {
     id: platform.ids.next(),
     slug: randomSlug(),
     application_id: link.applicationId,
@@ -256,4 +254,28 @@ export function wireResolved(platform: Platform, link: ShownLink): ResolvedLink 
 /** The offer of a link, on the wire. */
 export function wireLinkedOffer({ id, title, category, niche, status, merchant }: ShownLink['offer']) {
   return { id, title, category, niche, status, merchant }
+}
+
+/** Digits and lower-case letters without the ambiguous 0, 1, i, l, o. */
+const ALPHABET = '23456789abcdefghjkmnpqrstuvwxyz'
+/** 31^10 is about 2^49: too many to guess, and short enough for a caption. */
+const LENGTH = 10
+/** The largest multiple of the alphabet's length in a byte: bytes above it would favor its first letters. */
+const FAIR_BYTES = 256 - (256 % ALPHABET.length)
+
+const SLUG = /^[0-9a-z]{4,32}$/
+
+export function randomSlug(): string {
+  let slug = ''
+  while (slug.length < LENGTH) {
+    for (const byte of randomBytes(LENGTH)) {
+      if (byte < FAIR_BYTES && slug.length < LENGTH) slug += ALPHABET[byte % ALPHABET.length]
+    }
+  }
+  return slug
+}
+
+/** Whether a text can be a slug. Accepts more than `randomSlug` makes, so that its format can change. */
+export function canBeSlug(text: string): boolean {
+  return SLUG.test(text)
 }

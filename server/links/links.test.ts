@@ -9,8 +9,7 @@ import { addLink, addLiveOffer, addMerchant, OFFER } from '../test/testkit/listi
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { addUser, outcomeOf, requestOf, setSuspended } from '../test/testkit/people.ts'
 import type { Testbed } from '../test/testkit/testbed.ts'
-import { type LinkRecord, resolveTarget } from './links.service.ts'
-import { canBeSlug, randomSlug } from './slug.ts'
+import { canBeSlug, type LinkRecord, randomSlug, resolveTarget } from './links.service.ts'
 
 test('slugs are short, unambiguous and spread over the alphabet', () => {
   const slugs = new Set(Array.from({ length: 5000 }, randomSlug))

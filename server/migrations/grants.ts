@@ -32,7 +32,7 @@ export const CHANGES: Record<keyof Schema, readonly Change[]> = {
   applications: ['update'],
   affiliate_links: ['update'],
   link_coupons: ['update'],
-  clicks: [],
+  clicks: ['delete'],
   click_counts: ['update'],
   uncounted_clicks: ['delete'],
   counted_visitors: ['update', 'delete'],
@@ -67,20 +67,12 @@ export const CHANGES: Record<keyof Schema, readonly Change[]> = {
   watermarks: ['update', 'delete'],
 }
 
-/** What the service reads besides its tables, and a part of `clicks` that it prunes row by row. */
-const BESIDES: Record<string, readonly string[]> = {
-  mikro_orm_migrations: ['select'],
-  clicks_other: ['select', 'delete'],
-}
-
-const FUNCTIONS = ['add_click_month(date)', 'drop_click_part(text)']
-
 function privileges(): [table: string, privileges: readonly string[]][] {
   const tables = Object.entries(CHANGES).map(([table, changes]): [string, readonly string[]] => [
     table,
     ['select', 'insert', ...changes],
   ])
-  return [...tables, ...Object.entries(BESIDES)]
+  return [...tables, ['mikro_orm_migrations', ['select']]]
 }
 
 /**
@@ -101,7 +93,6 @@ export async function grantStatements({ reader }: PostgresDatabase, role: string
     `grant usage on schema ${schema} to ${to}`,
     `revoke all on all tables in schema ${schema} from ${to}`,
     ...privileges().map(([table, names]) => `grant ${names.join(', ')} on ${schema}.${table} to ${to}`),
-    ...FUNCTIONS.map((name) => `grant execute on function ${schema}.${name} to ${to}`),
   ]
 }
 
@@ -120,16 +111,13 @@ export async function roleProblem({ reader }: PostgresDatabase, role: string): P
   return null
 }
 
-/** Tables and functions that the connected role may not use as the service does; empty for the owner. */
+/** Tables that the connected role may not use as the service does; empty for the owner. */
 export async function missingPrivileges({ reader }: PostgresDatabase): Promise<string[]> {
   const wanted = privileges().flatMap(([table, names]) => names.map((name) => ({ table, name })))
   const { rows } = await sql<{ subject: string }>`
     select distinct wanted.relation as subject
     from unnest(${wanted.map(({ table }) => table)}::text[], ${wanted.map(({ name }) => name)}::text[]) as wanted (relation, privilege)
     where to_regclass(wanted.relation) is not null and not has_table_privilege(wanted.relation, wanted.privilege)
-    union all
-    select wanted.name from unnest(${FUNCTIONS}::text[]) as wanted (name)
-    where to_regprocedure(wanted.name) is not null and not has_function_privilege(wanted.name, 'execute')
     order by 1`.execute(reader)
   return rows.map(({ subject }) => subject)
 }

@@ -11,20 +11,18 @@ import { splitRows, withDigest } from '../platform/database/protected-rows.ts'
 import { firstIdAt } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import {
-  countPending,
   deleteEventsBelow,
   eventsById,
-  eventsSince,
   insertEvents,
   markDistributed,
   type OutboxEventRow,
   pendingEvents,
 } from './outbox.store.ts'
 
-export type { OutboxEventRow } from './outbox.store.ts'
+export { countPending as outboxBacklog, type OutboxEventRow } from './outbox.store.ts'
 
 /** Besides the events of the wire contract: for the owner of an endpoint that the service disabled. */
-export type EventType = EventName | 'webhook.test' | 'webhook_endpoint.disabled'
+type EventType = EventName | 'webhook.test' | 'webhook_endpoint.disabled'
 
 export interface NewEvent {
   type: EventType
@@ -113,23 +111,6 @@ export async function distributeEvents(platform: Platform, channels: readonly Ch
 
 export async function eventsOf(db: Queries, ids: readonly string[]): Promise<Map<string, OutboxEventRow>> {
   return new Map((await eventsById(db, [...new Set(ids)])).map((event) => [event.id, event]))
-}
-
-/** How many events wait to be distributed, up to `most`, and when the oldest of them was written (epoch ms). */
-export function outboxBacklog(
-  db: Queries,
-  most: number,
-): Promise<{ waiting: number; oldest: number | null }> {
-  return countPending(db, most)
-}
-
-/** A page of an account's events since `since` (epoch ms), by id after `after`. */
-export function readEventsSince(
-  db: Queries,
-  from: { accountId: string; since: number; after: string },
-  limit: number,
-): Promise<OutboxEventRow[]> {
-  return eventsSince(db, from, limit)
 }
 
 /** Events with smaller ids are past their retention. Channels must drop what refers to them before `removeOldEvents` runs. */

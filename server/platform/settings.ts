@@ -19,6 +19,7 @@ import {
   roles,
   safepayToken,
   sealStorage,
+  secrets,
   smtpUrl,
   timeZone,
   whole,
@@ -101,7 +102,7 @@ const DATA = {
   DATABASE_POOL_SIZE: whole(2, 100)
     .prefault('10')
     .describe(
-      'connections of each process to PostgreSQL, three of five for writes; it opens one more to listen: see [Connections](operate.md#connections-to-postgresql)',
+      'connections of each process to PostgreSQL, three of five for writes; it opens up to two more: see [Connections](operate.md#connections-to-postgresql)',
     ),
   DATA_DIR: z.string().min(1).optional().meta({
     description: "the folder of keys, export files and the sandbox's state",
@@ -122,9 +123,7 @@ const DATA = {
     .describe("days that raw webhook bodies, which hold buyers' data, are kept"),
   CLICK_RETENTION_DAYS: whole(0, 36_500)
     .prefault('0')
-    .describe(
-      'days that clicks are kept, on PostgreSQL by whole months; 0 = forever. At least 396 plus `RAW_EVENT_RETENTION_DAYS`',
-    ),
+    .describe('days that clicks are kept; 0 = forever. At least 396 plus `RAW_EVENT_RETENTION_DAYS`'),
   SEAL_STORAGE: sealStorage
     .optional()
     .describe(
@@ -192,15 +191,7 @@ const PROCESSOR = {
     .min(1)
     .optional()
     .describe('the key for its API; required with `PROCESSOR=http`'),
-  PROCESSOR_WEBHOOK_SECRETS: z
-    .string()
-    .transform((text) =>
-      text
-        .split(',')
-        .map((secret) => secret.trim())
-        .filter(Boolean),
-    )
-    .refine((secrets) => secrets.length > 0, 'must hold at least one secret')
+  PROCESSOR_WEBHOOK_SECRETS: secrets
     .optional()
     .describe(
       'secrets that its events may be signed with, comma-separated; required except with the sandbox. Several during a rotation',

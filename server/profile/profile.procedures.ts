@@ -1,10 +1,8 @@
-import { CURRENCY, formatMoney } from '../../shared/money.ts'
 import {
   loginInput,
   noInput,
   registerInput,
   session,
-  type UserWire,
   updateMeInput,
   user,
 } from '../../shared/schemas/users.ts'
@@ -12,8 +10,7 @@ import { procedure, publicProcedure } from '../platform/api/procedure.ts'
 import { isoTime } from '../platform/clock.ts'
 import type { Platform } from '../platform/platform.ts'
 import { login, type OpenedSession, register } from '../users/credentials.service.ts'
-import { wireDestinations, wireUser } from '../users/user-wire.ts'
-import { type Profile, profileOf, updateProfile } from './profile.service.ts'
+import { profileOf, updateProfile } from './profile.service.ts'
 
 const EVERY_ROLE = ['merchant', 'creator', 'admin'] as const
 
@@ -65,7 +62,7 @@ export const profileProcedures = {
   })
     .input(noInput)
     .output(user)
-    .query(async ({ ctx }) => profileWire(ctx.platform, await profileOf(ctx.platform, ctx.actor.userId))),
+    .query(({ ctx }) => profileOf(ctx.platform, ctx.actor.userId)),
 
   updateMe: procedure(EVERY_ROLE, {
     limit: 'with_password',
@@ -78,52 +75,21 @@ export const profileProcedures = {
   })
     .input(updateMeInput)
     .output(user)
-    .mutation(async ({ ctx, input }) => {
-      const profile = await updateProfile(ctx.platform, ctx.actor.userId, {
+    .mutation(({ ctx, input }) =>
+      updateProfile(ctx.platform, ctx.actor.userId, {
         displayName: input.display_name,
         destination: input.payout_destination,
         billingAccount: input.billing_account,
         currentPassword: input.current_password,
         sessionId: ctx.actor.sessionId,
         address: ctx.clientAddress,
-      })
-      return profileWire(ctx.platform, profile)
-    }),
-}
-
-function profileWire(
-  platform: Platform,
-  { user, hasSecondFactor, destinations, balance, account, billingAccount }: Profile,
-): UserWire {
-  return {
-    ...wireUser(user),
-    second_factor: hasSecondFactor,
-    ...(destinations && wireDestinations(destinations)),
-    ...(balance && {
-      balance: {
-        pending: formatMoney(balance.pending),
-        released: formatMoney(balance.released),
-        in_transit: formatMoney(balance.inTransit),
-        paid: formatMoney(balance.paid),
-        payout_threshold: formatMoney(platform.config.PAYOUT_THRESHOLD),
-        currency: CURRENCY,
-      },
-    }),
-    ...(account && {
-      account: {
-        open_cycle_due: formatMoney(account.expected?.amountDue ?? 0),
-        unpaid: formatMoney(account.receivable),
-        credit_available: formatMoney(account.availableCredit),
-        currency: CURRENCY,
-      },
-    }),
-    ...(billingAccount !== undefined && { billing_account: billingAccount }),
-  }
+      }),
+    ),
 }
 
 async function sessionWire(platform: Platform, { userId, token, expiresAt, setupOnly }: OpenedSession) {
   return {
-    user: profileWire(platform, await profileOf(platform, userId)),
+    user: await profileOf(platform, userId),
     token,
     expires_at: isoTime(expiresAt),
     ...(setupOnly && { second_factor_setup_required: true }),

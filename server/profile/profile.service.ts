@@ -1,79 +1,69 @@
-import { type MerchantAccount, merchantAccount } from '../billing/billing.service.ts'
+import { CURRENCY, formatMoney } from '../../shared/money.ts'
+import type { UserWire } from '../../shared/schemas/users.ts'
+import { merchantAccount } from '../billing/billing.service.ts'
 import { makeInvoicesDue } from '../billing/invoices.service.ts'
-import { type CreatorBalance, creatorBalance } from '../ledger/ledger.service.ts'
+import { creatorBalance } from '../ledger/ledger.service.ts'
 import { refreshMerchantName } from '../offers/offers.service.ts'
 import { invalidFields, Refusal } from '../platform/api/refusal.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
-import {
-  addBillingAccount,
-  type BillingAccount,
-  type BillingAccountView,
-  billingAccountChange,
-  ownBillingAccount,
-} from '../users/billing-accounts.service.ts'
 import { checkIban } from '../users/iban.rule.ts'
 import { isRightPassword } from '../users/password-attempts.service.ts'
-import type { OwnDestinations } from '../users/payout-destination.rule.ts'
+import { checkRaastId } from '../users/raast-id.rule.ts'
 import {
   type AccountChange,
+  addBillingAccount,
   addDestination,
+  type BillingAccount,
+  billingAccountChange,
   destinationChange,
+  ownBillingAccount,
   ownDestinations,
   type PayoutAccount,
-} from '../users/payout-destinations.service.ts'
-import { checkRaastId } from '../users/raast-id.rule.ts'
+} from '../users/sealed-accounts.service.ts'
 import { hasSecondFactor, requireFreshSession } from '../users/second-factor.service.ts'
+import { wireDestinations, wireUser } from '../users/user-wire.ts'
 import {
   lockActiveUser,
   renameUser,
   requireVerifiedEmail,
-  type UserRecord,
   type UserRow,
-  userRecordOf,
   userRow,
 } from '../users/users.service.ts'
 
-/** An account as its owner sees it. */
-export interface Profile {
-  user: UserRecord
-  hasSecondFactor: boolean
-  /** Creators only, like the balance. */
-  destinations: OwnDestinations | null
-  balance: CreatorBalance | null
-  /** Merchants only. `billingAccount` is undefined for others, and `null` before one is given. */
-  account: MerchantAccount | null
-  billingAccount?: BillingAccountView | null
-}
-
-/** Refuses with `not_found`. */
-export async function profileOf(platform: Platform, userId: string): Promise<Profile> {
+/** The account as its owner sees it. Refuses with `not_found`. */
+export function profileOf(platform: Platform, userId: string): Promise<UserWire> {
   return readProfile(platform, platform.database.reader, userId)
 }
 
-async function readProfile(platform: Platform, db: Queries, userId: string): Promise<Profile> {
+async function readProfile(platform: Platform, db: Queries, userId: string): Promise<UserWire> {
   const row = await userRow(db, userId)
-  const user = userRecordOf(row)
-  const profile: Profile = {
-    user,
-    hasSecondFactor: await hasSecondFactor(platform, db, userId),
-    destinations: null,
-    balance: null,
-    account: null,
+  const user = { ...wireUser(row), second_factor: await hasSecondFactor(platform, db, userId) }
+  if (row.role === 'merchant') {
+    const { expected, receivable, availableCredit } = await merchantAccount(db, userId)
+    const account = {
+      open_cycle_due: formatMoney(expected?.amountDue ?? 0),
+      unpaid: formatMoney(receivable),
+      credit_available: formatMoney(availableCredit),
+      currency: CURRENCY,
+    } as const
+    return { ...user, account, billing_account: await ownBillingAccount(db, userId) }
   }
-  if (user.role === 'merchant') {
-    const billingAccount = await ownBillingAccount(db, userId)
-    return { ...profile, account: await merchantAccount(db, userId), billingAccount }
-  }
-  if (user.role !== 'creator') return profile
-  return {
-    ...profile,
-    destinations: await ownDestinations(platform, db, userId),
-    balance: await creatorBalance(db, userId),
-  }
+  if (row.role !== 'creator') return user
+  const destinations = wireDestinations(await ownDestinations(platform, db, userId))
+  const { pending, released, inTransit, paid } = await creatorBalance(db, userId)
+  const balance = {
+    pending: formatMoney(pending),
+    released: formatMoney(released),
+    in_transit: formatMoney(inTransit),
+    paid: formatMoney(paid),
+    payout_threshold: formatMoney(platform.config.PAYOUT_THRESHOLD),
+    currency: CURRENCY,
+  } as const
+  return { ...user, ...destinations, balance }
 }
 
-export interface ProfileChange {
+interface ProfileChange {
   displayName?: string
   destination?: { iban: string; account_title: string }
   billingAccount?: { iban?: string | undefined; raast_id?: string | undefined }
@@ -93,7 +83,7 @@ export async function updateProfile(
   platform: Platform,
   userId: string,
   change: ProfileChange,
-): Promise<Profile> {
+): Promise<UserWire> {
   const row = await userRow(platform.database.reader, userId)
   const account = newAccount(platform, row, change)
   if (change.destination) await requireVerifiedEmail(platform, platform.database.reader, userId)

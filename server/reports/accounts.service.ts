@@ -5,7 +5,6 @@ import { NIL_ID } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import { findUser } from '../users/users.service.ts'
 import { findPeople, type PersonRow } from '../users/users.store.ts'
-import { type AccountSummary, readStatement, type StatementReader } from './statement.service.ts'
 
 /** One account of the journal with its owner's name. */
 export interface OwnedBalance {
@@ -46,16 +45,6 @@ export interface AccountHolder {
 /** The user with this id or e-mail address, or the platform for `platform`. Refuses with `not_found`. */
 export async function findAccountHolder(database: Database, text: string): Promise<AccountHolder> {
   if (text.trim().toLowerCase() === 'platform') return { id: NIL_ID, user: null }
-  const { id, email, displayName, role } = await findUser({ database }, text)
+  const { id, email, display_name: displayName, role } = await findUser({ database }, text)
   return { id, user: { email, displayName, role } }
-}
-
-/** The holder's accounts over a period (epoch ms, `to` exclusive), entry by entry. */
-export function readAccountStatement(
-  database: Database,
-  holder: AccountHolder,
-  period: { from: number; to: number },
-  reader: StatementReader,
-): Promise<AccountSummary[]> {
-  return readStatement(database, { ownerId: holder.id, ...period }, reader)
 }

@@ -46,9 +46,6 @@ export async function deskStatus(platform: Platform): Promise<DeskStatus> {
   const sales = await salesByHour(reader, from)
   const accepted = sales.filter((row) => row.status === 'accepted')
   const rejected = sales.filter((row) => row.status === 'rejected')
-  const flags = await openFlagCounts(reader)
-  const flagged = (severity: 'high' | 'medium' | 'low') =>
-    flags.find((row) => row.severity === severity)?.count ?? 0
   const inbox: DeskStatus['inbox'] = []
   for (const source of EVENT_SOURCES) inbox.push({ source, ...(await eventBacklog(platform, source)) })
   return {
@@ -59,11 +56,14 @@ export async function deskStatus(platform: Platform): Promise<DeskStatus> {
     commission: accepted.reduce((sum, row) => sum + row.commission, 0),
     inbox,
     setAside: await setAsideSince(reader, from),
-    cycles: await cycleSums(reader, now, now - platform.config.FLAG_CYCLE_UNPAID_DAYS * DAY_MS),
-    payouts: await payoutSums(reader),
+    cycles: await cycleSums(reader, null, {
+      now,
+      unpaidBefore: now - platform.config.FLAG_CYCLE_UNPAID_DAYS * DAY_MS,
+    }),
+    payouts: await payoutSums(reader, null),
     released: await releasedSum(reader),
     attempts: await waitingAttempts(reader),
-    flags: { high: flagged('high'), medium: flagged('medium'), low: flagged('low') },
+    flags: await openFlagCounts(reader),
   }
 }
 

@@ -3,14 +3,8 @@ import { HOUR_MS } from '../../shared/durations.ts'
 import type { Queries } from '../platform/database/database.ts'
 import { firstIdAt } from '../platform/ids.ts'
 
-/** Hour 0 begins at `from`. */
-export interface HourCount {
-  hour: number
-  count: number
-}
-
-/** Tracked visits by hour from `from` (epoch ms) on; reads the clicks of that time only, by their key. */
-export function visitsByHour(db: Queries, from: number): Promise<HourCount[]> {
+/** Tracked visits by hour from `from` (epoch ms) on, hour 0; reads the clicks of that time only, by their key. */
+export function visitsByHour(db: Queries, from: number) {
   return db
     .selectFrom('clicks')
     .select([
@@ -25,14 +19,8 @@ export function visitsByHour(db: Queries, from: number): Promise<HourCount[]> {
     .execute()
 }
 
-export interface SalesHour extends HourCount {
-  status: 'accepted' | 'rejected'
-  /** Paisa. */
-  commission: number
-}
-
-/** Sales by hour and outcome from `from` (epoch ms) on. */
-export function salesByHour(db: Queries, from: number): Promise<SalesHour[]> {
+/** Sales and commission (paisa) by hour and outcome from `from` (epoch ms) on, hour 0. */
+export function salesByHour(db: Queries, from: number) {
   return (
     db
       .selectFrom('sales')
@@ -65,8 +53,12 @@ export interface CycleSums {
   unpaid: Sum
 }
 
-/** Cycles that are not charged: what has come together, and what is due. */
-export async function cycleSums(db: Queries, now: number, unpaidBefore: number): Promise<CycleSums> {
+/** The cycles of one merchant, or with `null` of all, that are not charged: what has come together, and what is due. */
+export async function cycleSums(
+  db: Queries,
+  merchantId: string | null,
+  { now, unpaidBefore }: { now: number; unpaidBefore: number },
+): Promise<CycleSums> {
   const [row] = await db
     .selectFrom('billing_cycles')
     .select([
@@ -80,6 +72,7 @@ export async function cycleSums(db: Queries, now: number, unpaidBefore: number):
       ...sumWhere('unpaid', sql`state = 'closed' and closed_at <= ${sql.lit(unpaidBefore)}`, 'amount_due'),
     ])
     .where('state', 'in', ['open', 'closed'])
+    .$if(merchantId !== null, (query) => query.where('merchant_id', '=', merchantId ?? ''))
     .execute()
   const of = (name: keyof CycleSums): Sum => ({
     count: row?.[`${name}_count`] ?? 0,
@@ -102,11 +95,13 @@ export interface PayoutSums {
   submitted: Sum
 }
 
-export async function payoutSums(db: Queries): Promise<PayoutSums> {
+/** The payouts of one creator, or with `null` of all, that have no outcome yet. */
+export async function payoutSums(db: Queries, creatorId: string | null): Promise<PayoutSums> {
   const rows = await db
     .selectFrom('payouts')
     .select(['state', sql<number>`count(*)`.as('count'), sql<number>`sum(amount)`.as('amount')])
     .where('state', 'in', ['pending', 'submitted'])
+    .$if(creatorId !== null, (query) => query.where('creator_id', '=', creatorId ?? ''))
     .groupBy('state')
     .execute()
   const of = (state: 'pending' | 'submitted'): Sum => {
@@ -146,18 +141,34 @@ export function waitingAttempts(db: Queries): Promise<AttemptCount[]> {
     .execute()
 }
 
-export interface FlagCount {
-  severity: 'low' | 'medium' | 'high'
-  count: number
-}
-
-export function openFlagCounts(db: Queries): Promise<FlagCount[]> {
-  return db
+export async function openFlagCounts(db: Queries): Promise<Record<'high' | 'medium' | 'low', number>> {
+  const rows = await db
     .selectFrom('flags')
     .select(['severity', sql<number>`count(*)`.as('count')])
     .where('status', '=', 'open')
     .groupBy('severity')
     .execute()
+  return { high: 0, medium: 0, low: 0, ...Object.fromEntries(rows.map((row) => [row.severity, row.count])) }
+}
+
+/** What a suspension of one account reaches: sessions end, links earn nothing more or lead nowhere, the rest waits or leaves the catalogue. */
+export async function reachOf(
+  db: Queries,
+  party: 'creator_id' | 'merchant_id',
+  userId: string,
+  now: number,
+): Promise<Record<'sessions' | 'links' | 'applications' | 'offers' | 'stores', number>> {
+  const own = sql`${sql.ref(party)} = ${userId}`
+  const { rows } = await sql<Record<'sessions' | 'links' | 'applications' | 'offers' | 'stores', number>>`
+    select
+      (select count(*) from sessions where user_id = ${userId} and expires_at > ${now}) as sessions,
+      (select count(*) from affiliate_links where ${own}) as links,
+      (select count(*) from applications where ${own} and status = 'pending') as applications,
+      (select count(*) from offers where merchant_id = ${userId} and status = 'live') as offers,
+      (select count(*) from stores where merchant_id = ${userId} and removed_at is null) as stores`.execute(
+    db,
+  )
+  return rows[0] as (typeof rows)[0]
 }
 
 /** How many events were set aside since `from` (epoch ms). */

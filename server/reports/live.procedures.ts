@@ -1,14 +1,8 @@
 import { tracked } from '@trpc/server'
-import { type LiveEvent, liveEvent, liveInput } from '../../shared/schemas/summaries.ts'
-import { wireCycle } from '../billing/billing-wire.ts'
-import { wirePart, wirePayout } from '../payouts/payout-wire.ts'
-import { type Actor, procedure, router } from '../platform/api/procedure.ts'
+import { liveEvent, liveInput } from '../../shared/schemas/summaries.ts'
+import { procedure, router } from '../platform/api/procedure.ts'
 import { refusingStream, streamOf } from '../platform/api/subscription.ts'
-import { isoTime } from '../platform/clock.ts'
-import type { Platform } from '../platform/platform.ts'
-import { type NamedSale, withNames } from '../sales/sale-explanation.service.ts'
-import { wireNamedSale } from '../sales/sale-wire.ts'
-import { followChanges, type LiveMessage, type LiveNewsItem } from './live.service.ts'
+import { followChanges, type LiveMessage } from './live.service.ts'
 
 export const liveRouter = router({
   changes: procedure(['merchant', 'creator'], {
@@ -24,28 +18,10 @@ export const liveRouter = router({
         lastEventId: input.lastEventId ?? null,
         signal: ctx.gone ?? signal ?? new AbortController().signal,
       })
-      return refusingStream(ctx, wireMessages(ctx.platform, messages, ctx.actor))
+      return refusingStream(ctx, tracking(messages))
     }),
 })
 
-async function* wireMessages(platform: Platform, messages: AsyncIterable<LiveMessage>, actor: Actor) {
-  for await (const { id, item } of messages) yield tracked(id, await wireItem(platform, item, actor))
-}
-
-async function wireItem(platform: Platform, item: LiveNewsItem, { role }: Actor): Promise<LiveEvent> {
-  const at = isoTime(item.at)
-  switch (item.kind) {
-    case 'start':
-      return { kind: 'start', at }
-    case 'sale': {
-      const [sale] = (await withNames(platform, [item.sale])) as [NamedSale]
-      return { kind: 'sale', at, sale: wireNamedSale(sale, role) }
-    }
-    case 'payout': {
-      const payout = 'part' in item.payout ? wirePart(item.payout) : wirePayout(item.payout)
-      return { kind: 'payout', at, change: item.change, payout }
-    }
-    case 'billing_cycle':
-      return { kind: 'billing_cycle', at, change: item.change, billing_cycle: wireCycle(item.cycle) }
-  }
+async function* tracking(messages: AsyncIterable<LiveMessage>) {
+  for await (const { id, event } of messages) yield tracked(id, event)
 }

@@ -1,27 +1,28 @@
-import { type CycleRow, shownCycles } from '../billing/billing.service.ts'
-import type { PayoutPart, PayoutRow } from '../payouts/payouts.service.ts'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { LiveEvent } from '../../shared/schemas/summaries.ts'
+import { shownCycles } from '../billing/billing.service.ts'
+import { wireCycle } from '../billing/billing-wire.ts'
+import { wirePart, wirePayout } from '../payouts/payout-wire.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import { Refusal } from '../platform/api/refusal.ts'
+import { isoTime } from '../platform/clock.ts'
 import type { Queries } from '../platform/database/database.ts'
 import { firstIdAt } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
-import type { SaleWithSlug } from '../sales/sales.service.ts'
+import { userTopic } from '../platform/topics.ts'
+import { withNames } from '../sales/sale-explanation.service.ts'
+import { wireNamedSale } from '../sales/sale-wire.ts'
+import { hasAcceptedSale } from '../sales/sales.service.ts'
 import { isSessionActive } from '../users/sessions.service.ts'
-import { displayNamesOf } from '../users/users.service.ts'
 import {
-  type CycleMoments,
-  cyclesById,
   cyclesChangedSince,
-  hasAcceptedSale,
-  type PayoutMoments,
-  payoutPartsById,
-  payoutsById,
+  ownCycles,
+  ownPayouts,
+  ownSales,
   payoutsChangedSince,
   saleIdsAfter,
-  salesById,
   salesDecidedAgainSince,
 } from './live.store.ts'
-import { LiveNews } from './live-news.ts'
 import { liveStreams } from './live-streams.ts'
 import {
   cursorOf,
@@ -46,19 +47,13 @@ const REST_MS = 100
 const SALES_AT_ONCE = 100
 
 const CYCLE_STEPS = ['opened', 'closed', 'invoiced', 'charged'] as const
-type CycleStep = (typeof CYCLE_STEPS)[number]
 
-/** What is sent; `at` in epoch ms. */
-export type LiveNewsItem =
-  | { kind: 'start'; at: number }
-  | { kind: 'sale'; at: number; sale: SaleWithSlug }
-  | { kind: 'payout'; at: number; change: PayoutRow['state']; payout: PayoutRow | PayoutPart }
-  | { kind: 'billing_cycle'; at: number; change: CycleStep; cycle: CycleRow }
+const PAYOUT_STEPS = ['pending', 'submitted'] as const
 
 export interface LiveMessage {
   /** What to give as `lastEventId` to go on after this message. */
   id: string
-  item: LiveNewsItem
+  event: LiveEvent
 }
 
 /** A change that was found, still without the rows that show it. */
@@ -86,19 +81,23 @@ export async function* followChanges(
   if (lastEventId !== null && resumed === null) throw badEventId()
   const scope: OwnScope =
     actor.role === 'merchant' ? { merchantId: actor.userId } : { creatorId: actor.userId }
-  const isActive = await hasAcceptedSale(platform.database.reader, scope)
+  const party = actor.role === 'merchant' ? 'merchant_id' : 'creator_id'
+  const isActive = await hasAcceptedSale(platform.database.reader, party, actor.userId)
   const leave = liveStreams(platform).enter(actor.userId, isActive)
-  const news = new LiveNews(platform, actor.userId, signal)
+  // A hint between two waits ends the next one immediately.
+  let hint = new AbortController()
+  const unsubscribe = platform.topics.on(userTopic(actor.userId), () => hint.abort())
+  const pause = (ms: number, until: AbortSignal) => delay(ms, undefined, { signal: until }).catch(() => {})
   try {
     await refuseEndedSession(platform, actor)
     let window = resumed ?? (await presentWindow(platform, scope))
     if (!resumed) {
-      yield { id: cursorOf(window), item: { kind: 'start', at: platform.clock.now() } }
+      yield { id: cursorOf(window), event: { kind: 'start', at: isoTime(platform.clock.now()) } }
     }
     while (!signal.aborted) {
-      news.forget()
+      hint = new AbortController()
       const bound = lateBound(platform)
-      for await (const { message, after } of untold(platform, scope, window, bound)) {
+      for await (const { message, after } of untold(platform, actor, scope, window, bound)) {
         window = after
         if (message) yield message
         if (signal.aborted) return
@@ -106,13 +105,14 @@ export async function* followChanges(
       window = withPassed(window, bound)
       await pause(REST_MS, signal)
       const every = CHECK_SESSION_EVERY_MS[platform.database.dialect]
-      for (let waited = 0, heard = false; !heard && waited < LOOK_EVERY_MS; waited += every) {
-        heard = await news.wait(every)
+      for (let waited = 0; waited < LOOK_EVERY_MS && !signal.aborted; waited += every) {
+        await pause(every, AbortSignal.any([signal, hint.signal]))
         if (!signal.aborted) await refuseEndedSession(platform, actor)
+        if (hint.signal.aborted) break
       }
     }
   } finally {
-    news.close()
+    unsubscribe()
     leave()
   }
 }
@@ -145,6 +145,7 @@ async function presentWindow(platform: Platform, scope: OwnScope): Promise<LiveW
 /** One reading: every change after the window in order, sent or not, with the window as it is after it. */
 async function* untold(
   platform: Platform,
+  actor: Actor,
   scope: OwnScope,
   from: LiveWindow,
   bound: string,
@@ -153,11 +154,11 @@ async function* untold(
   let window = from
   for await (const batch of changesAfter(reader, scope, from.settled)) {
     const fresh = batch.filter((change) => isNew(window, change.position))
-    const items = await itemsOf(platform, scope, fresh)
+    const eventOf = await eventsOf(platform, actor, scope, fresh)
     for (const change of batch) {
-      const item = items.get(change.position)
+      const event = isNew(window, change.position) && eventOf(change)
       window = withTold(window, change.position, bound)
-      yield { message: item ? { id: cursorOf(window), item } : null, after: window }
+      yield { message: event ? { id: cursorOf(window), event } : null, after: window }
     }
   }
 }
@@ -169,7 +170,10 @@ async function* changesAfter(db: Queries, scope: OwnScope, position: string): As
     // With more sales behind, other changes are known to be in order only as far as these sales go.
     const last = sales.length < SALES_AT_ONCE ? undefined : sales.at(-1)
     const others = await otherChanges(db, scope, momentOf(after))
-    const batch = [...sales.map(saleChange), ...others]
+    const recorded = sales.map(
+      (id): Change => ({ position: id, kind: 'sale', subjectId: id, at: momentOf(id), step: 0 }),
+    )
+    const batch = [...recorded, ...others]
       .filter((change) => change.position > after && (last === undefined || change.position <= last))
       .sort((a, b) => (a.position < b.position ? -1 : 1))
     yield batch
@@ -178,32 +182,20 @@ async function* changesAfter(db: Queries, scope: OwnScope, position: string): As
   }
 }
 
-function saleChange(id: string): Change {
-  return { position: id, kind: 'sale', subjectId: id, at: momentOf(id), step: 0 }
-}
-
 async function otherChanges(db: Queries, scope: OwnScope, since: number): Promise<Change[]> {
   const payouts = await payoutsChangedSince(db, scope, since)
   const cycles = 'merchantId' in scope ? await cyclesChangedSince(db, scope.merchantId, since) : []
   const decidedAgain = await salesDecidedAgainSince(db, scope, since)
   return [
-    ...payouts.flatMap(payoutChanges),
-    ...cycles.flatMap(cycleChanges),
-    ...decidedAgain.map(secondDecision),
+    ...payouts.flatMap((row) =>
+      changesAt('payout', row.id, [row.created_at, row.submitted_at, row.settled_at]),
+    ),
+    ...cycles.flatMap((row) =>
+      changesAt('billing_cycle', row.id, [row.created_at, row.closed_at, row.invoiced_at, row.charged_at]),
+    ),
+    // The first change of a sale is its recording, whose position is its id.
+    ...decidedAgain.flatMap((row) => changesAt('sale', row.id, [null, row.decided_at])),
   ]
-}
-
-/** The first change of a sale is its recording, whose position is its id. */
-function secondDecision({ id, decided_at }: { id: string; decided_at: number }): Change {
-  return { position: positionAt(decided_at, 1, id), kind: 'sale', subjectId: id, at: decided_at, step: 1 }
-}
-
-function payoutChanges({ id, created_at, submitted_at, settled_at }: PayoutMoments): Change[] {
-  return changesAt('payout', id, [created_at, submitted_at, settled_at])
-}
-
-function cycleChanges({ id, created_at, closed_at, invoiced_at, charged_at }: CycleMoments): Change[] {
-  return changesAt('billing_cycle', id, [created_at, closed_at, invoiced_at, charged_at])
 }
 
 function changesAt(kind: Change['kind'], id: string, moments: readonly (number | null)[]): Change[] {
@@ -212,63 +204,36 @@ function changesAt(kind: Change['kind'], id: string, moments: readonly (number |
   )
 }
 
-/** What is sent of each change, by its position. */
-async function itemsOf(
-  platform: Platform,
-  scope: OwnScope,
-  changes: readonly Change[],
-): Promise<Map<string, LiveNewsItem>> {
+/** Reads what the changes are about; returns what is sent of each. */
+async function eventsOf(platform: Platform, { role }: Actor, scope: OwnScope, changes: readonly Change[]) {
   const db = platform.database.reader
   const idsOf = (kind: Change['kind']) => [
     ...new Set(changes.filter((change) => change.kind === kind).map((change) => change.subjectId)),
   ]
-  const sales = await salesById(db, scope, idsOf('sale'))
-  const payouts = await ownPayouts(db, scope, idsOf('payout'))
-  const cycles = 'merchantId' in scope ? await cyclesById(db, scope.merchantId, idsOf('billing_cycle')) : []
-  const shown = new Map((await shownCycles(platform, db, cycles)).map((cycle) => [cycle.id, cycle]))
-  const items = new Map<string, LiveNewsItem>()
-  for (const { position, kind, subjectId, at, step } of changes) {
-    const [sale, payout, cycle] = [sales.get(subjectId), payouts.get(subjectId), shown.get(subjectId)]
-    if (kind === 'sale' && sale) items.set(position, { kind, at: step === 0 ? sale.created_at : at, sale })
-    if (kind === 'payout' && payout) {
-      items.set(position, { kind, at, change: payoutStep(step, payout), payout })
-    }
-    const change = CYCLE_STEPS[step]
-    if (kind === 'billing_cycle' && cycle && change) items.set(position, { kind, at, change, cycle })
+  const cycles = 'merchantId' in scope ? await ownCycles(db, scope.merchantId, idsOf('billing_cycle')) : []
+  const rows = {
+    sale: byId(await withNames(platform, await ownSales(db, scope, idsOf('sale')))),
+    payout: byId(await ownPayouts(db, scope, idsOf('payout'))),
+    billing_cycle: byId(await shownCycles(platform, db, cycles)),
   }
-  return items
-}
-
-function payoutStep(step: number, payout: PayoutRow): PayoutRow['state'] {
-  if (step === 0) return 'pending'
-  return step === 1 ? 'submitted' : payout.state
-}
-
-async function ownPayouts(
-  db: Queries,
-  scope: OwnScope,
-  ids: readonly string[],
-): Promise<Map<string, PayoutRow | PayoutPart>> {
-  if ('creatorId' in scope) return payoutsById(db, scope.creatorId, ids)
-  const parts = await payoutPartsById(db, scope.merchantId, ids)
-  const names = await displayNamesOf(
-    db,
-    [...parts.values()].map((part) => part.creator_id),
-  )
-  return new Map(
-    [...parts].map(([id, part]) => [id, { ...part, creatorName: names.get(part.creator_id) ?? '' }]),
-  )
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', done)
-      resolve()
+  return ({ kind, subjectId, at, step }: Change): LiveEvent | null => {
+    if (kind === 'sale') {
+      const sale = rows.sale.get(subjectId)
+      return sale
+        ? { kind, at: isoTime(step === 0 ? sale.created_at : at), sale: wireNamedSale(sale, role) }
+        : null
     }
-    const timer = setTimeout(done, ms)
-    signal.addEventListener('abort', done)
-    if (signal.aborted) done()
-  })
+    if (kind === 'payout') {
+      const payout = rows.payout.get(subjectId)
+      if (!payout) return null
+      const wire = 'part' in payout ? wirePart(payout) : wirePayout(payout)
+      return { kind, at: isoTime(at), change: PAYOUT_STEPS[step] ?? payout.state, payout: wire }
+    }
+    const [cycle, change] = [rows.billing_cycle.get(subjectId), CYCLE_STEPS[step]]
+    return cycle && change ? { kind, at: isoTime(at), change, billing_cycle: wireCycle(cycle) } : null
+  }
+}
+
+function byId<Row extends { id: string }>(rows: readonly Row[]): Map<string, Row> {
+  return new Map(rows.map((row) => [row.id, row]))
 }

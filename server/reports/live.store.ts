@@ -1,6 +1,6 @@
 import { type SqlBool, sql } from 'kysely'
 import type { CycleRow } from '../billing/billing.service.ts'
-import type { PayoutRow } from '../payouts/payouts.service.ts'
+import type { PayoutPart, PayoutRow } from '../payouts/payouts.service.ts'
 import type { Queries } from '../platform/database/database.ts'
 import { firstIdAt } from '../platform/ids.ts'
 import type { SaleWithSlug } from '../sales/sales.service.ts'
@@ -9,28 +9,6 @@ import { decidedAgainIds, type OwnScope, ownedBy } from './summaries.store.ts'
 /** Changes of a payout are sent for this long after it was created, ms; it is settled within days. */
 const PAYOUT_LIFE_MS = 31 * 86_400_000
 
-export async function hasAcceptedSale(db: Queries, scope: OwnScope): Promise<boolean> {
-  const row = await db
-    .selectFrom('sales')
-    .select('id')
-    .where(ownedBy(scope))
-    .where('acceptance_status', '=', 'accepted')
-    .limit(1)
-    .executeTakeFirst()
-  return row !== undefined
-}
-
-/** The statement behind `saleIdsAfter`. */
-export function saleIdsQuery(db: Queries, scope: OwnScope, after: string, limit: number) {
-  return db
-    .selectFrom('sales')
-    .select('id')
-    .where(ownedBy(scope))
-    .where('id', '>', after)
-    .orderBy('id')
-    .limit(limit)
-}
-
 /** Ids of own sales after the id `after`, ascending. */
 export async function saleIdsAfter(
   db: Queries,
@@ -38,33 +16,29 @@ export async function saleIdsAfter(
   after: string,
   limit: number,
 ): Promise<string[]> {
-  const rows = await saleIdsQuery(db, scope, after, limit).execute()
+  const rows = await db
+    .selectFrom('sales')
+    .select('id')
+    .where(ownedBy(scope))
+    .where('id', '>', after)
+    .orderBy('id')
+    .limit(limit)
+    .execute()
   return rows.map((row) => row.id)
 }
 
-/** The statement behind `salesDecidedAgainSince`. */
-export function decidedAgainQuery(db: Queries, scope: OwnScope, since: number) {
+/** Own sales that were decided a second time since a moment (epoch ms), with that time. */
+export function salesDecidedAgainSince(db: Queries, scope: OwnScope, since: number) {
   return db
     .selectFrom('sales')
     .select(['id', sql<number>`decided_at`.as('decided_at')])
     .where(ownedBy(scope))
     .where('id', 'in', decidedAgainIds(db, since, null))
+    .execute()
 }
 
-/** Own sales that were decided a second time since a moment (epoch ms), with that time. */
-export function salesDecidedAgainSince(
-  db: Queries,
-  scope: OwnScope,
-  since: number,
-): Promise<{ id: string; decided_at: number }[]> {
-  return decidedAgainQuery(db, scope, since).execute()
-}
-
-/** When a payout changed, epoch ms. */
-export type PayoutMoments = Pick<PayoutRow, 'id' | 'created_at' | 'submitted_at' | 'settled_at'>
-
-/** The statement behind `payoutsChangedSince`; a merchant's are the payouts that carry money of own cycles. */
-export function payoutsQuery(db: Queries, scope: OwnScope, since: number) {
+/** Own payouts that changed since a moment (epoch ms), with the times; a merchant's are those that carry money of own cycles. */
+export function payoutsChangedSince(db: Queries, scope: OwnScope, since: number) {
   const changed = db
     .selectFrom('payouts')
     .select(['payouts.id', 'payouts.created_at', 'payouts.submitted_at', 'payouts.settled_at'])
@@ -77,27 +51,21 @@ export function payoutsQuery(db: Queries, scope: OwnScope, since: number) {
     )
   const bound = firstIdAt(since - PAYOUT_LIFE_MS)
   if ('creatorId' in scope) {
-    return changed.where('payouts.creator_id', '=', scope.creatorId).where('payouts.id', '>=', bound)
+    return changed
+      .where('payouts.creator_id', '=', scope.creatorId)
+      .where('payouts.id', '>=', bound)
+      .execute()
   }
   return changed
     .innerJoin('payout_lines as line', 'line.payout_id', 'payouts.id')
     .where('line.merchant_id', '=', scope.merchantId)
     .where('line.payout_id', '>=', bound)
     .distinct()
+    .execute()
 }
 
-export function payoutsChangedSince(db: Queries, scope: OwnScope, since: number): Promise<PayoutMoments[]> {
-  return payoutsQuery(db, scope, since).execute()
-}
-
-/** When a billing cycle changed, epoch ms. */
-export interface CycleMoments extends Pick<CycleRow, 'id' | 'created_at' | 'closed_at' | 'charged_at'> {
-  /** When the processor's invoice came. */
-  invoiced_at: number | null
-}
-
-/** The statement behind `cyclesChangedSince`. */
-export function cyclesQuery(db: Queries, merchantId: string, since: number) {
+/** A merchant's billing cycles that changed since a moment (epoch ms), with the times; `invoiced_at`: when the processor's invoice came. */
+export function cyclesChangedSince(db: Queries, merchantId: string, since: number) {
   return db
     .selectFrom('billing_cycles as cycle')
     .leftJoin('processor_attempts as attempt', (join) =>
@@ -123,19 +91,16 @@ export function cyclesQuery(db: Queries, merchantId: string, since: number) {
         where('attempt.settled_at', '>=', since),
       ]),
     )
+    .execute()
 }
 
-export function cyclesChangedSince(db: Queries, merchantId: string, since: number): Promise<CycleMoments[]> {
-  return cyclesQuery(db, merchantId, since).execute()
-}
-
-export async function salesById(
+export async function ownSales(
   db: Queries,
   scope: OwnScope,
   ids: readonly string[],
-): Promise<Map<string, SaleWithSlug>> {
-  if (ids.length === 0) return new Map()
-  const rows = await db
+): Promise<SaleWithSlug[]> {
+  if (ids.length === 0) return []
+  return db
     .selectFrom('sales')
     .leftJoin('affiliate_links as link', 'link.id', 'sales.link_id')
     .selectAll('sales')
@@ -143,10 +108,9 @@ export async function salesById(
     .where(ownedBy(scope))
     .where('sales.id', 'in', ids)
     .execute()
-  return new Map(rows.map((row) => [row.id, row]))
 }
 
-export async function cyclesById(
+export async function ownCycles(
   db: Queries,
   merchantId: string,
   ids: readonly string[],
@@ -160,36 +124,20 @@ export async function cyclesById(
     .execute()
 }
 
-export async function payoutsById(
+/** A creator's payouts, or the parts of payouts that came from a merchant's cycles. */
+export async function ownPayouts(
   db: Queries,
-  creatorId: string,
+  scope: OwnScope,
   ids: readonly string[],
-): Promise<Map<string, PayoutRow>> {
-  if (ids.length === 0) return new Map()
-  const rows = await db
-    .selectFrom('payouts')
-    .selectAll()
-    .where('creator_id', '=', creatorId)
-    .where('id', 'in', ids)
+): Promise<(PayoutRow | PayoutPart)[]> {
+  if (ids.length === 0) return []
+  const payouts = db.selectFrom('payouts').selectAll('payouts').where('payouts.id', 'in', ids)
+  if ('creatorId' in scope) return payouts.where('creator_id', '=', scope.creatorId).execute()
+  return payouts
+    .innerJoin('payout_lines as line', 'line.payout_id', 'payouts.id')
+    .innerJoin('users as creator', 'creator.id', 'payouts.creator_id')
+    .select([sql<number>`sum(line.amount)`.as('part'), 'creator.display_name as creatorName'])
+    .where('line.merchant_id', '=', scope.merchantId)
+    .groupBy(['payouts.id', 'creator.display_name'])
     .execute()
-  return new Map(rows.map((row) => [row.id, row]))
-}
-
-/** Payouts with the part (paisa) that came from one merchant's cycles. */
-export async function payoutPartsById(
-  db: Queries,
-  merchantId: string,
-  ids: readonly string[],
-): Promise<Map<string, PayoutRow & { part: number }>> {
-  if (ids.length === 0) return new Map()
-  const rows = await db
-    .selectFrom('payouts as payout')
-    .innerJoin('payout_lines as line', 'line.payout_id', 'payout.id')
-    .selectAll('payout')
-    .select(sql<number>`sum(line.amount)`.as('part'))
-    .where('line.merchant_id', '=', merchantId)
-    .where('payout.id', 'in', ids)
-    .groupBy('payout.id')
-    .execute()
-  return new Map(rows.map((row) => [row.id, row]))
 }

@@ -11,16 +11,15 @@ import {
   nextStretch,
   readPostings,
   readStretch,
+  type StatementPeriod,
   type StatementRow,
 } from './statement.store.ts'
 
 export type { Account, EntryKind } from '../ledger/journal-words.ts'
 
-/** Whose accounts, and from which moment to before which (epoch ms). */
-export interface StatementRequest {
+/** Whose accounts, and from which moment to before which. */
+interface StatementRequest extends StatementPeriod {
   ownerId: string
-  from: number
-  to: number
 }
 
 /** Debits less credits, in paisa. */
@@ -29,18 +28,11 @@ export interface AccountStanding {
   balance: Paisa
 }
 
-export interface StatementEntry {
-  entryId: string
-  at: number
-  kind: EntryKind
-  subjectId: string
+export interface StatementEntry extends StatementRow {
   /** What people call the sale, credit or cycle; `null` for a payout, which has no other name than its id. */
   sale: SaleName | null
   credit: CreditName | null
   cycle: CyclePeriod | null
-  account: Account
-  /** Debit above zero, credit below. */
-  amount: Paisa
   /** Of the account behind this entry. */
   balance: Paisa
 }
@@ -145,15 +137,10 @@ async function namesOf(db: Queries, rows: readonly StatementRow[]): Promise<Name
 
 function entryOf(row: StatementRow, balance: Paisa, names: Names): StatementEntry {
   return {
-    entryId: row.entry_id,
-    at: row.created_at,
-    kind: row.kind,
-    subjectId: row.subject_id,
+    ...row,
     sale: names.sales.get(row.subject_id) ?? null,
     credit: names.credits.get(row.subject_id) ?? null,
     cycle: names.cycles.get(row.subject_id) ?? null,
-    account: row.account,
-    amount: row.amount,
     balance,
   }
 }

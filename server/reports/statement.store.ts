@@ -54,7 +54,7 @@ export function readPostings(db: Queries, ownerId: string, period: StatementPeri
 }
 
 /** A stretch of the journal: the entries behind `after`, up to and with `upTo`. */
-export interface Stretch {
+interface Stretch {
   after: string
   upTo: string
 }

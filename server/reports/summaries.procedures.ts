@@ -1,7 +1,6 @@
 import { summary, summaryInput } from '../../shared/schemas/summaries.ts'
 import { procedure, router } from '../platform/api/procedure.ts'
 import { creatorSummary, merchantSummary } from './summaries.service.ts'
-import { wireCreatorSummary, wireMerchantSummary } from './summary-wire.ts'
 
 export const summariesRouter = router({
   get: procedure(['merchant', 'creator'], {
@@ -18,7 +17,7 @@ export const summariesRouter = router({
         to: input.to === undefined ? null : Date.parse(input.to),
       }
       return actor.role === 'merchant'
-        ? wireMerchantSummary(await merchantSummary(platform, actor.userId, period, input.top))
-        : wireCreatorSummary(await creatorSummary(platform, actor.userId, period))
+        ? merchantSummary(platform, actor.userId, period, input.top)
+        : creatorSummary(platform, actor.userId, period)
     }),
 })

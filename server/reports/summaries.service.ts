@@ -1,24 +1,17 @@
 import { DAY_MS } from '../../shared/durations.ts'
-import type { Paisa } from '../../shared/money.ts'
-import type { RejectionReason } from '../../shared/rejection-reasons.ts'
-import { type MerchantAccount, merchantAccount } from '../billing/billing.service.ts'
+import { CURRENCY, formatMoney } from '../../shared/money.ts'
+import type { CreatorSummaryWire, MerchantSummaryWire } from '../../shared/schemas/summaries.ts'
+import { merchantAccount } from '../billing/billing.service.ts'
 import { countVisits, type Visits } from '../clicks/clicks.service.ts'
-import { type CreatorBalance, creatorBalance } from '../ledger/ledger.service.ts'
-import { type NextPayout, nextPayout } from '../payouts/payout-run.service.ts'
+import { creatorBalance } from '../ledger/ledger.service.ts'
+import { offerTitles } from '../offers/offers.service.ts'
+import { nextPayout } from '../payouts/payout-run.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
+import { isoTime } from '../platform/clock.ts'
 import type { Queries } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { displayNamesOf } from '../users/users.service.ts'
-import {
-  type CreatorShare,
-  countOutcomes,
-  type OfferShare,
-  type OwnScope,
-  offerTitles,
-  ownLinkIds,
-  topCreators,
-  topOffers,
-} from './summaries.store.ts'
+import { countOutcomes, type OwnScope, ownLinkIds, topCreators, topOffers } from './summaries.store.ts'
 
 const USUAL_DAYS = 30
 /** What a caller can have counted at once. */
@@ -26,31 +19,9 @@ const MOST_DAYS = 366
 const LINKS_AT_ONCE = 1000
 
 /** Which sales are counted: epoch ms, `null` for what was not asked for. */
-export interface AskedPeriod {
+interface AskedPeriod {
   from: number | null
   to: number | null
-}
-
-export interface Outcomes {
-  /** Epoch ms; `to` exclusive. */
-  from: number
-  to: number
-  accepted: number
-  /** Of the accepted ones. */
-  byCoupon: number
-  /** Of the accepted sales, paisa. */
-  commission: Paisa
-  rejected: number
-  /** The most frequent first. */
-  byReason: { reason: RejectionReason; sales: number }[]
-}
-
-export interface CreatorSummary {
-  visits: Visits
-  sales: Outcomes
-  /** As the journal has it. */
-  balance: CreatorBalance
-  next: NextPayout
 }
 
 /** What has come of a creator's links. Refuses with `validation_failed` a period that ends before it begins, or is too long. */
@@ -58,22 +29,30 @@ export async function creatorSummary(
   platform: Platform,
   creatorId: string,
   asked: AskedPeriod,
-): Promise<CreatorSummary> {
+): Promise<CreatorSummaryWire> {
   const { reader } = platform.database
+  const sales = await outcomesOf(platform, { creatorId }, asked)
+  const visits = await ownVisits(reader, creatorId)
+  const balance = await creatorBalance(reader, creatorId)
+  const next = await nextPayout(platform, creatorId)
   return {
-    sales: await outcomesOf(platform, { creatorId }, asked),
-    visits: await ownVisits(reader, creatorId),
-    balance: await creatorBalance(reader, creatorId),
-    next: await nextPayout(platform, creatorId),
+    role: 'creator',
+    clicks: visits.all,
+    unique_clicks: visits.unique,
+    sales,
+    pending: formatMoney(balance.pending),
+    released: formatMoney(balance.released),
+    in_transit: formatMoney(balance.inTransit),
+    paid: formatMoney(balance.paid),
+    payout_threshold: formatMoney(next.threshold),
+    next_payout: {
+      amount: formatMoney(next.amount),
+      waits_for: next.waitsFor,
+      missing: formatMoney(Math.max(0, next.threshold - next.amount)),
+      replaces_failed: next.replacesFailed,
+    },
+    currency: CURRENCY,
   }
-}
-
-export interface MerchantSummary {
-  sales: Outcomes
-  account: MerchantAccount
-  /** Of the open cycle, most commission first. */
-  byOffer: (OfferShare & { title: string })[]
-  byCreator: (CreatorShare & { displayName: string })[]
 }
 
 /** Where a merchant stands; `top` offers and creators at most. Refuses as `creatorSummary` does. */
@@ -82,33 +61,65 @@ export async function merchantSummary(
   merchantId: string,
   asked: AskedPeriod,
   top: number,
-): Promise<MerchantSummary> {
+): Promise<MerchantSummaryWire> {
   const { reader } = platform.database
   const sales = await outcomesOf(platform, { merchantId }, asked)
-  const account = await merchantAccount(reader, merchantId)
-  const cycleId = account.openCycle?.id
-  const offers = cycleId === undefined ? [] : await topOffers(reader, cycleId, top)
-  const creators = cycleId === undefined ? [] : await topCreators(reader, cycleId, top)
+  const {
+    openCycle: cycle,
+    expected,
+    receivable,
+    availableCredit,
+  } = await merchantAccount(reader, merchantId)
+  return {
+    role: 'merchant',
+    sales,
+    open_cycle: cycle && {
+      id: cycle.id,
+      period_start: isoTime(cycle.period_start),
+      period_end: isoTime(cycle.period_end),
+      sales: cycle.sales_count,
+      commission_total: formatMoney(cycle.commission_total),
+      fee_total: formatMoney(cycle.fee_total),
+      expected_credit: formatMoney(expected?.creditTotal ?? 0),
+      expected_amount_due: formatMoney(expected?.amountDue ?? 0),
+      ...(await bestOf(reader, cycle.id, top)),
+    },
+    receivable: formatMoney(receivable),
+    available_credit: formatMoney(availableCredit),
+    currency: CURRENCY,
+  }
+}
+
+/** The offers and creators of a cycle, most commission first. */
+async function bestOf(db: Queries, cycleId: string, top: number) {
+  const offers = await topOffers(db, cycleId, top)
+  const creators = await topCreators(db, cycleId, top)
   const titles = await offerTitles(
-    reader,
+    db,
     offers.map((offer) => offer.offer_id),
   )
   const names = await displayNamesOf(
-    reader,
+    db,
     creators.map((creator) => creator.creator_id),
   )
   return {
-    sales,
-    account,
-    byOffer: offers.map((offer) => ({ ...offer, title: titles.get(offer.offer_id) ?? '' })),
-    byCreator: creators.map((creator) => ({
-      ...creator,
-      displayName: names.get(creator.creator_id) ?? '',
+    by_offer: offers.map(({ offer_id, sales, commission, platform_fee }) => ({
+      offer_id,
+      title: titles.get(offer_id) ?? '',
+      sales,
+      commission: formatMoney(commission),
+      platform_fee: formatMoney(platform_fee),
+    })),
+    by_creator: creators.map(({ creator_id, sales, commission }) => ({
+      creator_id,
+      display_name: names.get(creator_id) ?? '',
+      sales,
+      commission: formatMoney(commission),
     })),
   }
 }
 
-async function outcomesOf(platform: Platform, scope: OwnScope, asked: AskedPeriod): Promise<Outcomes> {
+async function outcomesOf(platform: Platform, scope: OwnScope, asked: AskedPeriod) {
   const to = asked.to ?? platform.clock.now()
   const from = asked.from ?? to - USUAL_DAYS * DAY_MS
   refusePeriod(from, to)
@@ -117,14 +128,16 @@ async function outcomesOf(platform: Platform, scope: OwnScope, asked: AskedPerio
   const byReason = rows.flatMap(({ rejection_reason: reason, sales }) =>
     reason === null ? [] : [{ reason, sales }],
   )
+  const byCoupon = accepted?.by_coupon ?? 0
   return {
-    from,
-    to,
+    from: isoTime(from),
+    to: isoTime(to),
     accepted: accepted?.sales ?? 0,
-    byCoupon: accepted?.by_coupon ?? 0,
-    commission: accepted?.commission ?? 0,
+    attributed_by: { coupon: byCoupon, click: (accepted?.sales ?? 0) - byCoupon },
+    commission: formatMoney(accepted?.commission ?? 0),
     rejected: byReason.reduce((sum, { sales }) => sum + sales, 0),
-    byReason,
+    /** The most frequent first. */
+    rejected_by_reason: byReason,
   }
 }
 

@@ -7,7 +7,7 @@ import { firstIdAt } from '../platform/ids.ts'
 export type OwnScope = { merchantId: string } | { creatorId: string }
 
 /** Epoch ms; `to` exclusive, `null` for no end. */
-export interface Period {
+interface Period {
   from: number
   to: number | null
 }
@@ -15,7 +15,7 @@ export interface Period {
 /** Far more than lies between the moment of a sale and its id, which are made one after the other. */
 const ID_SLACK_MS = 3_600_000
 
-export interface OutcomeCount {
+interface OutcomeCount {
   /** `null`: accepted. */
   rejection_reason: RejectionReason | null
   sales: number
@@ -38,8 +38,8 @@ function outcomesIn(db: Queries, scope: OwnScope) {
     .groupBy('rejection_reason')
 }
 
-/** A statement behind `countOutcomes`: sales decided once, by the index on scope and id. */
-export function outcomesQuery(db: Queries, scope: OwnScope, { from, to }: Period) {
+/** Sales decided once, by the index on scope and id. */
+function outcomesQuery(db: Queries, scope: OwnScope, { from, to }: Period) {
   return outcomesIn(db, scope)
     .where('decided_at', 'is', null)
     .where('id', '>=', firstIdAt(from - ID_SLACK_MS))
@@ -49,8 +49,8 @@ export function outcomesQuery(db: Queries, scope: OwnScope, { from, to }: Period
     )
 }
 
-/** The other one: the few sales decided a second time in the period, by their own index. */
-export function secondOutcomesQuery(db: Queries, scope: OwnScope, { from, to }: Period) {
+/** The few sales decided a second time in the period, by their own index. */
+function secondOutcomesQuery(db: Queries, scope: OwnScope, { from, to }: Period) {
   return outcomesIn(db, scope).where('id', 'in', decidedAgainIds(db, from, to))
 }
 
@@ -92,16 +92,8 @@ export function ownedBy(scope: OwnScope) {
     : sql<SqlBool>`sales.creator_id = ${scope.creatorId}`
 }
 
-export interface OfferShare {
-  offer_id: string
-  sales: number
-  /** Paisa, as below. */
-  commission: number
-  platform_fee: number
-}
-
-/** The statement behind `topOffers`; reads the cycle's sales, by their index. */
-export function topOffersQuery(db: Queries, cycleId: string, limit: number) {
+/** The offers that earned most commission (paisa) in a billing cycle; reads the cycle's sales, by their index. */
+export function topOffers(db: Queries, cycleId: string, limit: number) {
   return db
     .selectFrom('sales')
     .select([
@@ -115,27 +107,11 @@ export function topOffersQuery(db: Queries, cycleId: string, limit: number) {
     .orderBy(sql`sum(commission)`, 'desc')
     .orderBy('offer_id')
     .limit(limit)
+    .execute()
 }
 
-/** The offers that earned most commission in a billing cycle. */
-export function topOffers(db: Queries, cycleId: string, limit: number): Promise<OfferShare[]> {
-  return topOffersQuery(db, cycleId, limit).execute()
-}
-
-export async function offerTitles(db: Queries, offerIds: readonly string[]): Promise<Map<string, string>> {
-  if (offerIds.length === 0) return new Map()
-  const rows = await db.selectFrom('offers').select(['id', 'title']).where('id', 'in', offerIds).execute()
-  return new Map(rows.map((row) => [row.id, row.title]))
-}
-
-export interface CreatorShare {
-  creator_id: string
-  sales: number
-  commission: number
-}
-
-/** The statement behind `topCreators`. */
-export function topCreatorsQuery(db: Queries, cycleId: string, limit: number) {
+/** The creators who earned most (paisa) in a billing cycle. */
+export function topCreators(db: Queries, cycleId: string, limit: number) {
   return db
     .selectFrom('billing_cycle_shares')
     .select(['creator_id', 'sales_count as sales', 'commission'])
@@ -143,22 +119,7 @@ export function topCreatorsQuery(db: Queries, cycleId: string, limit: number) {
     .orderBy('commission', 'desc')
     .orderBy('creator_id')
     .limit(limit)
-}
-
-/** The creators who earned most in a billing cycle. */
-export function topCreators(db: Queries, cycleId: string, limit: number): Promise<CreatorShare[]> {
-  return topCreatorsQuery(db, cycleId, limit).execute()
-}
-
-/** The statement behind `ownLinkIds`. */
-export function linkIdsQuery(db: Queries, creatorId: string, after: string | null, limit: number) {
-  return db
-    .selectFrom('affiliate_links')
-    .select('id')
-    .where('creator_id', '=', creatorId)
-    .$if(after !== null, (query) => query.where('id', '>', after ?? ''))
-    .orderBy('id')
-    .limit(limit)
+    .execute()
 }
 
 /** Ids of a creator's links after the id `after`, ascending. */
@@ -168,6 +129,13 @@ export async function ownLinkIds(
   after: string | null,
   limit: number,
 ): Promise<string[]> {
-  const rows = await linkIdsQuery(db, creatorId, after, limit).execute()
+  const rows = await db
+    .selectFrom('affiliate_links')
+    .select('id')
+    .where('creator_id', '=', creatorId)
+    .$if(after !== null, (query) => query.where('id', '>', after ?? ''))
+    .orderBy('id')
+    .limit(limit)
+    .execute()
   return rows.map((row) => row.id)
 }

@@ -1,16 +1,7 @@
 import type { Role } from '../../shared/schemas/common.ts'
 import { type CreatorBalance, creatorBalance } from '../ledger/ledger.service.ts'
 import type { Platform } from '../platform/platform.ts'
-import {
-  type Amounts,
-  countLinks,
-  countLiveOffers,
-  countPendingApplications,
-  countSessions,
-  countStores,
-  payoutsUnderWay,
-  unpaidCycles,
-} from './suspension-preview.store.ts'
+import { cycleSums, payoutSums, reachOf, type Sum } from './desk-status.store.ts'
 
 /** What a suspension of one account reaches, before it is done. Amounts in paisa. */
 export interface SuspensionPreview {
@@ -21,9 +12,9 @@ export interface SuspensionPreview {
     links: number
     pendingApplications: number
     /** Not sent yet: they wait. */
-    payoutsPending: Amounts
+    payoutsPending: Sum
     /** Sent: they run on. */
-    payoutsSubmitted: Amounts
+    payoutsSubmitted: Sum
     balance: CreatorBalance
   } | null
   merchant: {
@@ -34,44 +25,30 @@ export interface SuspensionPreview {
     links: number
     pendingApplications: number
     /** Still closed and invoiced. */
-    openCycles: Amounts
-    unpaidCycles: Amounts
+    openCycles: Sum
+    unpaidCycles: Sum
   } | null
 }
 
 export async function previewSuspension(
-  platform: Platform,
-  user: { id: string; role: Role },
+  { database: { reader }, clock }: Platform,
+  { id, role }: { id: string; role: Role },
 ): Promise<SuspensionPreview> {
-  const { reader } = platform.database
-  return {
-    sessions: await countSessions(reader, user.id, platform.clock.now()),
-    creator: user.role === 'creator' ? await creatorPart(platform, user.id) : null,
-    merchant: user.role === 'merchant' ? await merchantPart(platform, user.id) : null,
+  const now = clock.now()
+  const party = role === 'merchant' ? 'merchant_id' : 'creator_id'
+  const { sessions, links, applications, offers, stores } = await reachOf(reader, party, id, now)
+  const common = { links, pendingApplications: applications }
+  if (role === 'merchant') {
+    const { open, closed } = await cycleSums(reader, id, { now, unpaidBefore: now })
+    const merchant = { ...common, stores, liveOffers: offers, openCycles: open, unpaidCycles: closed }
+    return { sessions, creator: null, merchant }
   }
-}
-
-async function creatorPart(platform: Platform, id: string): Promise<SuspensionPreview['creator']> {
-  const { reader } = platform.database
-  const { pending, submitted } = await payoutsUnderWay(reader, id)
+  if (role !== 'creator') return { sessions, creator: null, merchant: null }
+  const { pending, submitted } = await payoutSums(reader, id)
+  const balance = await creatorBalance(reader, id)
   return {
-    links: await countLinks(reader, 'creator_id', id),
-    pendingApplications: await countPendingApplications(reader, 'creator_id', id),
-    payoutsPending: pending,
-    payoutsSubmitted: submitted,
-    balance: await creatorBalance(reader, id),
-  }
-}
-
-async function merchantPart(platform: Platform, id: string): Promise<SuspensionPreview['merchant']> {
-  const { reader } = platform.database
-  const { open, closed } = await unpaidCycles(reader, id)
-  return {
-    stores: await countStores(reader, id),
-    liveOffers: await countLiveOffers(reader, id),
-    links: await countLinks(reader, 'merchant_id', id),
-    pendingApplications: await countPendingApplications(reader, 'merchant_id', id),
-    openCycles: open,
-    unpaidCycles: closed,
+    sessions,
+    creator: { ...common, payoutsPending: pending, payoutsSubmitted: submitted, balance },
+    merchant: null,
   }
 }

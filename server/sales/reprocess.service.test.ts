@@ -1,6 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { notePruned } from '../clicks/click-retention.store.ts'
+import { notePruned } from '../clicks/click-retention.service.ts'
 import { removeOldBodies } from '../inbox/inbox.service.ts'
 import type { LinkRecord } from '../links/links.service.ts'
 import type { Actor } from '../platform/api/procedure.ts'

@@ -57,7 +57,7 @@ async function tellStory(market: Marketplace, at: (moment: Moment) => void): Pro
   const link = await market.addLink(shop, await market.addCreator())
   await market.order(shop, link, 900_000)
   at('an order waits in the inbox')
-  await claimEvents(platform, 'store', BATCH)
+  await claimEvents(platform, 'store', { limit: BATCH })
   at('a worker has died with an order in hand')
   await comeRound(market, async () => (await salesOf(market)) === 1)
   at('a sale is in its cycle')

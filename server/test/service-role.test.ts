@@ -2,15 +2,11 @@ import { sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { runHere } from '../../cli/test/run-here.ts'
-import { enforceClickRetention } from '../clicks/click-retention.service.ts'
-import { clickParts } from '../clicks/click-retention.store.ts'
 import { openPostgres } from '../platform/database/postgresql.ts'
 import { startService } from '../service.ts'
 import { openTestDatabase, type TestDatabase, testDialects } from './testkit/databases.ts'
-import { openMarketplace } from './testkit/marketplace.ts'
 import { populate } from './testkit/one-of-each.ts'
-import { AS_SERVICE_ROLE, addServiceRole, SERVICE_ROLE } from './testkit/service-role.ts'
-import { DAY } from './testkit/testbed.ts'
+import { addServiceRole, SERVICE_ROLE } from './testkit/service-role.ts'
 
 /** What only the owner of a table, a superuser or a role with another privilege may do. */
 const REFUSED = [
@@ -23,7 +19,6 @@ const REFUSED = [
   'drop table audit_entries',
   'truncate ledger_entries cascade',
   'truncate clicks',
-  'drop table clicks_first',
   "create or replace function refuse_change() returns trigger language plpgsql as 'begin return new; end'",
   'drop function refuse_change() cascade',
   'set session_replication_role = replica',
@@ -36,7 +31,6 @@ const REFUSED = [
   'delete from sales',
   'delete from payouts',
   'update clicks set tracked = 0',
-  'delete from clicks',
   "insert into mikro_orm_migrations (name) values ('another')",
 ]
 
@@ -84,36 +78,8 @@ if (testDialects().includes('postgresql')) {
       for (const statement of REFUSED_BY_TRIGGER) {
         assert.is(await code(sql.raw(statement).execute(database.writer)), 'P0001', statement)
       }
-      // Neither a part that takes every other click, nor another table.
-      for (const part of ['clicks_other', 'ledger_entries', 'clicks']) {
-        await sql`select drop_click_part(${part})`.execute(database.writer)
-        const { rows } = await sql`select to_regclass(${part}) as found`.execute(database.writer)
-        assert.equal(rows, [{ found: part }])
-      }
-      assert.is(await code(sql`select add_click_month('2030-01-15')`.execute(database.writer)), 'P0001')
     } finally {
       await database.close()
-    }
-  })
-
-  it('adds and drops months of clicks', async () => {
-    const settings = { CLICK_RETENTION_DAYS: '500' }
-    const market = await openMarketplace('postgresql', settings, undefined, AS_SERVICE_ROLE)
-    try {
-      const parts = async () => (await clickParts(market.platform.database.reader)).map(({ table }) => table)
-      const warnings: unknown[] = []
-      Object.assign(market.platform, { log: { warn: (about: object) => warnings.push(about) } })
-      market.clock.set('2031-05-10T00:00:00.000Z')
-      await enforceClickRetention(market.platform)
-      for (const month of ['clicks_2031_05', 'clicks_2031_06', 'clicks_2031_07']) {
-        assert.ok((await parts()).includes(month), month)
-      }
-      market.clock.pass(800 * DAY)
-      await enforceClickRetention(market.platform)
-      assert.not((await parts()).some((name) => name.startsWith('clicks_2031') || name === 'clicks_first'))
-      assert.equal(warnings, [])
-    } finally {
-      await market.close()
     }
   })
 

@@ -170,3 +170,5 @@ function flagOf(
     },
   } as const
 }
+
+export { addDailyVisits } from './watches.store.ts'

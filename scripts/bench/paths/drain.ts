@@ -1,3 +1,4 @@
+import { createOrderReader } from '../../../server/jobs/order-reader.ts'
 import { drainUntilIdle } from '../../../server/jobs/worker.ts'
 import type { Platform } from '../../../server/platform/platform.ts'
 import type { Bed } from '../bed.ts'
@@ -16,11 +17,12 @@ export async function benchDrain(bed: Bed): Promise<(Comparison | Measurement)[]
   const { platform } = bed.app
   const links = await openShops(platform)
   const driver = openDriver(bed.url)
+  const reader = createOrderReader(platform)
   const round = async (place: number) => {
     const from = platform.ids.next()
     await pileOrders(platform, links, { first: place * ORDERS, count: ORDERS })
     const reading = await bothTimes(() => readBodies(driver, from))
-    const draining = await bothTimes(() => drainUntilIdle(bed.app))
+    const draining = await bothTimes(() => drainUntilIdle(bed.app, { reader }))
     await assertAccepted(platform, (place + 1) * ORDERS)
     return { peer: reading, ours: draining }
   }
@@ -48,6 +50,7 @@ export async function benchDrain(bed: Bed): Promise<(Comparison | Measurement)[]
       },
     ]
   } finally {
+    await reader.close()
     await driver.close()
   }
 }

@@ -1,4 +1,3 @@
-import { firstIdAt } from '../../platform/ids.ts'
 import type { Ddl } from '../ddl.ts'
 
 const LINK_COLUMNS = [
@@ -48,59 +47,6 @@ const SEARCH_ON_POSTGRESQL = [
     generated always as (array_to_tsvector(string_to_array(nullif(search_words, ''), ' '))) stored`,
   'create index "offers_search" on "offers" using gin ("search_vector") with (fastupdate = off)',
 ]
-
-/**
- * Clicks by month. The first part ends with the present month; the worker adds the months to come. The functions that add and drop parts
- * have the rights of the tables' owner, so that the service can run as a role that owns nothing; they take no SQL. Such a function needs a
- * fixed search path with temporary tables last: https://www.postgresql.org/docs/current/sql-createfunction.html#SQL-CREATEFUNCTION-SECURITY
- */
-function partsOfClicks(): string[] {
-  const now = new Date()
-  const nextMonth = firstIdAt(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1))
-  return [
-    `create table "clicks_first" partition of "clicks" for values from (minvalue) to ('${nextMonth}')`,
-    'create table "clicks_other" partition of "clicks" default',
-    ...[ADD_MONTH, DROP_PART].map(
-      (text) =>
-        `do $do$ begin execute replace($fn$${text}$fn$, ':schema', quote_ident(current_schema())); end $do$`,
-    ),
-    'revoke execute on function add_click_month(date) from public',
-    'revoke execute on function drop_click_part(text) from public',
-  ]
-}
-
-/** A part's ids begin with the month's first UUIDv7: its milliseconds since 1970 as 12 hex digits. */
-const ADD_MONTH = `create function add_click_month(month date) returns void
-  language plpgsql security definer set search_path = :schema, pg_temp as $body$
-  declare
-    starts text[] := array[]::text[];
-    moment date;
-    digits text;
-  begin
-    if month is null or month <> date_trunc('month', month)::date then
-      raise exception 'not the first day of a month: %', month;
-    end if;
-    foreach moment in array array[month, (month + interval '1 month')::date] loop
-      digits := lpad(to_hex((extract(epoch from moment::timestamp) * 1000)::bigint), 12, '0');
-      starts := starts || (substr(digits, 1, 8) || '-' || substr(digits, 9) || '-7000-8000-000000000000');
-    end loop;
-    execute format('create table if not exists %I partition of clicks for values from (%L) to (%L)',
-      'clicks_' || to_char(month, 'YYYY_MM'), starts[1], starts[2]);
-  end $body$`
-
-/** Does nothing for any name but that of a part with bounds; `clicks_other` has none. Two workers may drop the same part. */
-const DROP_PART = `create function drop_click_part(part text) returns void
-  language plpgsql security definer set search_path = :schema, pg_temp as $body$
-  begin
-    if part = 'clicks_other' or not exists (
-      select from pg_inherits join pg_class on pg_class.oid = inhrelid
-      where inhparent = 'clicks'::regclass and relname = part
-        and relnamespace = (select relnamespace from pg_class where oid = 'clicks'::regclass)
-    ) then
-      return;
-    end if;
-    execute format('drop table if exists %I', part);
-  end $body$`
 
 /** Offers, applications, links and clicks. */
 export function market(ddl: Ddl): string[] {
@@ -234,8 +180,7 @@ export function market(ddl: Ddl): string[] {
       "repeated" integer not null default 0,
       "created_at" bigint not null,
       constraint "clicks_kind_check" check (${oneOf('kind', 'visit', 'bot', 'prefetch', 'head', 'embedded')})
-    )${onPostgres(' partition by range ("id")')}`,
-    ...partsOfClicks().map(onPostgres),
+    )`,
 
     `create table "click_counts" (
       "link_id" ${id} not null primary key,

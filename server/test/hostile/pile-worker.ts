@@ -1,6 +1,7 @@
 // A worker in its own process: drains the inbox and ends.
 import { applyStoreEvents } from '../../jobs/apply-store-events.ts'
 import { drainEvents } from '../../jobs/drain-events.ts'
+import { createOrderReader } from '../../jobs/order-reader.ts'
 import { openDatabase } from '../../platform/database/open-database.ts'
 import { platformOver } from '../testkit/testbed.ts'
 
@@ -15,11 +16,13 @@ export interface PileWork {
 async function work({ databaseUrl, now, deadly }: PileWork): Promise<void> {
   const database = await openDatabase(databaseUrl, { create: false })
   const platform = platformOver(database, databaseUrl, { now: () => now })
-  const apply: typeof applyStoreEvents = (own, events) => {
+  const reader = createOrderReader(platform)
+  const apply: typeof applyStoreEvents = (own, events, read) => {
     if (events.some(({ deliveryId }) => deliveryId === deadly)) process.kill(process.pid, 'SIGKILL')
-    return applyStoreEvents(own, events)
+    return applyStoreEvents(own, events, read)
   }
-  while ((await drainEvents(platform, 'store', 500, apply)) > 0);
+  while ((await drainEvents(platform, 'store', 500, apply, reader)) > 0);
+  await reader.close()
   await database.close()
 }
 

@@ -38,21 +38,23 @@ export function addKillTests(it: Test, dialect: TestDialect): void {
 
   // As an example, PostgreSQL is enough.
   if (PROOF_FORM || dialect === 'postgresql')
-    it(`sells each order of a pile once, although workers die on ${dialect}`, async () => {
+    it(`sells each order of a pile once, although workers die while a thread reads ahead on ${dialect}`, async () => {
       const seed = chosenSeed()
       const random = seededRandom(seed)
-      const total = { piles: 0, deaths: 0, orders: 0 }
+      const total = { piles: 0, deaths: 0, orders: 0, readAhead: 0 }
       for (; total.piles < Math.max(1, KILLS_PER_POINT); total.piles += 1) {
-        const { deaths, orders } = await killDrains(dialect, random).catch((error: Error) => {
+        const { deaths, orders, readAhead } = await killDrains(dialect, random).catch((error: Error) => {
           error.message += `\npile ${total.piles}, TEST_SEED=${seed}`
           throw error
         })
         total.deaths += deaths
         total.orders += orders
+        total.readAhead += readAhead
       }
-      const { piles, deaths, orders } = total
+      const { piles, deaths, orders, readAhead } = total
       console.log(
-        `\nsize: killed drains on ${dialect}: ${deaths} deaths over ${piles} piles of ${orders} orders in all, TEST_SEED=${seed}`,
+        `\nsize: killed drains on ${dialect}: ${deaths} deaths over ${piles} piles of ${orders} orders in all, ` +
+          `${readAhead} taken as read ahead, TEST_SEED=${seed}`,
       )
     })
 

@@ -9,7 +9,7 @@ import { openTestDatabase, type TestDatabase, type TestDialect } from '../testki
 import { verify } from '../testkit/marketplace.ts'
 import { PiledOrders } from '../testkit/piled-orders.ts'
 import { platformOver } from '../testkit/testbed.ts'
-import type { Drain } from './drainer.ts'
+import type { Drain, LastWord } from './drainer.ts'
 
 const DRAINER = fileURLToPath(new URL('drainer.ts', import.meta.url))
 const NOW = Date.parse('2026-11-01T07:00:00.000Z')
@@ -26,9 +26,11 @@ const MOST_FINISHERS = 5
 export interface KilledDrain {
   deaths: number
   orders: number
+  /** Taken as the thread had read them, by the dead too. */
+  readAhead: number
 }
 
-/** Orders pile up, and one worker after the other dies over them. */
+/** Orders pile up, and one worker after the other dies over them, with the thread at work that reads them ahead. */
 export async function killDrains(dialect: TestDialect, random: () => number): Promise<KilledDrain> {
   const testDatabase = await openTestDatabase(dialect)
   try {
@@ -36,20 +38,25 @@ export async function killDrains(dialect: TestDialect, random: () => number): Pr
     const orders = await pile.pile(platformOf(testDatabase), DELIVERIES)
     // An open connection here would keep SQLite from recovering the file after a death.
     if (dialect === 'sqlite') await testDatabase.database.close()
-    let lives = 0
+    const words: LastWord[] = []
     const dying = Array.from({ length: DEATHS_A_PILE }, () => 1 + Math.floor(random() * WITHIN_ANSWERS))
     for (const dieAfter of dying) {
-      await drainUntil(testDatabase.url, lives++, dieAfter)
+      words.push(await drainUntil(testDatabase.url, words.length, dieAfter))
       await look(testDatabase, verify)
     }
     const waiting = () => look(testDatabase, (platform) => pile.waiting(platform))
     assert.ok((await waiting()) > BATCH, 'the dead have left enough to do')
     for (let finishers = 0; finishers < MOST_FINISHERS && (await waiting()) > 0; finishers += 1) {
-      await drainUntil(testDatabase.url, lives++, null)
+      words.push(await drainUntil(testDatabase.url, words.length, null))
     }
     await look(testDatabase, verify)
     assert.equal(await look(testDatabase, (platform) => pile.differences(platform)), [])
-    return { deaths: dying.length, orders }
+    for (const { used, ready } of words.slice(0, DEATHS_A_PILE)) {
+      assert.ok(used + ready > 0, 'one died before its thread had read anything')
+    }
+    const readAhead = words.reduce((sum, { used }) => sum + used, 0)
+    assert.ok(readAhead > orders / 4, `only ${readAhead} of ${orders} orders were taken as read ahead`)
+    return { deaths: dying.length, orders, readAhead }
   } finally {
     await testDatabase.close()
   }
@@ -70,13 +77,13 @@ async function look<T>(testDatabase: TestDatabase, work: (platform: Platform) =>
 }
 
 /** One worker's life, `lives` after the first one: the leases of the dead have run out by then. */
-async function drainUntil(databaseUrl: string, lives: number, dieAfter: number | null): Promise<void> {
+async function drainUntil(databaseUrl: string, lives: number, dieAfter: number | null): Promise<LastWord> {
   const order: Drain = { databaseUrl, now: NOW + lives * 60_000, batchSize: BATCH, dieAfter }
   const child = spawn(process.execPath, [DRAINER, JSON.stringify(order)], {
-    stdio: ['ignore', 'ignore', 'pipe'],
+    stdio: ['ignore', 'pipe', 'pipe'],
   })
   const exit = once(child, 'exit')
-  const complaints = await text(child.stderr)
+  const [said, complaints] = await Promise.all([text(child.stdout), text(child.stderr)])
   const [code, signal] = await exit
   const ended = `a drainer that was to die ${dieAfter === null ? 'never' : `after ${dieAfter} answers`} ended`
   assert.is(
@@ -84,4 +91,5 @@ async function drainUntil(databaseUrl: string, lives: number, dieAfter: number |
     dieAfter === null ? 0 : 'SIGKILL',
     `${ended} with ${signal ?? code}: ${complaints}`,
   )
+  return JSON.parse(said)
 }

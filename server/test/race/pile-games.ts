@@ -1,31 +1,39 @@
 import { PiledOrders } from '../testkit/piled-orders.ts'
-import { differs, type Game, PAST_EVENT_LEASE } from './game.ts'
+import { differs, type Game, type Outcome, PAST_EVENT_LEASE } from './game.ts'
+import type { PileDrained } from './tasks.ts'
 
 const STORES = 3
 /** Several batches for each side. */
 const BATCH = 4
 const DELIVERIES = 24
 
-/** Much has piled up, and two workers drain it. */
+/** Much has piled up, and both workers have a thread that reads it ahead: all of it, the first of it, or as much as it gets to. */
 export const PILE_GAMES: Game[] = [
   {
-    name: 'two workers drain one pile',
+    name: 'two workers that read ahead drain one pile',
     async open({ market }) {
       const { platform } = market
       const pile = await PiledOrders.open(platform, STORES)
       return async (round) => {
-        await pile.pile(platform, DELIVERIES)
-        const drain = { do: 'drain_pile', batch: BATCH } as const
+        const orders = await pile.pile(platform, DELIVERIES)
+        const readAhead = [orders, 1, 0][round % 3] ?? 0
+        const drain = { do: 'drain_pile', batch: BATCH, readAhead } as const
         return {
           tasks: [drain, drain],
-          ...(round % 2 === 1 && { ahead: PAST_EVENT_LEASE }),
+          // By turns of the three kinds too.
+          ...(Math.floor(round / 3) % 2 === 1 && { ahead: PAST_EVENT_LEASE }),
           async check(outcomes) {
+            const drained = outcomes.map(drainedBy)
+            const useless = drained.filter(
+              ({ events, used }) => readAhead === orders && events > BATCH && used === 0,
+            )
             return [
               ...differs('waiting', await pile.waiting(platform), 0),
               ...(await pile.differences(platform)),
+              ...differs('sides that took nothing as their thread had read it', useless, []),
               ...differs(
                 'one side drained',
-                outcomes.some((outcome) => 'ok' in outcome && Number(outcome.ok) > 0),
+                drained.some(({ events }) => events > 0),
                 true,
               ),
             ]
@@ -35,3 +43,7 @@ export const PILE_GAMES: Game[] = [
     },
   },
 ]
+
+function drainedBy(outcome: Outcome): PileDrained {
+  return 'ok' in outcome ? (outcome.ok as PileDrained) : { events: 0, used: 0 }
+}

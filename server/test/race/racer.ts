@@ -1,13 +1,15 @@
 import { pino } from 'pino'
+import { createOrderReader } from '../../jobs/order-reader.ts'
 import { Refusal } from '../../platform/api/refusal.ts'
 import { openDatabase } from '../../platform/database/open-database.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { CONTRACT_PARTS, type Contract } from '../faults/contracts.ts'
+import { countedReader } from '../testkit/counted-reader.ts'
 import { seededRandom } from '../testkit/seeded-random.ts'
 import { platformOver } from '../testkit/testbed.ts'
 import { writeUnsynced } from '../testkit/unsynced.ts'
 import { noisyDatabase, sharedNow, type Trace } from './noise.ts'
-import { perform, type Task } from './tasks.ts'
+import { perform, prepare, type Task } from './tasks.ts'
 
 /** Where the contests to come are held. */
 export interface Place {
@@ -52,6 +54,7 @@ function race(): void {
       process.send?.('ready')
     } else if ('task' in message) {
       order = message
+      await place?.prepare(order)
       process.send?.('set')
     } else if (place && order) {
       process.send?.(await place.run(order, message.startAt))
@@ -68,9 +71,15 @@ async function enter({ databaseUrl, processorUrl, contract }: Place) {
     () => processorUrl,
     () => clockNow,
   )
+  const ownPlatform = platformOver(database, databaseUrl, { now: () => clockNow }, QUARTERLY)
+  const reader = countedReader(createOrderReader(ownPlatform))
+  const processorAndReader = { processor, reader }
   return {
-    async run({ task, clock, seed }: Order, startAt: number): Promise<Report> {
+    async prepare({ task, clock }: Order): Promise<void> {
       clockNow = clock
+      await prepare({ platform: ownPlatform, ...processorAndReader }, task)
+    },
+    async run({ task, clock, seed }: Order, startAt: number): Promise<Report> {
       const trace: Trace = { spans: [], repeats: 0 }
       const errors: string[] = []
       const noisy = noisyDatabase(database, seededRandom(seed), trace)
@@ -81,10 +90,11 @@ async function enter({ databaseUrl, processorUrl, contract }: Place) {
       while (sharedNow() < startAt) {
         // Both sides stand ready; a timer would let them go milliseconds apart.
       }
-      const outcome = await outcomeOf(perform({ platform, processor }, task))
+      const outcome = await outcomeOf(perform({ platform, ...processorAndReader }, task))
       return { outcome, errors, ...trace }
     },
     async close() {
+      await reader.close()
       await Promise.all([database.close(), processor.close()])
     },
   }

@@ -18,6 +18,7 @@ import { GENERIC_PROCESSOR_EVENTS } from '../../processor/events.settings.ts'
 import type { Processor } from '../../processor/processor.ts'
 import { connectStore } from '../../stores/stores.service.ts'
 import { suspendUser } from '../../users/users.service.ts'
+import type { CountedReader } from '../testkit/counted-reader.ts'
 import { drainStrictly } from '../testkit/strict-drain.ts'
 
 /** What one side of a contest does; plain data, since it goes to another process. */
@@ -28,8 +29,8 @@ export type Task =
   | { do: 'send' }
   | { do: 'drain_until_idle' }
   | { do: 'drain_store'; batch: number }
-  /** All that waits. Answers how many events it claimed. */
-  | { do: 'drain_pile'; batch: number }
+  /** All that waits, by a worker whose thread has read so many of the orders when the contest begins. */
+  | { do: 'drain_pile'; batch: number; readAhead: number }
   /** The web process takes a webhook in. */
   | { do: 'receive'; source: EventSource; scope: string; deliveryId: string; body: string }
   /** The same, and the worker applies it. */
@@ -44,13 +45,26 @@ export type Task =
   | { do: 'reissue'; cycleId: string }
   | { do: 'retry_payout'; payoutId: string }
 
+/** What `drain_pile` answers. */
+export interface PileDrained {
+  events: number
+  /** Orders that were taken as the thread had read them. */
+  used: number
+}
+
 export interface Means {
   platform: Platform
   processor: Processor
+  reader: CountedReader
+}
+
+/** What a side does before it says that it stands ready. */
+export async function prepare({ reader }: Means, task: Task): Promise<void> {
+  if (task.do === 'drain_pile') await reader.readAhead(task.readAhead)
 }
 
 /** Does one side's part. Resolves to the caller's result. */
-export async function perform({ platform, processor }: Means, task: Task): Promise<unknown> {
+export async function perform({ platform, processor, reader }: Means, task: Task): Promise<unknown> {
   const parts = { platform, processor, eventRules: GENERIC_PROCESSOR_EVENTS }
   switch (task.do) {
     case 'close':
@@ -67,7 +81,7 @@ export async function perform({ platform, processor }: Means, task: Task): Promi
     case 'drain_store':
       return drainStrictly(platform, 'store', task.batch, applyStoreEvents)
     case 'drain_pile':
-      return drainPile(platform, task.batch)
+      return drainPile(platform, reader, task.batch)
     case 'receive':
       return receive(platform, task)
     case 'apply':
@@ -77,12 +91,13 @@ export async function perform({ platform, processor }: Means, task: Task): Promi
   }
 }
 
-async function drainPile(platform: Platform, batch: number): Promise<number> {
+async function drainPile(platform: Platform, reader: CountedReader, batch: number): Promise<PileDrained> {
+  const before = reader.used
   let events = 0
   for (;;) {
-    const some = await drainStrictly(platform, 'store', batch, applyStoreEvents)
+    const some = await drainStrictly(platform, 'store', batch, applyStoreEvents, reader)
     events += some
-    if (some === 0) return events
+    if (some === 0) return { events, used: reader.used - before }
   }
 }
 
@@ -112,7 +127,7 @@ async function decideSomething(platform: Platform, processor: Processor, task: D
       return (await resolveFlag(platform, { flagId: task.flagId, actor: OPERATOR, note: task.note })).note
     case 'suspend':
       if (task.afterMs) await pause(task.afterMs)
-      return (await suspendUser(platform, { userId: task.userId, ...by })).suspendedAt !== null
+      return (await suspendUser(platform, { userId: task.userId, ...by })).suspended_at !== null
     case 'reissue':
       return (await retryInvoice(platform, processor, { cycleId: task.cycleId, ...by })).attemptId
     case 'retry_payout':

@@ -80,15 +80,14 @@ async function postgresShape(database: OpenDatabase): Promise<string[]> {
       attnotnull, pg_get_expr(adbin, adrelid)) as line
     from pg_attribute join pg_class on pg_class.oid = attrelid
     left join pg_attrdef on adrelid = attrelid and adnum = attnum
-    where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition
+    where relnamespace = 'public'::regnamespace and relkind = 'r'
       and attnum > 0 and not attisdropped
     union all
     select format('%s constraint %s %s', conrelid::regclass, conname, pg_get_constraintdef(pg_constraint.oid))
     from pg_constraint join pg_class on pg_class.oid = conrelid
-    where connamespace = 'public'::regnamespace and contype <> 'n' and not relispartition
+    where connamespace = 'public'::regnamespace and contype <> 'n'
     union all
-    select format('%s index %s', tablename, replace(indexdef, ' ON ONLY ', ' ON '))
-    from pg_indexes join pg_class on pg_class.oid = format('%I', tablename)::regclass
-    where schemaname = 'public' and not relispartition`.execute(database.reader)
+    select format('%s index %s', tablename, indexdef)
+    from pg_indexes where schemaname = 'public'`.execute(database.reader)
   return rows.map((row) => row.line)
 }

@@ -55,7 +55,7 @@ async function removePostgresGuards(database: OpenDatabase): Promise<void> {
   const constraints = await sql<{ of: string; name: string }>`
     select relation.relname as of, conname as name from pg_constraint
     join pg_class as relation on relation.oid = conrelid
-    where contype in ('f', 'u', 'c') and connamespace = 'public'::regnamespace and not relation.relispartition
+    where contype in ('f', 'u', 'c') and connamespace = 'public'::regnamespace
     order by contype <> 'f'`.execute(writer)
   for (const { of, name } of constraints.rows) {
     await sql`alter table ${sql.id(of)} drop constraint if exists ${sql.id(name)}`.execute(writer)

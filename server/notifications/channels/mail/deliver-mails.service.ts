@@ -15,11 +15,10 @@ import {
   type MailRow,
   type Recipient,
 } from './mail.store.ts'
-import type { MailContent } from './mail-facts.ts'
-import { mailText } from './mail-text.ts'
 import { CONNECTIONS, type MailTransport, type OutgoingMail, type SendOutcome } from './mail-transport.ts'
+import { type MailContent, mailText } from './mails.ts'
+import { unsubscribeUrl } from './notifications.service.ts'
 import { oneLine, renderMail } from './render-mail.ts'
-import { unsubscribeUrl } from './unsubscribe.service.ts'
 
 /** A mail that is not handed over by then is given up for this attempt, ms. */
 const SEND_TIMEOUT_MS = 90_000

@@ -16,7 +16,7 @@ import { type NewMail, sendMail } from './mail.service.ts'
 import type { MailRow } from './mail.store.ts'
 import { retryMail, showMail } from './mail-desk.service.ts'
 import { type MailTransport, openMailTransport } from './mail-transport.ts'
-import { unsubscribeUrl } from './unsubscribe.service.ts'
+import { unsubscribeUrl } from './notifications.service.ts'
 
 const NEVER = new AbortController().signal
 const FROM = 'Bazaar <no-reply@bazaar.pk>'

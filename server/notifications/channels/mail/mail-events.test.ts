@@ -11,7 +11,7 @@ import { DAY } from '../../../test/testkit/testbed.ts'
 import { changePassword, login, register } from '../../../users/credentials.service.ts'
 import { setPassword, suspendUser } from '../../../users/users.service.ts'
 import { watchMarketplace } from '../../../watches/watches.service.ts'
-import type { MailKind } from './mail-facts.ts'
+import type { MailKind } from './mails.ts'
 import { readNotifications, updateNotifications } from './notifications.service.ts'
 
 /** The facts of a user's mails of one kind, oldest first. */

@@ -4,9 +4,9 @@ import type { Binding } from '../../../platform/crypto/vault.ts'
 import { afterCommit, type Tx } from '../../../platform/database/database.ts'
 import { withDigest } from '../../../platform/database/protected-rows.ts'
 import type { Platform } from '../../../platform/platform.ts'
-import { countMails, findRecipient, insertMail, type MailRow, optOutsOf } from './mail.store.ts'
+import { countMails, findRecipients, insertMail, type MailRow, optOutsOf } from './mail.store.ts'
 import { GIVE_UP_AFTER_MS, limitOf } from './mail-delivery.rule.ts'
-import type { MailContent, MailKind } from './mail-facts.ts'
+import type { MailContent, MailKind } from './mails.ts'
 
 export type NewMail = MailContent & {
   userId: string
@@ -26,7 +26,7 @@ export type MailOutcome = 'queued' | 'off' | 'opted_out' | 'limited' | 'known'
 export async function sendMail(platform: Platform, tx: Tx, mail: NewMail): Promise<MailOutcome> {
   if (mailMode(platform.config) === 'off') return 'off'
   const { userId, kind, facts, about, token } = mail
-  const user = await findRecipient(tx, userId)
+  const [user] = await findRecipients(tx, [userId])
   if (!user) throw new Error(`user ${userId} of a mail not found`)
   if (isMailEvent(kind) && (await optOutsOf(tx, userId)).includes(kind)) return 'opted_out'
   if (await isLimited(platform, tx, user.email, kind)) {

@@ -36,14 +36,6 @@ export type Recipient = Pick<
   'id' | 'email' | 'display_name' | 'role' | 'email_verified_at'
 >
 
-export function findRecipient(db: Queries, userId: string): Promise<Recipient | undefined> {
-  return db
-    .selectFrom('users')
-    .select(['id', 'email', 'display_name', 'role', 'email_verified_at'])
-    .where('id', '=', userId)
-    .executeTakeFirst()
-}
-
 export function findRecipients(db: Queries, userIds: readonly string[]): Promise<Recipient[]> {
   return db
     .selectFrom('users')

@@ -3,8 +3,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { MAIL_EVENTS } from '../../../../shared/events.ts'
 import { anyCharacter, fc } from '../../../test/testkit/property.ts'
-import type { MailContent } from './mail-facts.ts'
-import { mailText } from './mail-text.ts'
+import { type MailContent, mailText } from './mails.ts'
 import { renderMail } from './render-mail.ts'
 
 const SETTING = {

@@ -8,7 +8,6 @@ import { rowProblem } from '../../../platform/database/protected-rows.ts'
 import type { Platform } from '../../../platform/platform.ts'
 import { eventsOf, type OutboxEventRow } from '../../outbox.service.ts'
 import { DELIVERY_SIGNAL } from './deliveries.service.ts'
-import { withAttempt } from './delivery-log.ts'
 import { type PlaceOwner, Places } from './delivery-places.rule.ts'
 import { type AttemptDecision, decideAttempt, hasFailedForLong } from './delivery-retry.rule.ts'
 import { validSecrets } from './endpoint-secrets.service.ts'
@@ -26,6 +25,7 @@ import {
   secretsOfEndpoints,
   type WebhookSecretRow,
 } from './webhooks.store.ts'
+import { withAttempt } from './webhooks-wire.ts'
 
 const LEASE_MS = 60_000
 /**
@@ -58,15 +58,12 @@ interface Forged extends ForgedRow {
   table: 'webhook_deliveries' | 'outbox_events' | 'webhook_endpoints'
 }
 
-interface Finished {
-  delivery: Claimed
+interface Finished extends Attempt {
   outcome: WebhookOutcome
   decision: AttemptDecision
   at: number
   /** How long the attempt took. */
   durationMs: number
-  /** The endpoint's address at the attempt. */
-  url: string | undefined
 }
 
 type Result = Pick<
@@ -144,11 +141,7 @@ export class WebhookDeliverer {
       DELIVERY_QUEUE.abandon(database, token)
       throw error
     })
-    await refuseForged(this.#platform, attempts).catch((error: unknown) => {
-      DELIVERY_QUEUE.abandon(database, token)
-      throw error
-    })
-    for (const attempt of attempts) if (attempt.forged === null) this.#add(attempt)
+    for (const attempt of attempts) this.#add(attempt)
     for (const lane of this.#lanes.values()) this.#advance(lane)
     return claimed.length
   }
@@ -239,29 +232,30 @@ export class WebhookDeliverer {
   }
 
   async #deliver(lane: Lane, attempt: Attempt): Promise<void> {
-    const { delivery } = attempt
+    const refusal = refusalOf(attempt)
     lane.running += 1
     const begin = performance.now()
-    const outcome = isOff(attempt) ? OFF : await this.#send(attempt)
+    const outcome = refusal === null ? await this.#send(attempt) : notSent(refusal)
     const durationMs = Math.round(performance.now() - begin)
     lane.running -= 1
     if (this.#stopped && outcome.status === null) return this.#release([attempt])
     const at = this.#platform.clock.now()
     const { status, retryAfter } = outcome
-    const facts = { attempt: delivery.attempts, status, retryAfter, now: at, jitter: Math.random() }
-    const decision: AttemptDecision = isOff(attempt) ? { kind: 'failed' } : decideAttempt(facts)
-    if (decision.kind === 'delivered') this.#advance(lane)
+    const facts = { attempt: attempt.delivery.attempts, status, retryAfter, now: at, jitter: Math.random() }
+    const decision: AttemptDecision = refusal === null ? decideAttempt(facts) : { kind: 'failed' }
+    if (decision.kind === 'delivered' || attempt.forged) this.#advance(lane)
     else {
       lane.failing = true
       this.#track(lane, lane.waiting.splice(0), (attempts) => this.#release(attempts))
     }
-    const url = attempt.endpoint?.url
-    await this.#results.add({ delivery, outcome, decision, at, durationMs, url })
+    await this.#results.add({ ...attempt, outcome, decision, at, durationMs })
   }
 
   async #send({ endpoint, event, secrets }: Attempt): Promise<WebhookOutcome> {
     const keys = endpoint ? validSecrets(this.#platform, endpoint, secrets) : []
-    if (!endpoint || !event || keys.length === 0) return NOT_SIGNED
+    if (!endpoint || !event || keys.length === 0) {
+      return notSent('The secret of the endpoint cannot be opened. Rotate it.')
+    }
     const now = this.#platform.clock.now()
     return this.#sender.send({
       url: endpoint.url,
@@ -295,18 +289,16 @@ export async function deliverUntilIdle(deliverer: WebhookDeliverer): Promise<num
   }
 }
 
-const NOT_SIGNED: WebhookOutcome = {
-  status: null,
-  retryAfter: null,
-  body: null,
-  error: 'The secret of the endpoint cannot be opened. Rotate it.',
+function notSent(error: string): WebhookOutcome {
+  return { status: null, retryAfter: null, body: null, error }
 }
 
-/** For a delivery that was queued while its endpoint was being disabled or removed. */
-const OFF: WebhookOutcome = { status: null, retryAfter: null, body: null, error: DISABLED }
-
-function isOff({ endpoint }: Attempt): boolean {
-  return !endpoint || endpoint.disabled_at !== null || endpoint.removed_at !== null
+/**
+ * Why a delivery fails without an attempt: it is forged, or was queued while its endpoint was being disabled or removed; `null` for others.
+ */
+function refusalOf({ forged, endpoint }: Attempt): string | null {
+  if (forged) return forged.problem
+  return !endpoint || endpoint.disabled_at !== null || endpoint.removed_at !== null ? DISABLED : null
 }
 
 function ownerOf(endpointId: string, endpoint: EndpointRow | undefined): PlaceOwner {
@@ -315,30 +307,8 @@ function ownerOf(endpointId: string, endpoint: EndpointRow | undefined): PlaceOw
 }
 
 /** The body that is signed and sent. */
-export function bodyOf({
-  type,
-  created_at,
-  data,
-}: Pick<OutboxEventRow, 'type' | 'created_at' | 'data'>): string {
+function bodyOf({ type, created_at, data }: OutboxEventRow): string {
   return `{"type":${JSON.stringify(type)},"timestamp":"${isoTime(created_at)}","data":${data}}`
-}
-
-/** Fails deliveries that, or whose event or endpoint, is not as the service wrote it, and flags them. Nothing is sent. */
-async function refuseForged(platform: Platform, attempts: readonly Attempt[]): Promise<void> {
-  const refused = attempts.flatMap(({ delivery, forged }) => (forged === null ? [] : [{ delivery, forged }]))
-  if (refused.length === 0) return
-  const now = platform.clock.now()
-  await platform.database.transaction(async (tx) => {
-    for (const { delivery, forged } of refused) {
-      const failure = { state: 'failed', error: forged.problem, finished_at: now } as const
-      await DELIVERY_QUEUE.complete(tx, delivery, failure)
-    }
-    const byTable = Map.groupBy(refused, ({ forged }) => forged.table)
-    for (const [table, rows] of byTable) {
-      const forged = new Map(rows.map((row) => [row.forged.id, row.forged]))
-      await flagForgedRows(platform, tx, table, [...forged.values()])
-    }
-  })
 }
 
 function forgedOf(
@@ -383,27 +353,30 @@ async function loadAttempts(
 /** Writes the outcomes of attempts. A delivery that was disabled or retried meanwhile stays as it is. */
 async function settle(platform: Platform, finished: readonly Finished[]): Promise<null[]> {
   await platform.database.transaction(async (tx) => {
-    const results = finished.map(({ delivery, ...rest }) => ({
-      row_id: delivery.id,
-      token: delivery.token,
-      ...resultOf(delivery, rest),
+    const results = finished.map((one) => ({
+      row_id: one.delivery.id,
+      token: one.delivery.token,
+      ...resultOf(one),
     }))
     const statement = DELIVERY_QUEUE.completeManyStatement<Result>(tx, RESULT_COLUMNS, results)
-    const held = new Set((await statement.execute(tx)).rows.map(({ id }) => id))
+    const ids = new Set((await statement.execute(tx)).rows.map(({ id }) => id))
+    const held = finished.filter(({ delivery }) => ids.has(delivery.id))
+    const forged = held.flatMap((one) => one.forged ?? [])
+    for (const [table, rows] of Map.groupBy(forged, (row) => row.table)) {
+      await flagForgedRows(platform, tx, table, [...new Map(rows.map((row) => [row.id, row])).values()])
+    }
     await judgeEndpoints(
       platform,
       tx,
-      finished.filter(({ delivery }) => held.has(delivery.id)),
+      held.filter((one) => one.forged === null),
     )
   })
   return finished.map(() => null)
 }
 
-function resultOf(
-  delivery: Claimed,
-  { outcome, decision, at, durationMs }: Omit<Finished, 'delivery'>,
-): Result {
+function resultOf({ delivery, forged, outcome, decision, at, durationMs }: Finished): Result {
   const finishes = decision.kind !== 'retry'
+  if (forged) return { ...delivery, state: 'failed', error: outcome.error, finished_at: at }
   return {
     state: decision.kind === 'delivered' ? 'delivered' : finishes ? 'failed' : 'pending',
     due_at: finishes ? delivery.due_at : decision.dueAt,
@@ -426,26 +399,20 @@ async function judgeEndpoints(platform: Platform, tx: Tx, finished: readonly Fin
   const rows = await endpointsById(tx, idsOf(finished))
   const authentic = rows.filter((row) => rowProblem(platform.keys, 'webhook_endpoints', row) === null)
   const endpoints = new Map(authentic.map((row) => [row.id, row]))
-  const judged = finished.filter(({ delivery, url }) => endpoints.get(delivery.endpoint_id)?.url === url)
+  const judged = finished.filter(
+    ({ delivery, endpoint }) => endpoints.get(delivery.endpoint_id)?.url === endpoint?.url,
+  )
   const succeeded = idsOf(judged.filter(({ decision }) => decision.kind === 'delivered'))
   const gone = idsOf(judged.filter(({ decision }) => decision.kind === 'gone'))
   const failed = idsOf(judged).filter((id) => !succeeded.includes(id))
   const now = platform.clock.now()
   await markSucceeded(tx, succeeded)
   await markFailing(tx, failed, now)
-  for (const endpointId of gone) await disable(platform, tx, endpointId, 'gone', 'It answered 410.')
+  const disable = (endpointId: string, reason: DisabledReason, note: string) =>
+    disableEndpoint(platform, tx, { endpointId, reason, actor: SERVICE, note })
+  for (const id of gone) await disable(id, 'gone', 'It answered 410.')
   for (const id of failed) {
     const since = endpoints.get(id)?.failing_since ?? null
-    if (hasFailedForLong(since, now)) await disable(platform, tx, id, 'failing', 'It failed for 5 days.')
+    if (hasFailedForLong(since, now)) await disable(id, 'failing', 'It failed for 5 days.')
   }
-}
-
-async function disable(
-  platform: Platform,
-  tx: Tx,
-  endpointId: string,
-  reason: DisabledReason,
-  note: string,
-): Promise<void> {
-  await disableEndpoint(platform, tx, { endpointId, reason, actor: SERVICE, note })
 }

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { OPERATOR } from '../../../flags/audit.service.ts'
-import { notifyUntilIdle } from '../../../jobs/webhook-loops.ts'
+import { notifyUntilIdle } from '../../../jobs/worker.ts'
 import type { Actor } from '../../../platform/api/procedure.ts'
 import { updateRows } from '../../../platform/database/protected-rows.ts'
 import { createIds } from '../../../platform/ids.ts'
@@ -21,10 +21,10 @@ import {
   sendTestEvent,
   webhookChannel,
 } from './deliveries.service.ts'
-import { attemptsOf } from './delivery-log.ts'
 import { RETRY_DELAYS_MS } from './delivery-retry.rule.ts'
 import { createEndpoint, getEndpoint, removeEndpoint, updateEndpoint } from './endpoints.service.ts'
 import { createWebhookSender } from './send-webhook.ts'
+import { attemptsOf } from './webhooks-wire.ts'
 
 interface Context {
   creator: Actor
@@ -514,7 +514,7 @@ for (const { it } of marketSuites<Context>('webhook deliveries', { idsOf: create
     const receiver = await open()
     const endpointId = await addEndpoint(receiver)
     const shown = await sendTestEvent(platform, creator.userId, endpointId)
-    assert.equal([shown.eventType, shown.state], ['webhook.test', 'pending'])
+    assert.equal([shown.event_type, shown.state], ['webhook.test', 'pending'])
     await notifyUntilIdle(platform)
     assert.equal(receiver.received[0]?.body.data, { endpoint_id: endpointId })
     assert.is(receiver.received[0]?.id, shown.event_id)

@@ -1,8 +1,7 @@
 import { sql } from 'kysely'
-import { idParam } from '../../../../shared/schemas/common.ts'
 import { TEST_EVENT } from '../../../../shared/schemas/webhooks.ts'
 import { recordAudit } from '../../../flags/audit.service.ts'
-import { decodeCursor, encodeCursor, type Page, pageOf } from '../../../platform/api/page.ts'
+import { type Page, type PageRequest, pageById } from '../../../platform/api/page.ts'
 import { Refusal } from '../../../platform/api/refusal.ts'
 import { advisoryLock, afterCommit, type Queries, type Tx } from '../../../platform/database/database.ts'
 import { splitRows, withDigest } from '../../../platform/database/protected-rows.ts'
@@ -14,9 +13,9 @@ import {
   type OutboxEventRow,
   oldestKeptEvent,
   publishEvents,
-  readEventsSince,
 } from '../../outbox.service.ts'
-import { endpointNotFound, eventTypesOf, findEndpoint } from './endpoints.service.ts'
+import { eventsSince } from '../../outbox.store.ts'
+import { endpointNotFound, eventTypesOf, getEndpoint } from './endpoints.service.ts'
 import type { DeliveryState } from './webhook.entity.ts'
 import {
   countDeliveries,
@@ -32,16 +31,13 @@ import {
   ownDelivery,
   ownEndpoint,
   restartDelivery,
+  type ShownDelivery,
 } from './webhooks.store.ts'
 
 /** The signal for deliveries that are due now. */
 export const DELIVERY_SIGNAL = 'webhook deliveries'
 
 const BATCH = 500
-
-export interface ShownDelivery extends DeliveryRow {
-  eventType: string
-}
 
 /** Queues a delivery of each event for every endpoint of its account that receives such events. */
 export const webhookChannel: Channel = {
@@ -95,18 +91,11 @@ export async function listDeliveries(
   platform: Platform,
   accountId: string,
   endpointId: string,
-  query: { state?: DeliveryState | undefined; limit: number; cursor?: string | undefined },
+  { state, ...request }: { state?: DeliveryState | undefined } & PageRequest,
 ): Promise<Page<ShownDelivery>> {
   const { reader } = platform.database
   if (!(await ownEndpoint(reader, accountId, endpointId))) throw endpointNotFound()
-  const before = decodeCursor(query.cursor, idParam)
-  const rows = await deliveriesOf(reader, endpointId, {
-    state: query.state,
-    before,
-    limit: query.limit + 1,
-  })
-  const page = pageOf(rows, query.limit, (last) => encodeCursor(last.id))
-  return { ...page, items: await showDeliveries(reader, page.items) }
+  return pageById(request, (before, limit) => deliveriesOf(reader, endpointId, { state, before, limit }))
 }
 
 /** The newest deliveries of an endpoint and their number by state, for operators. */
@@ -116,7 +105,7 @@ export async function deliveryOverview(
   limit: number,
 ): Promise<{ counts: Record<DeliveryState, number>; newest: ShownDelivery[] }> {
   const newest = await deliveriesOf(reader, endpointId, { state: undefined, before: null, limit })
-  return { counts: await countDeliveries(reader, endpointId), newest: await showDeliveries(reader, newest) }
+  return { counts: await countDeliveries(reader, endpointId), newest }
 }
 
 /**
@@ -143,14 +132,13 @@ export async function retryDelivery(
   accountId: string,
   deliveryId: string,
 ): Promise<ShownDelivery> {
-  const row = await platform.database.transaction(async (tx) => {
+  return platform.database.transaction(async (tx) => {
     const delivery = await ownDelivery(tx, accountId, deliveryId)
     if (!delivery) throw new Refusal('not_found', 'Webhook delivery not found.')
     await refuseDisabled(tx, delivery.endpoint_id)
     afterCommit(tx, () => platform.topics.send(DELIVERY_SIGNAL))
-    return restartDelivery(tx, delivery.id, platform.clock.now())
+    return { ...delivery, ...(await restartDelivery(tx, delivery.id, platform.clock.now())) }
   })
-  return showDelivery(platform.database.reader, row)
 }
 
 /** Queues a test event for one endpoint. Refuses with `not_found` and `conflict` (a disabled endpoint). */
@@ -159,7 +147,7 @@ export async function sendTestEvent(
   accountId: string,
   endpointId: string,
 ): Promise<ShownDelivery> {
-  const row = await platform.database.transaction(async (tx) => {
+  return platform.database.transaction(async (tx) => {
     if (!(await ownEndpoint(tx, accountId, endpointId))) throw endpointNotFound()
     await refuseDisabled(tx, endpointId)
     // Each test is a subject of its own, so that it does not wait for one that failed.
@@ -173,26 +161,20 @@ export async function sendTestEvent(
     const [published] = [...(await eventsOf(tx, ids)).values()]
     const delivery = newDelivery(platform, endpointId, published as OutboxEventRow)
     await addDeliveries(platform, tx, [delivery])
-    return delivery
+    return { ...delivery, event_type: TEST_EVENT }
   })
-  return showDelivery(platform.database.reader, row)
-}
-
-/** What a replay queued: events sent again, and events that the endpoint had not been sent. */
-export interface Replay {
-  events: number
 }
 
 /**
  * Sends the events since `since` (epoch ms) of the endpoint's types again, those that it never had too, for an operator. Deliveries
- * that are pending stay as they are. Refuses with `not_found` and `conflict` (a disabled endpoint).
+ * that are pending stay as they are. Returns how many it queued. Refuses with `not_found` and `conflict` (a disabled endpoint).
  */
 export async function replayEvents(
   platform: Platform,
   endpointId: string,
   { since, actor }: { since: number; actor: string },
-): Promise<Replay> {
-  const endpoint = await findEndpoint(platform, endpointId)
+): Promise<{ events: number }> {
+  const endpoint = await getEndpoint(platform, null, endpointId)
   const types = new Set<string>(eventTypesOf(endpoint))
   const oldest = oldestKeptEvent(platform)
   let after: string = NIL_ID
@@ -203,7 +185,7 @@ export async function replayEvents(
       // Two replays would each add a delivery of an event that the endpoint never had.
       await advisoryLock(tx, `replay ${endpointId}`)
       await refuseDisabled(tx, endpointId)
-      const page = await readEventsSince(tx, from, BATCH)
+      const page = await eventsSince(tx, from, BATCH)
       isLast = page.length < BATCH
       after = page.at(-1)?.id ?? after
       return queueAgain(
@@ -220,8 +202,6 @@ export async function replayEvents(
       action: 'webhook_endpoint.replay',
       subjectType: 'webhook_endpoint',
       subjectId: endpointId,
-      reason: null,
-      before: null,
       after: { since: new Date(since).toISOString(), events },
     }),
   )
@@ -264,17 +244,4 @@ async function refuseDisabled(tx: Tx, endpointId: string): Promise<void> {
   if (endpoint.disabled_at !== null) {
     throw new Refusal('conflict', 'The endpoint is disabled. Enable it first.')
   }
-}
-
-async function showDelivery(db: Queries, row: DeliveryRow): Promise<ShownDelivery> {
-  const [shown] = await showDeliveries(db, [row])
-  return shown as ShownDelivery
-}
-
-async function showDeliveries(db: Queries, rows: readonly DeliveryRow[]): Promise<ShownDelivery[]> {
-  const events = await eventsOf(
-    db,
-    rows.map(({ event_id }) => event_id),
-  )
-  return rows.map((row) => ({ ...row, eventType: events.get(row.event_id)?.type ?? '' }))
 }

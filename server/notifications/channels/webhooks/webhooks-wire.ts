@@ -4,9 +4,8 @@ import type {
   WebhookEndpointWithSecret,
 } from '../../../../shared/schemas/webhooks.ts'
 import { isoTime } from '../../../platform/clock.ts'
-import type { ShownDelivery } from './deliveries.service.ts'
-import { attemptsOf } from './delivery-log.ts'
 import type { ShownEndpoint } from './endpoints.service.ts'
+import type { DeliveryRow, ShownDelivery } from './webhooks.store.ts'
 
 const timeOrNull = (time: number | null) => (time === null ? null : isoTime(time))
 
@@ -34,7 +33,7 @@ export function wireDelivery(row: ShownDelivery): WebhookDelivery {
     id: row.id,
     endpoint_id: row.endpoint_id,
     event_id: row.event_id,
-    event_type: row.eventType,
+    event_type: row.event_type,
     state: row.state,
     attempts: row.attempts,
     next_attempt_at: row.state === 'pending' ? isoTime(row.due_at) : null,
@@ -51,4 +50,28 @@ export function wireDelivery(row: ShownDelivery): WebhookDelivery {
     created_at: isoTime(row.created_at),
     finished_at: timeOrNull(row.finished_at),
   }
+}
+
+/** How many attempts of a delivery are kept: all of a schedule. */
+const ATTEMPTS_KEPT = 10
+
+/** One attempt at a delivery. */
+interface DeliveryAttempt {
+  /** When it ended, epoch ms. */
+  at: number
+  /** The HTTP status; `null` without a response. */
+  status: number | null
+  /** What went wrong, for people; `null` for a 2xx. */
+  error: string | null
+  durationMs: number
+}
+
+/** The last attempts, oldest first. */
+export function attemptsOf({ attempt_log: log }: Pick<DeliveryRow, 'attempt_log'>): DeliveryAttempt[] {
+  return log === null ? [] : JSON.parse(log)
+}
+
+/** The delivery's log with one more attempt, as it is stored. */
+export function withAttempt(delivery: Pick<DeliveryRow, 'attempt_log'>, attempt: DeliveryAttempt): string {
+  return JSON.stringify([...attemptsOf(delivery), attempt].slice(-ATTEMPTS_KEPT))
 }

@@ -1,15 +1,16 @@
 import { type Selectable, sql } from 'kysely'
 import { bulkInsert, inList } from '../../../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx } from '../../../platform/database/database.ts'
-import { updateRows } from '../../../platform/database/protected-rows.ts'
 import type { Schema } from '../../../platform/database/schema.ts'
 import { LeaseQueue } from '../../../platform/queue/lease-queue.ts'
 import { LONGEST_DELAY_MS } from './delivery-retry.rule.ts'
-import type { DeliveryState, DisabledReason } from './webhook.entity.ts'
+import type { DeliveryState } from './webhook.entity.ts'
 
 export type EndpointRow = Selectable<Schema['webhook_endpoints']>
 export type WebhookSecretRow = Selectable<Schema['webhook_secrets']>
 export type DeliveryRow = Selectable<Schema['webhook_deliveries']>
+/** A delivery with the type of its event. */
+export type ShownDelivery = DeliveryRow & { event_type: string }
 
 /** Deliveries to be made. */
 export const DELIVERY_QUEUE = new LeaseQueue<DeliveryRow>({
@@ -38,16 +39,17 @@ export function deliverable(db: Queries, full: readonly string[] = []) {
         and earlier.sequence < webhook_deliveries.sequence)`
 }
 
+/** The endpoint of one account, or with `null` of any. */
 export function ownEndpoint(
   db: Queries,
-  accountId: string,
+  accountId: string | null,
   endpointId: string,
 ): Promise<EndpointRow | undefined> {
   return db
     .selectFrom('webhook_endpoints')
     .selectAll()
     .where('id', '=', endpointId)
-    .where('account_id', '=', accountId)
+    .$if(accountId !== null, (query) => query.where('account_id', '=', accountId ?? ''))
     .where('removed_at', 'is', null)
     .executeTakeFirst()
 }
@@ -123,18 +125,6 @@ export async function markFailing(tx: Tx, ids: readonly string[], now: number): 
   )
 }
 
-/** Returns the endpoint as it is then, unless it is disabled or removed already. Throws `TamperedRow` and `UnknownKeyError`. */
-export async function disableEndpointRow(
-  tx: Tx,
-  endpointId: string,
-  reason: DisabledReason,
-  now: number,
-): Promise<EndpointRow | undefined> {
-  const enabled = { id: endpointId, disabled_at: null, removed_at: null }
-  const change = { disabled_at: now, disabled_reason: reason, updated_at: now }
-  return (await updateRows(tx, 'webhook_endpoints', enabled, change))[0]
-}
-
 /** Secrets by endpoint id: the present one first, then the former one. */
 export async function secretsOfEndpoints(
   db: Queries,
@@ -151,22 +141,12 @@ export async function secretsOfEndpoints(
   return Map.groupBy(rows, (row) => row.endpoint_id)
 }
 
-/** All endpoints' secrets after the id `after`, by id, with the owning account. */
-export function webhookSecretsAfter(
-  db: Queries,
-  after: string | null,
-  limit: number,
-): Promise<(WebhookSecretRow & { account_id: string })[]> {
-  return db
-    .selectFrom('webhook_secrets as secret')
-    .innerJoin('webhook_endpoints as endpoint', 'endpoint.id', 'secret.endpoint_id')
-    .selectAll('secret')
-    .select('endpoint.account_id')
-    .$if(after !== null, (query) => query.where('secret.id', '>', after ?? ''))
-    .orderBy('secret.id')
-    .limit(limit)
-    .execute()
-}
+/** A secret with its endpoint's account. */
+export type OwnedSecretRow = WebhookSecretRow & { account_id: string }
+
+/** Selects all endpoints' secrets; see `Sealing.rows`. */
+export const ALL_SECRETS = sql`select sealed.*, endpoint.account_id
+  from webhook_secrets as sealed join webhook_endpoints as endpoint on endpoint.id = sealed.endpoint_id`
 
 export async function insertSecret(tx: Tx, row: WebhookSecretRow): Promise<void> {
   await tx.insertInto('webhook_secrets').values(row).execute()
@@ -174,17 +154,6 @@ export async function insertSecret(tx: Tx, row: WebhookSecretRow): Promise<void>
 
 export async function deleteSecrets(tx: Tx, endpointId: string): Promise<void> {
   await tx.deleteFrom('webhook_secrets').where('endpoint_id', '=', endpointId).execute()
-}
-
-/** Replaces a sealed secret if the row still holds `sealed`; returns whether it did. */
-export async function replaceWebhookSecret(tx: Tx, sealed: string, row: WebhookSecretRow): Promise<boolean> {
-  const { numUpdatedRows } = await tx
-    .updateTable('webhook_secrets')
-    .set({ secret_encrypted: row.secret_encrypted, valid_until: row.valid_until })
-    .where('id', '=', row.id)
-    .where('secret_encrypted', '=', sealed)
-    .executeTakeFirst()
-  return numUpdatedRows === 1n
 }
 
 export const insertDeliveries = bulkInsert<DeliveryRow>('webhook_deliveries', {
@@ -213,16 +182,22 @@ export function deliveriesOf(
   db: Queries,
   endpointId: string,
   { state, before, limit }: { state: DeliveryState | undefined; before: string | null; limit: number },
-): Promise<DeliveryRow[]> {
-  return db
-    .selectFrom('webhook_deliveries')
-    .selectAll()
-    .where('endpoint_id', '=', endpointId)
+): Promise<ShownDelivery[]> {
+  return shownDeliveries(db)
+    .where('delivery.endpoint_id', '=', endpointId)
     .$if(state !== undefined, (query) => query.where('state', '=', state ?? 'pending'))
-    .$if(before !== null, (query) => query.where('id', '<', before ?? ''))
-    .orderBy('id', 'desc')
+    .$if(before !== null, (query) => query.where('delivery.id', '<', before ?? ''))
+    .orderBy('delivery.id', 'desc')
     .limit(limit)
     .execute()
+}
+
+function shownDeliveries(db: Queries) {
+  return db
+    .selectFrom('webhook_deliveries as delivery')
+    .innerJoin('outbox_events as event', 'event.id', 'delivery.event_id')
+    .selectAll('delivery')
+    .select('event.type as event_type')
 }
 
 /** The number of an endpoint's deliveries by state. */
@@ -245,11 +220,9 @@ export function ownDelivery(
   db: Queries,
   accountId: string,
   deliveryId: string,
-): Promise<DeliveryRow | undefined> {
-  return db
-    .selectFrom('webhook_deliveries as delivery')
+): Promise<ShownDelivery | undefined> {
+  return shownDeliveries(db)
     .innerJoin('webhook_endpoints as endpoint', 'endpoint.id', 'delivery.endpoint_id')
-    .selectAll('delivery')
     .where('delivery.id', '=', deliveryId)
     .where('endpoint.account_id', '=', accountId)
     .where('endpoint.removed_at', 'is', null)

@@ -1,0 +1,110 @@
+import { type MessagePort, receiveMessageOnPort, workerData } from 'node:worker_threads'
+import { type LeadingText, leadingTexts, upcomingEvents } from '../inbox/upcoming-events.service.ts'
+import type { Database } from '../platform/database/database.ts'
+import { openDatabase } from '../platform/database/open-database.ts'
+import { MalformedOrder, type OrderNames } from '../shopify/malformed-order.ts'
+import type { OrderFacts } from '../shopify/order-facts.ts'
+import { isToBeRead, KEPT_BYTES, readOrder } from './read-order.ts'
+
+export interface ThreadSettings {
+  url: string
+  trackingParameter: string
+  port: MessagePort
+}
+
+/** The worker is about to apply the events `taken`: what is due behind them, among the first `limit`, is to be read. */
+export interface ReadOn {
+  /** Epoch ms. */
+  now: number
+  limit: number
+  taken: readonly string[]
+}
+
+/** `bytes`: characters of the body, which what was read of it hardly exceeds. */
+export type ReadAhead = [eventId: string, order: OrderFacts | Malformed, bytes: number, bodyHash: string]
+
+interface Malformed {
+  malformed: string
+  names: OrderNames
+}
+
+/** What the thread tells, as JSON, which takes somewhat less time than a clone of it. */
+export type ReaderMessage = { kind: 'read'; orders: ReadAhead[] } | { kind: 'failed'; message: string }
+
+/** Bodies loaded at once, in number and bytes: what has been read is of use at once, and one body may have 2 MiB. */
+const AT_ONCE = 100
+const BYTES_AT_ONCE = 8 * 1024 * 1024
+
+const { url, trackingParameter, port } = workerData as ThreadSettings
+
+/** Due events that the worker has, or was notified of. */
+let known = new Set<string>()
+let asked: ReadOn | null = null
+
+let wake = () => {}
+
+function take(ask: ReadOn): void {
+  for (const id of ask.taken) known.add(id)
+  asked = ask
+  wake()
+}
+
+/** Does not wait for a turn of the event loop: reading from SQLite blocks it. */
+function hear(): void {
+  for (let next = receiveMessageOnPort(port); next; next = receiveMessageOnPort(port)) take(next.message)
+}
+
+async function readOn(db: Database['reader'], { now, limit }: ReadOn): Promise<void> {
+  const due = await upcomingEvents(db, { source: 'store', now, limit })
+  hear()
+  known = new Set(due.flatMap(({ id }) => (known.has(id) ? [id] : [])))
+  const left = due.flatMap((event) => (isToBeRead(event) && !known.has(event.id) ? [event.id] : []))
+  let bytes = 0
+  // Asked again meanwhile, it starts from what is due then.
+  while (left.length > 0 && bytes < KEPT_BYTES && asked === null) {
+    const texts = await leadingTexts(db, left.slice(0, AT_ONCE), BYTES_AT_ONCE)
+    left.splice(0, texts.size)
+    tell({ kind: 'read', orders: readAll(texts) })
+    for (const [id, text] of texts) {
+      known.add(id)
+      bytes += text?.text.length ?? 0
+    }
+    hear()
+  }
+}
+
+function readAll(texts: ReadonlyMap<string, LeadingText | null>) {
+  return [...texts].flatMap(([id, found]): ReadAhead[] => {
+    if (found === null) return []
+    const { text, bodyHash } = found
+    try {
+      const order = readOrder(text, trackingParameter)
+      return [[id, order instanceof MalformedOrder ? malformed(order) : order, text.length, bodyHash]]
+    } catch {
+      // The worker meets the same error when it applies the event, and handles it.
+      return []
+    }
+  })
+}
+
+function malformed({ reason, names }: MalformedOrder): Malformed {
+  return { malformed: reason, names }
+}
+
+function tell(message: ReaderMessage): void {
+  port.postMessage(JSON.stringify(message))
+}
+
+async function work(): Promise<void> {
+  const database = await openDatabase(url, { create: false, readOnly: true })
+  for (;;) {
+    while (asked === null) await new Promise<void>((resolve) => (wake = resolve))
+    const now: ReadOn = asked
+    asked = null
+    await readOn(database.reader, now)
+  }
+}
+
+port.on('message', take)
+
+work().catch((error: unknown) => tell({ kind: 'failed', message: String(error) }))

@@ -1,0 +1,193 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import * as assert from 'uvu/assert'
+import { type ClaimedEvent, claimEvents, releaseEvents } from '../inbox/inbox.service.ts'
+import type { Platform } from '../platform/platform.ts'
+import { MalformedOrder } from '../shopify/malformed-order.ts'
+import { eventually } from '../test/testkit/eventually.ts'
+import { marketSuites } from '../test/testkit/market-suites.ts'
+import { eventsOf, type Marketplace, type Shop } from '../test/testkit/marketplace.ts'
+import { drainStrictly } from '../test/testkit/strict-drain.ts'
+import { applyStoreEvents } from './apply-store-events.ts'
+import { createOrderReader, type OrderReader } from './order-reader.ts'
+import { isToBeRead, type ReadOrders, readOrder } from './read-order.ts'
+
+interface Context {
+  market: Marketplace
+  shop: Shop
+}
+
+const BATCH = 4
+
+/** Filling the usual 256 MB was seen to take ten seconds with nothing else running: much of a file's two minutes beside others. */
+const LITTLE_ROOM = { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 4 }
+
+/** Code that a thread runs instead of reading. */
+const inline = (code: string) => new URL(`data:text/javascript,${encodeURIComponent(code)}`)
+
+for (const { it } of marketSuites<Context>('reading orders ahead')) {
+  it.before.each(async (context) => {
+    context.shop = await context.market.addShop()
+  })
+
+  const sell = async (market: Marketplace, shop: Shop, orders: number) => {
+    const link = await market.addLink(shop, await market.addCreator())
+    for (let sold = 0; sold < orders; sold += 1) await market.order(shop, link, 100_000)
+  }
+  /** Claims what is due and gives it back, with the bodies of what is not in `read`. */
+  const takeUp = async (platform: Platform, read?: ReadOrders): Promise<ClaimedEvent[]> => {
+    const events = await claimEvents(platform, 'store', { limit: 100, read })
+    await releaseEvents(platform, events)
+    return events
+  }
+  const drain = ({ platform }: Marketplace, reader: OrderReader) =>
+    drainStrictly(platform, 'store', BATCH, applyStoreEvents, reader)
+  /** Lets the thread work until it has read so many. */
+  const untilRead = (reader: OrderReader, many: number): Promise<ReadOrders> =>
+    eventually(
+      () => reader.read(),
+      ({ size }) => size >= many,
+    )
+  /** As a worker does that has much to do: a thread that no one asks ends, also one that has not come to reading yet. */
+  const askUntilRead = (reader: OrderReader, many: number): Promise<ReadOrders> => {
+    return eventually(
+      () => {
+        reader.readOn([])
+        return reader.read()
+      },
+      ({ size }) => size >= many,
+    )
+  }
+
+  it('finds in each body what its worker would, and reads nothing that no one looks at', async ({
+    market,
+    shop,
+  }) => {
+    const { platform } = market
+    await sell(market, shop, 3)
+    await market.deliver(shop, '{"id": 1}', { deliveryId: 'malformed' })
+    await market.deliver(shop, Buffer.from([0x7b, 0xff, 0x00]), { deliveryId: 'no text' })
+    await market.deliver(shop, '{"id": 2}', { deliveryId: 'malformed' })
+    await market.deliver(shop, '{}', { topic: 'orders/cancelled' })
+    const claimed = await takeUp(platform)
+    assert.is(claimed.length, 7)
+    const reader = createOrderReader(platform)
+    reader.readOn(claimed.slice(0, 1))
+    const read = await untilRead(reader, 4)
+    await reader.close()
+    const wanted = claimed.slice(1).flatMap((event): [string, unknown][] => {
+      if (!isToBeRead(event)) return []
+      return [[event.id, readOrder(event.text ?? '', platform.config.TRACKING_PARAMETER)]]
+    })
+    const plain = (orders: [string, unknown][]) =>
+      orders.map(([id, order]) => [id, order instanceof MalformedOrder ? order.reason : order]).sort()
+    assert.equal(plain([...read].map(([id, { order }]) => [id, order])), plain(wanted))
+    const malformed = [...read.values()].filter(({ order }) => order instanceof MalformedOrder)
+    assert.is(malformed.length, 2)
+  })
+
+  it('spares the worker the bodies: those behind a full batch are not asked for again', async ({
+    market,
+    shop,
+  }) => {
+    await sell(market, shop, 3 * BATCH)
+    const reader = createOrderReader(market.platform)
+    assert.is(await drain(market, reader), BATCH)
+    await untilRead(reader, 2 * BATCH)
+    // No one can read them.
+    await market.platform.database.transaction((tx) => tx.deleteFrom('inbound_bodies').execute())
+    assert.equal([await drain(market, reader), await drain(market, reader)], [BATCH, BATCH])
+    assert.is(reader.read().size, 0)
+    await reader.close()
+    const states = (await eventsOf(market.platform)).map(({ state }) => state)
+    assert.equal([...new Set(states)], ['done'])
+  })
+
+  it('leaves it to the worker to read what has not been read, in the same batch', async ({
+    market,
+    shop,
+  }) => {
+    await sell(market, shop, BATCH)
+    const reader = createOrderReader(market.platform)
+    reader.readOn([])
+    const some = [...(await untilRead(reader, BATCH))].slice(0, 2)
+    await reader.close()
+    const [, left, asked] = await takeUp(market.platform, new Map(some))
+    assert.throws(() => left?.text, /was not loaded/)
+    assert.is(typeof asked?.text, 'string')
+    const partly: OrderReader = { ...reader, read: () => new Map(some), readOn() {} }
+    assert.is(await drain(market, partly), BATCH)
+    const states = (await eventsOf(market.platform)).map(({ state }) => state)
+    assert.equal([...new Set(states)], ['done'])
+    await market.verify()
+  })
+
+  it('begins no thread for a batch that is not full', async ({ market, shop }) => {
+    await sell(market, shop, BATCH - 1)
+    const asked: number[] = []
+    const reader: OrderReader = {
+      read: () => new Map(),
+      readOn: (taken) => asked.push(taken.length),
+      close: async () => {},
+    }
+    await drain(market, reader)
+    await sell(market, shop, BATCH)
+    await drain(market, reader)
+    assert.equal(asked, [BATCH])
+  })
+
+  it('goes on without the thread when that fails, says so once, and does not try again at once', async ({
+    market,
+    shop,
+  }) => {
+    for (const code of [
+      'throw new Error("broken")',
+      'const all = []; for (;;) all.push([...Array(1e5).keys()])',
+    ]) {
+      await sell(market, shop, 2 * BATCH)
+      const warned = Promise.withResolvers<void>()
+      let warnings = 0
+      const log = Object.assign(Object.create(market.platform.log), {
+        warn() {
+          warnings += 1
+          warned.resolve()
+        },
+      })
+      const platform: Platform = { ...market.platform, log }
+      let begun = 0
+      const count = () => {
+        begun += 1
+      }
+      process.on('worker', count)
+      const reader = createOrderReader(platform, { thread: inline(code), room: LITTLE_ROOM })
+      assert.is(await drain(market, reader), BATCH)
+      // The reader's thread keeps no process alive.
+      const alive = setInterval(() => {}, 1000)
+      await warned.promise
+      clearInterval(alive)
+      assert.is(await drain(market, reader), BATCH)
+      await nextTurn()
+      await reader.close()
+      process.off('worker', count)
+      assert.equal([begun, warnings], [1, 1])
+    }
+    const states = (await eventsOf(market.platform)).map(({ state }) => state)
+    assert.equal([...new Set(states)], ['done'])
+  })
+
+  it('forgets what it has read, and ends its thread, when no one has asked for some time', async ({
+    market,
+    shop,
+  }) => {
+    await sell(market, shop, BATCH)
+    const reader = createOrderReader(market.platform, { idleMs: 300 })
+    await askUntilRead(reader, BATCH)
+    await eventually(() => reader.read().size === 0)
+    // Asked again, it begins another one.
+    assert.is((await askUntilRead(reader, BATCH)).size, BATCH)
+    await reader.close()
+    reader.readOn([])
+    assert.is(reader.read().size, 0)
+  })
+
+  it.run()
+}

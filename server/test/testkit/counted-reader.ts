@@ -1,0 +1,53 @@
+import type { OrderReader } from '../../jobs/order-reader.ts'
+import type { ReadOrders } from '../../jobs/read-order.ts'
+import { eventually } from './eventually.ts'
+
+/** A reader that counts how often its results were used. */
+export interface CountedReader extends OrderReader {
+  /** How many orders were taken as its thread had read them. */
+  readonly used: number
+  /** Has the thread begin, and waits until it has read so many that it had not before. */
+  readAhead(many: number): Promise<void>
+}
+
+type Read = ReadOrders extends ReadonlyMap<string, infer Value> ? Value : never
+
+/** Tells of each order that is taken out. */
+class Counted extends Map<string, Read> {
+  readonly #onUse: () => void
+  readonly #used = new Set<string>()
+
+  constructor(orders: ReadOrders, onUse: () => void) {
+    super(orders)
+    this.#onUse = onUse
+  }
+
+  override get(id: string): Read | undefined {
+    const order = super.get(id)
+    if (order && !this.#used.has(id)) this.#onUse()
+    this.#used.add(id)
+    return order
+  }
+}
+
+export function countedReader(reader: OrderReader): CountedReader {
+  let used = 0
+  const count = () => {
+    used += 1
+  }
+  return {
+    get used() {
+      return used
+    },
+    read: () => new Counted(reader.read(), count),
+    readOn: (taken) => reader.readOn(taken),
+    close: () => reader.close(),
+    async readAhead(many) {
+      if (many === 0) return
+      const before = reader.read()
+      reader.readOn([])
+      const fresh = () => [...reader.read().keys()].filter((id) => !before.has(id)).length
+      await eventually(fresh, (count) => count >= many)
+    },
+  }
+}
