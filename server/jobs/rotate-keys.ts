@@ -250,8 +250,6 @@ function finish(platform: Platform, actor: string, rotation: Rotation): Promise<
       action: 'keys.rotate',
       subjectType: 'app_key',
       subjectId: rotation.keyId,
-      reason: null,
-      before: null,
       after: {
         resealed: Object.fromEntries(rotation.tables.map(({ table, resealed }) => [table, resealed])),
         left: rotation.left.length,

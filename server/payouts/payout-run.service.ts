@@ -177,7 +177,6 @@ async function auditPayout(
     action: 'payout.run',
     subjectType: 'payout',
     subjectId: payoutId,
-    reason: null,
     before: { creator_id: creatorId, released },
     after: { creator_id: creatorId, released: released - amount, amount },
   })

@@ -119,8 +119,6 @@ export async function resetPassword(
       action: 'user.reset_password',
       subjectType: 'user',
       subjectId: user.id,
-      reason: null,
-      before: null,
       after: { sessions_ended: 'all' },
     })
   })

@@ -121,7 +121,6 @@ export async function addBillingAccount(
     action: 'user.billing_account',
     subjectType: 'billing_account',
     subjectId: row.id,
-    reason: null,
     before: newest ? auditedAccount(newest) : null,
     after: auditedAccount(row),
   })

@@ -191,8 +191,6 @@ export async function changePassword(
       action: 'user.change_password',
       subjectType: 'user',
       subjectId: user.id,
-      reason: null,
-      before: null,
       after: { sessions_ended: 'all others' },
     })
   })

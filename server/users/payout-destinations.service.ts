@@ -262,7 +262,6 @@ export async function addDestination(
     action: 'user.payout_destination',
     subjectType: 'payout_destination',
     subjectId: row.id,
-    reason: null,
     before: newest ? auditedDestination(newest) : null,
     after: auditedDestination(row),
   })

@@ -326,7 +326,6 @@ async function record(platform: Platform, tx: Tx, { userId, actor, change, reaso
     subjectType: 'user',
     subjectId: userId,
     reason: reason ?? null,
-    before: null,
     after: { second_factor: change !== 'off' && change !== 'reset', ...more },
   })
 }

@@ -171,8 +171,6 @@ function recordOperation(
     action,
     subjectType: 'user',
     subjectId: userId,
-    reason: null,
-    before: null,
     after,
   })
 }

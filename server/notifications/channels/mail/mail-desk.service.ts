@@ -87,7 +87,6 @@ export function retryMail(platform: Platform, id: string): Promise<MailRow> {
       action: 'mail.retry',
       subjectType: 'mail',
       subjectId: mail.id,
-      reason: null,
       before,
       after: { state: 'queued' },
     })

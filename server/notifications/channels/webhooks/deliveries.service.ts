@@ -209,8 +209,6 @@ export async function replayEvents(
       action: 'webhook_endpoint.replay',
       subjectType: 'webhook_endpoint',
       subjectId: endpointId,
-      reason: null,
-      before: null,
       after: { since: new Date(since).toISOString(), events },
     }),
   )

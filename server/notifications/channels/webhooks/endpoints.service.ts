@@ -318,7 +318,6 @@ function audit(
     action,
     subjectType: 'webhook_endpoint',
     subjectId,
-    reason: null,
     before,
     after: endpoint && auditedEndpoint(endpoint),
   })
