@@ -125,9 +125,9 @@ async function flagPaused(platform: Platform, tx: Tx, day: number): Promise<void
 function aboutLink(link: LinkRecord | undefined) {
   return {
     affiliate_link_slug: link?.slug,
-    creator_id: link?.creatorId,
-    merchant_id: link?.merchantId,
-    offer_id: link?.offerId,
+    creator_id: link?.creator_id,
+    merchant_id: link?.merchant_id,
+    offer_id: link?.offer_id,
   }
 }
 
