@@ -1,7 +1,7 @@
 import type { App } from '../../server/app.ts'
 import { newestLinks, resolveLink, type ShownLink } from '../../server/links/links.service.ts'
 import { listStores } from '../../server/stores/stores.service.ts'
-import { destinationsInForce } from '../../server/users/payout-destinations.service.ts'
+import { destinationsInForce } from '../../server/users/sealed-accounts.service.ts'
 import { Failure } from '../failures.ts'
 import type { ReplayOptions } from './session.ts'
 

@@ -13,7 +13,7 @@ export interface AuditRecord {
   subjectType: string
   subjectId: string
   reason?: string | null
-  before?: Record<string, unknown> | null
+  before?: Record<string, unknown> | null | undefined
   after?: Record<string, unknown> | null
 }
 

@@ -5,8 +5,7 @@ import { withoutTrackingReference, withTrackingReference } from '../offers/produ
 import { Refusal } from '../platform/api/refusal.ts'
 import type { AppKeys } from '../platform/crypto/key-ring.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
-import { entities } from '../platform/database/entities.ts'
-import { authentic } from '../platform/database/protected-rows.ts'
+import { authentic, insertRow } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import { displayNamesOf, isSuspended } from '../users/users.service.ts'
 import {
@@ -32,8 +31,7 @@ function termsOf({ application_id, created_at: locked_at, ...terms }: LinkRecord
 
 /** Creates the link of an approved application, in the transaction of the approval. */
 export async function createLink(platform: Platform, tx: Tx, link: NewLink): Promise<LinkRecord> {
-  const { em, AffiliateLink } = await entities(tx)
-  const row = em.create(AffiliateLink, {
+  const row = await insertRow(tx, 'affiliate_links', {
     id: platform.ids.next(),
     slug: randomSlug(),
     ...link,

@@ -90,33 +90,3 @@ export async function takeRecoveryCode(tx: Tx, userId: string, hash: string): Pr
 export function countRecoveryCodes(db: Queries, userId: string): Promise<number> {
   return countOf(db.selectFrom('recovery_codes').where('user_id', '=', userId))
 }
-
-/** All users' factors after the user id `after`, by user id. */
-export function secondFactorsAfter(
-  db: Queries,
-  after: string | null,
-  limit: number,
-): Promise<SecondFactorRow[]> {
-  return db
-    .selectFrom('second_factors')
-    .selectAll()
-    .$if(after !== null, (query) => query.where('user_id', '>', after ?? ''))
-    .orderBy('user_id')
-    .limit(limit)
-    .execute()
-}
-
-/** Replaces a factor's encrypted column if it has not changed since; returns whether it did. */
-export async function resealSecondFactor(
-  tx: Tx,
-  row: SecondFactorRow,
-  secret_encrypted: string,
-): Promise<boolean> {
-  const { numUpdatedRows } = await tx
-    .updateTable('second_factors')
-    .set({ secret_encrypted })
-    .where('user_id', '=', row.user_id)
-    .where('secret_encrypted', '=', row.secret_encrypted)
-    .executeTakeFirst()
-  return numUpdatedRows === 1n
-}

@@ -166,3 +166,5 @@ function flagOf(platform: Platform, link: LinkRecord, addresses: ReadonlyMap<str
     },
   } as const
 }
+
+export { addDailyVisits } from './watches.store.ts'
