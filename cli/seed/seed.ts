@@ -218,7 +218,7 @@ async function tellStory(
     const body = fillFixture(text, {
       click: await visit(link),
       clickAt,
-      creatorEmail: emails.get(link.creatorId) ?? '',
+      creatorEmail: emails.get(link.creator_id) ?? '',
       productId: FIXTURE_PRODUCT_ID,
       coupon: (await couponCodesOf(platform.database.reader, [link.id])).get(link.id) ?? '',
     })
