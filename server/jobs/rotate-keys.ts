@@ -3,8 +3,7 @@ import { keysToRetire, sealForKeyRotation } from '../ledger/seals/seals.service.
 import { SEALED_WEBHOOK_SECRETS } from '../notifications/channels/webhooks/endpoint-secrets.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import { readKeyMark, renewMark } from '../platform/crypto/key-mark.ts'
-import type { SealedTable } from '../platform/crypto/sealed-rows.ts'
-import { IntegrityError, UnknownKeyError } from '../platform/crypto/vault.ts'
+import { IntegrityError, type SealedTable, UnknownKeyError } from '../platform/crypto/vault.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import {
   isCurrentDigest,

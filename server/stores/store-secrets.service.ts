@@ -1,7 +1,6 @@
 import { openFlags, raiseFlag } from '../flags/flags.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
-import type { SealedTable } from '../platform/crypto/sealed-rows.ts'
-import { type Binding, IntegrityError, UnknownKeyError } from '../platform/crypto/vault.ts'
+import { type Binding, IntegrityError, type SealedTable, UnknownKeyError } from '../platform/crypto/vault.ts'
 import type { Tx } from '../platform/database/database.ts'
 import { entities } from '../platform/database/entities.ts'
 import { RateLimiter } from '../platform/network/rate-limiter.ts'

@@ -4,9 +4,14 @@ import { sendMail } from '../notifications/channels/mail/mail.service.ts'
 import type { SecondFactorChange } from '../notifications/channels/mail/mails.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import { Refusal } from '../platform/api/refusal.ts'
-import type { SealedTable } from '../platform/crypto/sealed-rows.ts'
 import { matchingStep, otpauthUrl, toBase32 } from '../platform/crypto/totp.ts'
-import { type Binding, IntegrityError, sha256, UnknownKeyError } from '../platform/crypto/vault.ts'
+import {
+  type Binding,
+  IntegrityError,
+  type SealedTable,
+  sha256,
+  UnknownKeyError,
+} from '../platform/crypto/vault.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { type CodeAttempt, type CodeVerdict, isRightCode } from './password-attempts.service.ts'

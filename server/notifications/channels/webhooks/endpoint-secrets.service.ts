@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { SealedTable } from '../../../platform/crypto/sealed-rows.ts'
-import type { Binding } from '../../../platform/crypto/vault.ts'
+import type { Binding, SealedTable } from '../../../platform/crypto/vault.ts'
 import type { Tx } from '../../../platform/database/database.ts'
 import type { Platform } from '../../../platform/platform.ts'
 import {
