@@ -1,4 +1,3 @@
-import './entities.ts'
 import { hostname } from 'node:os'
 import type { ZodError } from 'zod'
 import { reportTamperedRow } from './flags/tampered-rows.service.ts'

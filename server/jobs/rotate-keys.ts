@@ -3,7 +3,8 @@ import { keysToRetire, sealForKeyRotation } from '../ledger/seals/seals.service.
 import { SEALED_WEBHOOK_SECRETS } from '../notifications/channels/webhooks/endpoint-secrets.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import { readKeyMark, renewMark } from '../platform/crypto/key-mark.ts'
-import { IntegrityError, type SealedTable, UnknownKeyError } from '../platform/crypto/vault.ts'
+import type { SealedTable } from '../platform/crypto/sealed-rows.ts'
+import { IntegrityError, UnknownKeyError } from '../platform/crypto/vault.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import {
   isCurrentDigest,
@@ -16,8 +17,7 @@ import {
 import type { Digested } from '../platform/database/protected-tables.ts'
 import type { Platform } from '../platform/platform.ts'
 import { SEALED_SECRETS } from '../stores/store-secrets.service.ts'
-import { SEALED_BILLING_ACCOUNTS } from '../users/billing-accounts.service.ts'
-import { SEALED_DESTINATIONS } from '../users/payout-destinations.service.ts'
+import { SEALED_BILLING_ACCOUNTS, SEALED_DESTINATIONS } from '../users/sealed-accounts.service.ts'
 import { SEALED_SECOND_FACTORS } from '../users/second-factor.service.ts'
 import { refreshMailboxes } from '../watches/identity-watch.service.ts'
 
@@ -217,8 +217,6 @@ function finish(platform: Platform, actor: string, rotation: Rotation): Promise<
       action: 'keys.rotate',
       subjectType: 'app_key',
       subjectId: rotation.keyId,
-      reason: null,
-      before: null,
       after: {
         resealed: Object.fromEntries(rotation.tables.map(({ table, resealed }) => [table, resealed])),
         left: rotation.left.length,

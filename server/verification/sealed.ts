@@ -1,16 +1,10 @@
 import { SEALED_WEBHOOK_SECRETS } from '../notifications/channels/webhooks/endpoint-secrets.service.ts'
 import type { AppKeys } from '../platform/crypto/key-ring.ts'
-import {
-  createVault,
-  IntegrityError,
-  type SealedRow,
-  type SealedTable,
-  UnknownKeyError,
-} from '../platform/crypto/vault.ts'
+import type { SealedRow, SealedTable } from '../platform/crypto/sealed-rows.ts'
+import { createVault, IntegrityError, UnknownKeyError } from '../platform/crypto/vault.ts'
 import type { Queries } from '../platform/database/database.ts'
 import { SEALED_SECRETS } from '../stores/store-secrets.service.ts'
-import { SEALED_BILLING_ACCOUNTS } from '../users/billing-accounts.service.ts'
-import { SEALED_DESTINATIONS } from '../users/payout-destinations.service.ts'
+import { SEALED_BILLING_ACCOUNTS, SEALED_DESTINATIONS } from '../users/sealed-accounts.service.ts'
 import { SEALED_SECOND_FACTORS } from '../users/second-factor.service.ts'
 import { type Breach, type Invariant, inPages } from './invariant.ts'
 
