@@ -71,12 +71,12 @@ const READERS: Record<SubjectType, Reader> = {
     return {
       pairs: [
         ['slug', link.slug],
-        ['commission', `${link.commissionRate / 100} %`],
-        ['since', out.time(link.createdAt)],
+        ['commission', `${link.commission_rate / 100} %`],
+        ['since', out.time(link.created_at)],
       ],
       people: [
-        { as: 'creator', id: link.creatorId },
-        { as: 'merchant', id: link.merchantId },
+        { as: 'creator', id: link.creator_id },
+        { as: 'merchant', id: link.merchant_id },
       ],
     }
   },

@@ -130,13 +130,13 @@ export async function decideOnApplication(
     })
     if (decision.kind === 'approve') {
       const link = await createLink(platform, tx, {
-        applicationId,
-        offerId: offer.id,
-        merchantId,
-        creatorId: application.creator_id,
-        commissionRate: offer.commission_rate,
-        attributionWindowDays: offer.attribution_window_days,
-        productIds: offer.product_ids,
+        application_id: applicationId,
+        offer_id: offer.id,
+        merchant_id: merchantId,
+        creator_id: application.creator_id,
+        commission_rate: offer.commission_rate,
+        attribution_window_days: offer.attribution_window_days,
+        product_ids: offer.product_ids,
       })
       if (code !== null) await changeCoupon(platform, tx, link, { actor: merchantId, code })
     }
@@ -272,7 +272,7 @@ export function wireApplication(platform: Platform, row: ShownApplication): Wire
     status: row.status,
     message: row.message,
     promotion_url: row.promotion_url,
-    locked_commission_rate: row.link && basisPointsToPercent(row.link.commissionRate),
+    locked_commission_rate: row.link && basisPointsToPercent(row.link.commission_rate),
     affiliate_link: row.link && {
       slug: row.link.slug,
       url: linkUrl(platform, row.link.slug),

@@ -1,7 +1,7 @@
 import { type Selectable, sql } from 'kysely'
 import type { BasisPoints } from '../../shared/rates.ts'
 import type { AppKeys } from '../platform/crypto/key-ring.ts'
-import { inList } from '../platform/database/bulk-values.ts'
+import { countOf, inList } from '../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
 import { foldedKey, foldedWords } from '../platform/database/folded-text.ts'
 import {
@@ -118,14 +118,8 @@ export async function authenticOffers(
   return rows
 }
 
-export async function countDrafts(tx: Tx, merchantId: string): Promise<number> {
-  const { drafts } = await tx
-    .selectFrom('offers')
-    .select((eb) => eb.fn.countAll<number>().as('drafts'))
-    .where('merchant_id', '=', merchantId)
-    .where('status', '=', 'draft')
-    .executeTakeFirstOrThrow()
-  return drafts
+export function countDrafts(tx: Tx, merchantId: string): Promise<number> {
+  return countOf(tx.selectFrom('offers').where('merchant_id', '=', merchantId).where('status', '=', 'draft'))
 }
 
 export async function hasLiveOffer(tx: Tx, merchantId: string): Promise<boolean> {

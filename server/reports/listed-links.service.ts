@@ -69,14 +69,14 @@ export function wireLink(platform: Platform, link: ListedLink): AffiliateLink {
     coupon_code: link.couponCode,
     offer: wireLinkedOffer(link.offer),
     product_host: productHostOf(link.offer.product_url),
-    commission_rate: basisPointsToPercent(link.commissionRate),
-    attribution_window_days: link.attributionWindowDays,
-    product_ids: link.productIds,
+    commission_rate: basisPointsToPercent(link.commission_rate),
+    attribution_window_days: link.attribution_window_days,
+    product_ids: link.product_ids,
     clicks: link.clicks,
     unique_clicks: link.uniqueClicks,
     accepted_sales: link.acceptedSales,
     commission_earned: formatMoney(link.commissionEarned),
     currency: CURRENCY,
-    created_at: isoTime(link.createdAt),
+    created_at: isoTime(link.created_at),
   }
 }

@@ -1,6 +1,6 @@
 import { type Selectable, sql } from 'kysely'
 import { ORDER_SOURCES } from '../../shared/schemas/stores.ts'
-import { valuesTable } from '../platform/database/bulk-values.ts'
+import { countOf, valuesTable } from '../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
 import type { Schema } from '../platform/database/schema.ts'
 import type { RefusalReason } from './store.entity.ts'
@@ -60,14 +60,10 @@ export function everyStore(db: Queries, after: string | null, limit: number): Pr
   return query.orderBy('id', 'desc').limit(limit).execute()
 }
 
-export async function countStoresInUse(db: Queries | Tx, merchantId: string): Promise<number> {
-  const { stores } = await db
-    .selectFrom('stores')
-    .select((eb) => eb.fn.countAll<number>().as('stores'))
-    .where('merchant_id', '=', merchantId)
-    .where('removed_at', 'is', null)
-    .executeTakeFirstOrThrow()
-  return stores
+export function countStoresInUse(db: Queries | Tx, merchantId: string): Promise<number> {
+  return countOf(
+    db.selectFrom('stores').where('merchant_id', '=', merchantId).where('removed_at', 'is', null),
+  )
 }
 
 export function secretsByFingerprint(tx: Tx, fingerprints: readonly string[]): Promise<StoreSecretRow[]> {

@@ -1,6 +1,7 @@
 import { type Selectable, sql } from 'kysely'
 import type { Role } from '../../shared/schemas/common.ts'
 import type { AppKeys } from '../platform/crypto/key-ring.ts'
+import { countOf } from '../platform/database/bulk-values.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import {
   type Condition,
@@ -81,15 +82,14 @@ export async function lockAdmins(tx: Tx): Promise<void> {
 }
 
 /** How many other admins are active. */
-export async function countOtherActiveAdmins(tx: Tx, id: string): Promise<number> {
-  const { count } = await tx
-    .selectFrom('users')
-    .select((eb) => eb.fn.countAll<number>().as('count'))
-    .where('role', '=', 'admin')
-    .where('suspended_at', 'is', null)
-    .where('id', '<>', id)
-    .executeTakeFirstOrThrow()
-  return count
+export function countOtherActiveAdmins(tx: Tx, id: string): Promise<number> {
+  return countOf(
+    tx
+      .selectFrom('users')
+      .where('role', '=', 'admin')
+      .where('suspended_at', 'is', null)
+      .where('id', '<>', id),
+  )
 }
 
 export type SessionRow = Selectable<Schema['sessions']>

@@ -119,9 +119,9 @@ async function aboutLink(tx: Tx, linkId: string) {
   const link = (await linkRecords(tx, [linkId])).get(linkId)
   return {
     affiliate_link_slug: link?.slug,
-    creator_id: link?.creatorId,
-    merchant_id: link?.merchantId,
-    offer_id: link?.offerId,
+    creator_id: link?.creator_id,
+    merchant_id: link?.merchant_id,
+    offer_id: link?.offer_id,
   }
 }
 

@@ -1,5 +1,5 @@
 import { type Selectable, sql } from 'kysely'
-import { bulkInsert, inList } from '../../../platform/database/bulk-values.ts'
+import { bulkInsert, countOf, inList } from '../../../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx } from '../../../platform/database/database.ts'
 import type { Schema } from '../../../platform/database/schema.ts'
 import { LeaseQueue } from '../../../platform/queue/lease-queue.ts'
@@ -72,14 +72,10 @@ export function listEndpointRows(
     .execute()
 }
 
-export async function countEndpoints(db: Queries, accountId: string): Promise<number> {
-  const { endpoints } = await db
-    .selectFrom('webhook_endpoints')
-    .select((eb) => eb.fn.countAll<number>().as('endpoints'))
-    .where('account_id', '=', accountId)
-    .where('removed_at', 'is', null)
-    .executeTakeFirstOrThrow()
-  return Number(endpoints)
+export function countEndpoints(db: Queries, accountId: string): Promise<number> {
+  return countOf(
+    db.selectFrom('webhook_endpoints').where('account_id', '=', accountId).where('removed_at', 'is', null),
+  )
 }
 
 /** The enabled endpoints of these accounts. */
