@@ -103,9 +103,8 @@ export async function withApp(
   const { readOnly = command.opts<{ dryRun?: boolean }>().dryRun ?? false } = access
   await refuseMissingFile(context.config.DATABASE_URL)
   // What needs no services need not wait until they are loaded.
-  const [{ openApp }, { loadOrm }, seals, processes] = await Promise.all([
+  const [{ openApp }, seals, processes] = await Promise.all([
     import('../server/app.ts'),
-    import('../server/platform/database/entities.ts'),
     import('../server/ledger/seals/seals.service.ts'),
     import('../server/processes/processes.service.ts'),
   ])
@@ -119,11 +118,7 @@ export async function withApp(
   const { platform } = app
   try {
     await assertMigrated(app.database, { readOnly })
-    if (!readOnly) {
-      await seals.refuseRetiredKey(platform)
-      // Before the first transaction: loading it takes time, and a transaction must not keep other writers waiting that long.
-      await loadOrm(app.database.dialect)
-    }
+    if (!readOnly) await seals.refuseRetiredKey(platform)
     if (movesMoney) await processes.refuseOtherMoneySettings(platform.database.reader, platform.config)
     await work({ ...context, app, platform })
     if (movesMoney && !readOnly) await processes.auditMoneySettings(platform)

@@ -20,7 +20,8 @@ function build(): void {
       recursive: true,
       filter: (path) => !path.endsWith('.ts') && path !== databases,
     })
-    cpSync(join(ROOT, 'server', 'guides'), join(made, 'server', 'guides'), { recursive: true })
+    for (const folder of ['server/guides', 'server/http/pages'])
+      cpSync(join(ROOT, folder), join(made, folder), { recursive: true })
     const storeScript = join('shared', 'store-script', 'store.min.js')
     cpSync(join(ROOT, storeScript), join(made, storeScript))
     const dist = join(ROOT, 'dist')

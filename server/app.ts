@@ -1,4 +1,3 @@
-import './entities.ts'
 import { hostname } from 'node:os'
 import type { ZodError } from 'zod'
 import { reportTamperedRow } from './flags/tampered-rows.service.ts'
@@ -31,13 +30,10 @@ import { type ProcessorEventRules, processorEventsSchema } from './processor/eve
 import { createHttpProcessor } from './processor/http-processor.ts'
 import type { Processor } from './processor/processor.ts'
 import { safepayEventRules } from './processor/safepay/safepay-events.ts'
-import { createSafepayProcessor } from './processor/safepay/safepay-processor.ts'
-import { safepayOptions } from './processor/safepay/safepay-settings.ts'
-import {
-  createSignatureScheme,
-  hmacSettingsSchema,
-  type SignatureScheme,
-} from './processor/signatures/choose-scheme.ts'
+import { createSafepayProcessor, safepayOptions } from './processor/safepay/safepay-processor.ts'
+import { createSignatureScheme } from './processor/signatures/choose-scheme.ts'
+import { hmacSettingsSchema } from './processor/signatures/hmac.ts'
+import type { SignatureScheme } from './processor/signatures/scheme.ts'
 
 /** Everything that the edges (HTTP, CLI, jobs) work with. */
 export interface App {

@@ -99,10 +99,7 @@ const MONEY_AND_OPERATION = {
 /** Every table, in the order in which rows can be inserted. In two parts, because the compiler does not write declarations of any length. */
 export const ENTITIES: typeof MARKET & typeof MONEY_AND_OPERATION = { ...MARKET, ...MONEY_AND_OPERATION }
 
-// Names the tables and entities for the platform, which imports no concept.
+// Names the tables for the platform, which imports no concept.
 declare module './platform/database/schema.ts' {
   interface Schema extends InferKyselyDB<(typeof ENTITIES)[keyof typeof ENTITIES]> {}
-  interface EntityClasses extends Entities {}
 }
-
-type Entities = typeof ENTITIES

@@ -196,7 +196,7 @@ export const credit = prepared(
     const reason = readLine('--reason', options.reason, 500)
     return async (context) => {
       const { platform, out } = context
-      const { id: merchantId, role, email, displayName } = await findUser(platform, merchant)
+      const { id: merchantId, role, email, display_name } = await findUser(platform, merchant)
       if (role !== 'merchant') throw new Failure(`${email} is not a merchant.`)
       await confirm(context, `Credit ${displayMoney(paisa)} to ${email}? It cannot be taken back.`)
       const request = { merchantId, amount: paisa, reference, reason, actor: OPERATOR }
@@ -204,7 +204,7 @@ export const credit = prepared(
       const document = {
         id,
         created,
-        merchant: { id: merchantId, email, display_name: displayName },
+        merchant: { id: merchantId, email, display_name },
         amount: formatMoney(paisa),
         currency: CURRENCY,
         reference,

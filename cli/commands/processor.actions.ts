@@ -6,7 +6,7 @@ import {
   SafepayRefusal,
 } from '../../server/processor/safepay/safepay-account.ts'
 import { SafepayApi } from '../../server/processor/safepay/safepay-api.ts'
-import { safepayOptions } from '../../server/processor/safepay/safepay-settings.ts'
+import { safepayOptions } from '../../server/processor/safepay/safepay-processor.ts'
 import type { GlobalOptions } from '../command.ts'
 import { Failure } from '../failures.ts'
 import { layoutOf, Output } from '../terminal/output.ts'

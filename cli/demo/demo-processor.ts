@@ -4,7 +4,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { isLoopbackHost } from '../../server/platform/network/loopback.ts'
-import { PAYOUT_UNITS } from '../../server/processor/payout-unit.ts'
+import { PAYOUT_UNITS } from '../../server/processor/processor.ts'
 import type { Paisa } from '../../shared/money.ts'
 import { type DemoService, type DemoSetting, DemoStopped, runCommand, send } from './demo-service.ts'
 

@@ -6,8 +6,7 @@ import {
   webhookEndpoints,
 } from '../../server/processor/safepay/safepay-account.ts'
 import { SafepayApi } from '../../server/processor/safepay/safepay-api.ts'
-import { createSafepayProcessor } from '../../server/processor/safepay/safepay-processor.ts'
-import { safepayOptions } from '../../server/processor/safepay/safepay-settings.ts'
+import { createSafepayProcessor, safepayOptions } from '../../server/processor/safepay/safepay-processor.ts'
 import { displayMoney } from '../terminal/output.ts'
 import { type Finding, fail, info, ok, warn, wordsOf } from './finding.ts'
 

@@ -13,9 +13,9 @@ const OF_TERMS: readonly RejectionReason[] = [
 
 /** The terms that the link locked. */
 export interface Terms {
-  commissionRate: BasisPoints
-  attributionWindowDays: number
-  productIds: string[] | null
+  commission_rate: BasisPoints
+  attribution_window_days: number
+  product_ids: string[] | null
 }
 
 /** How an order was filled. Times in epoch ms. */
@@ -40,10 +40,10 @@ export interface FilledOrder {
 export function expectSale(fixture: StoreFixture, filled: FilledOrder): SaleExpectation {
   const terms = filled.linkOfSender ? filled.terms : null
   const lines = linesOf(fixture, filled.productId)
-  const named = terms?.productIds ?? []
+  const named = terms?.product_ids ?? []
   const covered = lines.filter(({ productId }) => named.length === 0 || named.includes(productId))
   const net = sum(covered.map((line) => line.net))
-  const commission = terms === null ? 0 : rateOf(net, terms.commissionRate)
+  const commission = terms === null ? 0 : rateOf(net, terms.commission_rate)
   const reasons = new Set<RejectionReason>()
   const { rejection_reason: own } = fixture.expect
   if (own !== null && !(terms && OF_TERMS.includes(own))) reasons.add(own)
@@ -51,7 +51,7 @@ export function expectSale(fixture: StoreFixture, filled: FilledOrder): SaleExpe
     reasons.add(filled.byCoupon ? 'no_tracking_reference' : 'other_merchants_link')
   }
   if (terms !== null) {
-    const windowEnd = filled.clickedAt + terms.attributionWindowDays * DAY_MS
+    const windowEnd = filled.clickedAt + terms.attribution_window_days * DAY_MS
     if (!filled.byCoupon && filled.orderedAt > windowEnd) reasons.add('outside_attribution_window')
     if (covered.length === 0) reasons.add('product_not_in_offer')
     if (commission === 0) reasons.add('nothing_payable')

@@ -100,9 +100,9 @@ export function wireReport({ replays, skipped, link }: ReplayReport) {
 function wireLink({ link }: PickedLink) {
   return {
     slug: link.slug,
-    commission_rate: basisPointsToPercent(link.commissionRate),
-    attribution_window_days: link.attributionWindowDays,
-    product_ids: link.productIds,
+    commission_rate: basisPointsToPercent(link.commission_rate),
+    attribution_window_days: link.attribution_window_days,
+    product_ids: link.product_ids,
   }
 }
 

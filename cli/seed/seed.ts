@@ -257,7 +257,7 @@ class Story {
     const body = fillFixture(text, {
       click: await this.#visit(link),
       clickAt,
-      creatorEmail: this.#emails.get(link.creatorId) ?? '',
+      creatorEmail: this.#emails.get(link.creator_id) ?? '',
       productId: FIXTURE_PRODUCT_ID,
       coupon: (await couponCodesOf(platform.database.reader, [link.id])).get(link.id) ?? '',
     })

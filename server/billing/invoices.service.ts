@@ -16,7 +16,6 @@ import { type Contact, contactsOf } from '../users/users.service.ts'
 import {
   type CycleRow,
   findCycle,
-  findCycleByInvoice,
   findCyclesToCompare,
   lockCycle,
   moveCycle,
@@ -73,10 +72,7 @@ export async function recordInvoice(
   })
 }
 
-/** The cycle whose latest invoice has this id at the processor. */
-export function cycleOfInvoice(db: Queries, invoiceId: string): Promise<CycleRow | undefined> {
-  return findCycleByInvoice(db, invoiceId)
-}
+export { findCycleByInvoice as cycleOfInvoice } from './billing.store.ts'
 
 export interface RetriedInvoice {
   cycle: CycleRow

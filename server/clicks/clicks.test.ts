@@ -297,13 +297,13 @@ for (const { it } of marketSuites<Context>('clicks')) {
       link: {
         id: link.id,
         slug: link.slug,
-        merchant_id: link.merchantId,
-        offer_id: link.offerId,
-        creator_id: link.creatorId,
+        merchant_id: link.merchant_id,
+        offer_id: link.offer_id,
+        creator_id: link.creator_id,
         commission_rate: 1250,
         attribution_window_days: 30,
         product_ids: ['7'],
-        locked_at: link.createdAt,
+        locked_at: link.created_at,
       },
     })
     assert.is(found.get(untracked.id)?.click.tracked, false)

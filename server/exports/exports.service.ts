@@ -86,8 +86,6 @@ export async function startExport(
         action: 'export.start',
         subjectType: 'job',
         subjectId: job.id,
-        reason: null,
-        before: null,
         after: { resource: job.resource, format: job.format, from: job.from_at, to: job.to_at },
       })
     }

@@ -9,7 +9,8 @@ import { job } from '../../shared/schemas/jobs.ts'
 import { jobsRouter } from '../exports/exports.procedures.ts'
 import { exportStorage } from '../exports/exports.service.ts'
 import { sweepExports } from '../exports/run-export.service.ts'
-import { startExportLoops } from '../jobs/export-loops.ts'
+import { startLoops } from '../jobs/loop.ts'
+import { exportLoops } from '../jobs/worker.ts'
 import { router } from '../platform/api/procedure.ts'
 import { testDialects } from '../test/testkit/databases.ts'
 import { eventually } from '../test/testkit/eventually.ts'
@@ -132,7 +133,7 @@ for (const dialect of testDialects()) {
   })
 
   it('is written by the worker as soon as it is asked for', async () => {
-    const loops = startExportLoops(bed.platform)
+    const loops = startLoops(bed.platform, [exportLoops(bed.platform)])
     try {
       const id = await start({ resource: 'applications', format: 'ndjson' })
       const ended = await eventually(

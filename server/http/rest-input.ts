@@ -71,7 +71,7 @@ export function takesBody(route: RestRoute): boolean {
   return route.method === 'POST' || route.method === 'PATCH' || route.takesBody === true
 }
 
-export function pathNames(path: string): string[] {
+function pathNames(path: string): string[] {
   return [...path.matchAll(/:([A-Za-z0-9_]+)/g)].map((match) => match[1] ?? '')
 }
 

@@ -1,6 +1,6 @@
-import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Platform } from '../platform/platform.ts'
+import { etagOf, isCurrent } from './pages.ts'
 
 /** A full page of offers is about 80 KB. */
 const MAX_ANSWERS = 300
@@ -24,21 +24,12 @@ export async function sendShared(
   const load = async () => serialize(await answer())
   const shared = await platform.caches.get(name, key, load, MAX_ANSWERS)
   const vary = [reply.getHeader('vary') ?? [], 'Authorization'].flat().join(', ')
-  reply.headers({ 'cache-control': 'public, no-cache', vary, etag: shared.etag })
-  if (matches(request.headers['if-none-match'], shared.etag)) return reply.code(304).send()
+  reply.headers({ 'cache-control': 'public, no-cache', vary })
+  if (isCurrent(request, reply, shared.etag)) return reply.code(304).send()
   return reply.type('application/json; charset=utf-8').send(shared.body)
 }
 
 function serialize(result: unknown): SharedAnswer {
   const body = JSON.stringify(result)
-  return { body, etag: `"${hash('sha256', body, 'base64url').slice(0, 22)}"` }
-}
-
-/** RFC 9110: any tag of the list, by weak comparison; a compressing proxy turns our tag into a weak one. */
-function matches(ifNoneMatch: string | undefined, etag: string): boolean {
-  if (ifNoneMatch === undefined) return false
-  return ifNoneMatch.split(',').some((one) => {
-    const tag = one.trim()
-    return tag === '*' || tag.replace(/^W\//, '') === etag
-  })
+  return { body, etag: etagOf(body) }
 }

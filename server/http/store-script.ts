@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
 import type { FastifyInstance } from 'fastify'
 import type { HttpApp } from './context.ts'
+import { etagOf, isCurrent, sendZipped } from './pages.ts'
 import { setShortHeaders } from './security-headers.ts'
 
 /** Beside the sources and in `dist/` alike. */
@@ -14,7 +14,6 @@ const HEADERS = {
   'cache-control': 'public, max-age=3600',
   'content-type': 'text/javascript; charset=utf-8',
   'cross-origin-resource-policy': 'cross-origin',
-  vary: 'Accept-Encoding',
 }
 
 /**
@@ -27,17 +26,10 @@ export function registerStoreScript(server: FastifyInstance, { platform }: Pick<
   )
   const zipped = gzipSync(plain, { level: 9 })
   // Weak: the same for both encodings.
-  const etag = `W/"${createHash('sha256').update(plain).digest('base64url').slice(0, 22)}"`
+  const etag = `W/${etagOf(plain)}`
   server.get('/store.js', async (request, reply) => {
-    setShortHeaders(request, reply).headers(HEADERS).header('etag', etag)
-    if (isKnown(etag, request.headers['if-none-match'])) return reply.code(304).send()
-    if (!/\bgzip\b/.test(request.headers['accept-encoding'] ?? '')) return reply.send(plain)
-    return reply.header('content-encoding', 'gzip').send(zipped)
+    setShortHeaders(request, reply).headers(HEADERS).header('vary', 'Accept-Encoding')
+    if (isCurrent(request, reply, etag)) return reply.code(304).send()
+    return sendZipped(request, reply, { plain, zipped })
   })
-}
-
-/** Whether an `If-None-Match` header names the ETag, by weak comparison. */
-function isKnown(etag: string, header = ''): boolean {
-  const opaque = etag.replace(/^W\//, '')
-  return header.split(',').some((text) => ['*', opaque].includes(text.trim().replace(/^W\//, '')))
 }

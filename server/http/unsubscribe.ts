@@ -4,30 +4,18 @@ import { EVENTS } from '../../shared/events.ts'
 import { readUnsubscribeToken, unsubscribe } from '../notifications/channels/mail/notifications.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import type { Platform } from '../platform/platform.ts'
-import type { Guard } from './account-pages.ts'
+import { type Guard, htmlPage, htmlReply, pagePolicy } from './pages.ts'
 
-const POLICY =
-  "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+const POLICY = pagePolicy("style-src 'self'", "'self'")
 /** Mail programs send `List-Unsubscribe=One-Click`. */
 const BODY_LIMIT = 4096
 
-const page = (title: string, content: string) => `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>${title}</title>
-<link rel="stylesheet" href="account.css">
-</head>
-<body>
-<main>
-<h1>${title}</h1>
-${content}
-</main>
-</body>
-</html>
-`
+const page = (title: string, content: string) =>
+  htmlPage({
+    title,
+    head: '<link rel="stylesheet" href="account.css">',
+    body: `<main>\n<h1>${title}</h1>\n${content}\n</main>`,
+  })
 
 /**
  * One-click unsubscribing (RFC 8058). The page needs a click, because mail scanners follow links; mail programs and its form send a POST.
@@ -58,15 +46,14 @@ export function registerUnsubscribe(server: FastifyInstance, platform: Platform,
 
 /** A browser gets a refusal as a page. */
 async function answer(request: FastifyRequest, reply: FastifyReply, pageOf: () => string | Promise<string>) {
-  reply.header('content-security-policy', POLICY)
+  htmlReply(reply, POLICY)
   try {
-    const text = await pageOf()
-    return reply.type('text/html; charset=utf-8').send(text)
+    return reply.send(await pageOf())
   } catch (error) {
     const isBrowser = (request.headers.accept ?? '').includes('text/html')
     if (!(error instanceof Refusal) || !isBrowser) throw error
     const text = page('This link is not valid', `<p>${error.detail.replaceAll('"', '&quot;')}</p>`)
-    return reply.code(ERROR_STATUS[error.code]).type('text/html; charset=utf-8').send(text)
+    return reply.code(ERROR_STATUS[error.code]).send(text)
   }
 }
 

@@ -1,15 +1,17 @@
 import { applyInvoiceFailure } from '../billing/invoice-failure.service.ts'
+import { cycleOfInvoice } from '../billing/invoices.service.ts'
 import { applyPaymentConfirmation } from '../billing/payment.service.ts'
+import { raiseFlag } from '../flags/flags.service.ts'
 import { type ClaimedEvent, type EventOutcome, settle } from '../inbox/inbox.service.ts'
 import { setAsideUnmapped, UNREADABLE } from '../inbox/set-aside.service.ts'
 import { applyPayoutEvent } from '../payouts/payout-events.service.ts'
+import { payoutByProcessorId } from '../payouts/payouts.service.ts'
 import { LARGE_JSON, parseBoundedJson, UnreadableJson } from '../platform/bounded-json.ts'
 import type { Tx } from '../platform/database/database.ts'
 import { createLoopYield } from '../platform/loop-yield.ts'
 import type { Platform } from '../platform/platform.ts'
 import { MalformedEvent, type ProcessorEvent, readProcessorEvent } from '../processor/events.rule.ts'
 import type { ProcessorEventRules } from '../processor/events.settings.ts'
-import { applyReversal } from './apply-reversal.ts'
 
 /** Returns the function that applies the processor's signed events, each in its own transaction. */
 export function processorEventApplier(rules: ProcessorEventRules) {
@@ -75,4 +77,24 @@ function applyEvent(
     case 'unmapped':
       return setAsideUnmapped(platform, tx, claimed, event.type)
   }
+}
+
+type Reversal = Extract<ProcessorEvent, { kind: 'payment_reversed' }>
+
+/** Money that came back, whole or in part, after it was paid: it moves nothing here and waits for a person. */
+async function applyReversal(platform: Platform, tx: Tx, event: Reversal): Promise<EventOutcome> {
+  const id = event.processor_id
+  const cycle = await cycleOfInvoice(tx, id)
+  const payout = cycle ? undefined : await payoutByProcessorId(tx, id)
+  const found = cycle ?? payout
+  if (!found) return { kind: 'retry', reason: `no invoice or payout has the processor's id ${id} yet` }
+  const what = cycle ? "a billing cycle's invoice" : 'a payout'
+  await raiseFlag(platform, tx, {
+    kind: 'payment_reversed',
+    subjectType: cycle ? 'billing_cycle' : 'payout',
+    subjectId: found.id,
+    summary: `The processor reports that the payment of ${what} came back (${event.type}). Nothing was changed here.`,
+    evidence: { event: event.type, processor_id: id, our_state: found.state },
+  })
+  return { kind: 'set_aside', reason: 'payment_reversed', flagged: true }
 }

@@ -13,7 +13,7 @@ const MOST_SHRINK = 0.5
 const MOST_GROWTH = 1.5
 
 /** What a batch took: how many events were claimed, and how much processor time, ms. */
-export interface BatchTaken {
+interface BatchTaken {
   claimed: number
   ms: number
 }

@@ -96,3 +96,28 @@ async function turnOfEventLoop(): Promise<void> {
   await nextTurn()
   await nextTurn()
 }
+
+/** Loops that start and stop together. */
+export interface LoopGroup {
+  loops: LoopWork[]
+  /** Ends long runs, which are not waited for: another worker takes up their work. */
+  abort?(): void
+  /** Called once all loops have ended. */
+  end?(): Promise<void> | void
+}
+
+export interface Worker {
+  /** Finishes the work under way and stops. */
+  stop(): Promise<void>
+}
+
+export function startLoops(platform: Platform, groups: readonly LoopGroup[]): Worker {
+  const running = groups.flatMap(({ loops }) => loops).map((work) => new Loop(platform, work))
+  return {
+    async stop() {
+      for (const group of groups) group.abort?.()
+      await Promise.all(running.map((loop) => loop.stop()))
+      await Promise.all(groups.map((group) => group.end?.()))
+    },
+  }
+}

@@ -5,7 +5,8 @@ import { giveDestination } from '../test/testkit/marketplace.ts'
 import { addUser } from '../test/testkit/people.ts'
 import { MINUTE } from '../test/testkit/testbed.ts'
 import { openWatchedWorld, type WatchedWorld } from '../test/testkit/watched-world.ts'
-import { startModerationLoop } from './worker.ts'
+import { Loop } from './loop.ts'
+import { moderationLoop } from './worker.ts'
 
 for (const dialect of testDialects()) {
   const it = suite<{ world: WatchedWorld }>(`the moderation loop on ${dialect}`)
@@ -18,7 +19,7 @@ for (const dialect of testDialects()) {
     const { platform } = world
     for (const _ of [1, 2]) await giveDestination(platform, (await addUser(platform, 'creator')).userId)
     world.clock.pass(MINUTE)
-    await startModerationLoop(platform).stop()
+    await new Loop(platform, moderationLoop(platform)).stop()
     assert.is((await world.flags('shared_iban')).length, 1)
   })
 

@@ -8,7 +8,7 @@ import { MINUTE } from '../test/testkit/testbed.ts'
 import { openWebhookReceiver } from '../test/testkit/webhook-receiver.ts'
 import { suspendUser } from '../users/users.service.ts'
 import { notificationBacklog } from './notification-backlog.ts'
-import { notifyUntilIdle } from './webhook-loops.ts'
+import { notifyUntilIdle } from './worker.ts'
 
 for (const { it } of marketSuites('the backlog of notifications', { idsOf: createIds })) {
   it('counts what waits, and says how long the first has been due', async ({ market, platform, clock }) => {

@@ -27,12 +27,12 @@ import {
 import { isFinalRefusal, LOOK_AGAIN_AFTER_MS } from '../processor/final-refusal.rule.ts'
 import type { CallOutcome, LookupItem, Processor } from '../processor/processor.ts'
 import { itemsThatCount } from '../processor/retry.rule.ts'
-import { type BillingAccount, flagBrokenBillingAccount } from '../users/billing-accounts.service.ts'
 import {
-  flagBrokenDestination,
+  type BillingAccount,
+  flagBrokenAccount,
   openDestination,
   type PayoutAccount,
-} from '../users/payout-destinations.service.ts'
+} from '../users/sealed-accounts.service.ts'
 import { isSuspended } from '../users/users.service.ts'
 
 const BATCH = 20
@@ -199,7 +199,10 @@ async function billingAccount(
     problem,
     summary: "The invoice was not sent: the merchant's billing account was changed in the database.",
     flag: (tx) =>
-      flagBrokenBillingAccount(platform, tx, merchantId, { billing_cycle_id: attempt.subjectId, problem }),
+      flagBrokenAccount(platform, tx, 'billing_accounts', merchantId, {
+        billing_cycle_id: attempt.subjectId,
+        problem,
+      }),
   }
 }
 
@@ -239,7 +242,11 @@ async function payoutDestination(
       kind: 'broken',
       problem,
       summary: 'The payout was not sent: its destination was changed in the database.',
-      flag: (tx) => flagBrokenDestination(platform, tx, creatorId, { payout_id: attempt.subjectId, problem }),
+      flag: (tx) =>
+        flagBrokenAccount(platform, tx, 'payout_destinations', creatorId, {
+          payout_id: attempt.subjectId,
+          problem,
+        }),
     }
   }
 }

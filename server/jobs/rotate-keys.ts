@@ -3,8 +3,8 @@ import { keysToRetire, sealForKeyRotation } from '../ledger/seals/seals.service.
 import { SEALED_WEBHOOK_SECRETS } from '../notifications/channels/webhooks/endpoint-secrets.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import { readKeyMark, renewMark } from '../platform/crypto/key-mark.ts'
-import type { SealedRow, SealedTable } from '../platform/crypto/sealed-rows.ts'
-import { IntegrityError, UnknownKeyError, type Vault } from '../platform/crypto/vault.ts'
+import type { SealedTable } from '../platform/crypto/sealed-rows.ts'
+import { IntegrityError, UnknownKeyError } from '../platform/crypto/vault.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import {
   isCurrentDigest,
@@ -17,12 +17,11 @@ import {
 import type { Digested } from '../platform/database/protected-tables.ts'
 import type { Platform } from '../platform/platform.ts'
 import { SEALED_SECRETS } from '../stores/store-secrets.service.ts'
-import { SEALED_BILLING_ACCOUNTS } from '../users/billing-accounts.service.ts'
-import { SEALED_DESTINATIONS } from '../users/payout-destinations.service.ts'
+import { SEALED_BILLING_ACCOUNTS, SEALED_DESTINATIONS } from '../users/sealed-accounts.service.ts'
 import { SEALED_SECOND_FACTORS } from '../users/second-factor.service.ts'
 import { refreshMailboxes } from '../watches/identity-watch.service.ts'
 
-export const SEALED_TABLES: readonly SealedTable[] = [
+const SEALED_TABLES: readonly SealedTable[] = [
   SEALED_DESTINATIONS,
   SEALED_BILLING_ACCOUNTS,
   SEALED_SECOND_FACTORS,
@@ -35,7 +34,7 @@ const PAGE = 200
 /** A service that still seals with a former key can add rows during each pass. */
 const MOST_PASSES = 5
 
-export interface RotationOptions {
+interface RotationOptions {
   /** Counts the rows and writes nothing. */
   dryRun: boolean
   /** A user's id, or `OPERATOR`. */
@@ -44,7 +43,7 @@ export interface RotationOptions {
 }
 
 /** A row that could not be re-encrypted. It stays unchanged, and every use of it is refused. */
-export interface LeftRow {
+interface LeftRow {
   table: string
   id: string
   problem: string
@@ -84,76 +83,25 @@ export async function rotateKeys(platform: Platform, options: RotationOptions): 
     left: [],
   }
   if (!options.dryRun) await sealForKeyRotation(platform)
-  for (const table of SEALED_TABLES) {
-    const { rows, resealed, left } = await resealTable(platform, table, options)
-    rotation.tables.push({ table: table.name, rows, resealed })
+  const add = (table: string, { rows, resealed, left }: Done) => {
+    const known = rotation.tables.find((one) => one.table === table)
+    if (known) {
+      known.rows += rows
+      known.resealed += resealed
+    } else rotation.tables.push({ table, rows, resealed })
     rotation.left.push(...left)
   }
-  rotation.tables.push(await resealMailboxes(platform, options))
-  const digests = { table: 'row_digest', rows: 0, resealed: 0 }
-  for (const table of renewedTables()) {
-    const { rows, resealed, left } = await renewDigests(platform, table, options)
-    digests.rows += rows
-    digests.resealed += resealed
-    rotation.left.push(...left)
-  }
-  rotation.tables.push(digests)
+  for (const table of SEALED_TABLES) add(table.name, await resealTable(platform, table, options))
+  add('mailboxes', await resealMailboxes(platform, options))
+  for (const table of renewedTables()) add('row_digest', await renewDigests(platform, table, options))
   const changed = rotation.retired.length > 0 || rotation.tables.some(({ resealed }) => resealed > 0)
   if (!options.dryRun && (mark !== 'current' || changed)) await finish(platform, options.actor, rotation)
   return rotation
 }
 
-async function resealTable(platform: Platform, table: SealedTable, options: RotationOptions) {
-  let rows = 0
-  let resealed = 0
-  let left: LeftRow[] = []
-  for (let pass = 1; pass <= MOST_PASSES; pass += 1) {
-    const found = await onePass(platform, table, options)
-    rows = found.rows
-    resealed += found.resealed
-    left = found.left
-    if (options.dryRun || found.outdated === found.left.length) break
-  }
-  return { rows, resealed, left }
-}
-
-async function onePass(platform: Platform, table: SealedTable, options: RotationOptions) {
-  const { vault } = platform
-  const left: LeftRow[] = []
-  const sums = { rows: 0, outdated: 0, resealed: 0 }
-  for (let after: string | null = null; ; ) {
-    const from: string | null = after
-    const page: ResealedPage = await onePage(platform, options, (db, tx) =>
-      resealPage(db, tx, { vault, table, from }),
-    )
-    if (page.last === null) return { ...sums, left }
-    sums.rows += page.rows
-    sums.outdated += page.outdated
-    sums.resealed += page.resealed
-    left.push(...page.left)
-    options.onProgress?.(table.name, sums.rows)
-    after = page.last
-  }
-}
-
-/** Processes a page in its own transaction; without one in a dry run, which writes nothing. */
-function onePage<T>(
-  { database }: Platform,
-  { dryRun }: RotationOptions,
-  work: (db: Queries, tx: Tx | null) => Promise<T>,
-): Promise<T> {
-  return dryRun ? work(database.reader, null) : database.transaction((tx) => work(tx, tx))
-}
-
-interface PageOfTable {
-  vault: Vault
-  table: SealedTable
-  from: string | null
-}
-
-interface ResealedPage {
-  /** The id of the last row; `null` without rows. */
-  last: string | null
+/** What was done with one page, or with all of them. */
+interface Done {
+  /** Rows that were checked. */
   rows: number
   /** Rows not sealed with the current key when they were read. */
   outdated: number
@@ -161,84 +109,103 @@ interface ResealedPage {
   left: LeftRow[]
 }
 
-async function resealPage(
-  db: Queries,
-  tx: Tx | null,
-  { vault, table, from }: PageOfTable,
-): Promise<ResealedPage> {
-  const rows = await table.page(db, vault, from, PAGE)
-  const outdated = rows.filter((row) => !vault.isCurrent(row.sealed))
-  const left: LeftRow[] = []
-  let resealed = 0
-  for (const row of outdated) {
-    const problem = await problemWith(row, async (text) => {
-      if (tx === null || (await row.reseal(tx, text))) resealed += 1
-    })
-    if (problem) left.push({ table: table.name, id: row.id, ...problem })
-  }
-  return { last: rows.at(-1)?.id ?? null, rows: rows.length, outdated: outdated.length, resealed, left }
-}
+/** `last` is the key of the page's last row; `null` without rows. `tx` is `null` in a dry run, which writes nothing. */
+type PageWork<Key> = (db: Queries, tx: Tx | null, after: Key | null) => Promise<Done & { last: Key | null }>
 
-async function problemWith(
-  row: SealedRow,
-  work: (text: string) => Promise<void>,
-): Promise<Pick<LeftRow, 'problem' | 'keyMissing'> | null> {
-  return problemOfUse(async () => work(await row.open()))
-}
-
-async function problemOfUse(
-  use: () => Promise<void>,
-): Promise<Pick<LeftRow, 'problem' | 'keyMissing'> | null> {
-  try {
-    await use()
-    return null
-  } catch (error) {
-    if (error instanceof UnknownKeyError) return { problem: error.message, keyMissing: true }
-    if (error instanceof IntegrityError) return { problem: error.message, keyMissing: false }
-    throw error
-  }
-}
-
-async function renewDigests(platform: Platform, table: Digested, options: RotationOptions) {
-  const sums = { rows: 0, resealed: 0, left: [] as LeftRow[] }
-  for (let after: readonly unknown[] | null = null; ; ) {
-    const from: readonly unknown[] | null = after
-    const page = await onePage(platform, options, async (db, tx) => {
-      const { rows, last } = await pageOfRows(db, table, from, PAGE)
-      const left: LeftRow[] = []
-      let resealed = 0
-      for (const row of rows.filter((each) => !isCurrentDigest(platform.keys, each))) {
-        const problem = await problemOfUse(async () => {
-          requireAuthentic(platform.keys, table, row)
-          if (tx) await renewDigest(tx, table, row)
-          resealed += 1
-        })
-        if (problem) left.push({ table, id: keyOf(table, row), ...problem })
-      }
-      return { last, rows: rows.length, resealed, left }
-    })
-    if (page.last === null) return sums
-    sums.rows += page.rows
-    sums.resealed += page.resealed
-    sums.left.push(...page.left)
-    options.onProgress?.(table, sums.rows)
+/** Goes through a table, each page in its own transaction. */
+async function allPages<Key>(
+  { database }: Platform,
+  { dryRun, onProgress }: RotationOptions,
+  table: string,
+  work: PageWork<Key>,
+): Promise<Done> {
+  const sum: Done = { rows: 0, outdated: 0, resealed: 0, left: [] }
+  for (let after: Key | null = null; ; ) {
+    const from: Key | null = after
+    const page: Awaited<ReturnType<typeof work>> = await (dryRun
+      ? work(database.reader, null, from)
+      : database.transaction((tx) => work(tx, tx, from)))
+    if (page.last === null) return sum
+    sum.rows += page.rows
+    sum.outdated += page.outdated
+    sum.resealed += page.resealed
+    sum.left.push(...page.left)
+    onProgress?.(table, sum.rows)
     after = page.last
   }
 }
 
-async function resealMailboxes(platform: Platform, options: RotationOptions) {
-  let rows = 0
-  let resealed = 0
-  for (let after: string | null = null; ; ) {
-    const page = await onePage(platform, options, (db, tx) =>
-      refreshMailboxes(platform, db, tx, { after, limit: PAGE }),
-    )
-    if (page.last === null) return { table: 'mailboxes', rows, resealed }
-    rows += page.rows
-    resealed += page.changed
-    options.onProgress?.('mailboxes', rows)
-    after = page.last
+/** Seals the rows of a page that are `outdated` again, by `reseal`; those that do not open are left. */
+async function resealRows<Row>(
+  table: string,
+  rows: readonly Row[],
+  {
+    outdated,
+    idOf,
+    reseal,
+  }: {
+    outdated: (row: Row) => boolean
+    idOf: (row: Row) => string
+    reseal: (row: Row) => Promise<boolean>
+  },
+): Promise<Done> {
+  const done: Done = { rows: rows.length, outdated: 0, resealed: 0, left: [] }
+  for (const row of rows.filter(outdated)) {
+    done.outdated += 1
+    try {
+      if (await reseal(row)) done.resealed += 1
+    } catch (error) {
+      const keyMissing = error instanceof UnknownKeyError
+      if (!keyMissing && !(error instanceof IntegrityError)) throw error
+      done.left.push({ table, id: idOf(row), problem: error.message, keyMissing })
+    }
   }
+  return done
+}
+
+async function resealTable(platform: Platform, table: SealedTable, options: RotationOptions): Promise<Done> {
+  const { vault } = platform
+  let resealed = 0
+  for (let pass = 1; ; pass += 1) {
+    const found = await allPages<string>(platform, options, table.name, async (db, tx, after) => {
+      const rows = await table.page(db, vault, after, PAGE)
+      const done = await resealRows(table.name, rows, {
+        outdated: (row) => !vault.isCurrent(row.sealed),
+        idOf: ({ id }) => id,
+        async reseal(row) {
+          const text = await row.open()
+          return tx === null || row.reseal(tx, text)
+        },
+      })
+      return { ...done, last: rows.at(-1)?.id ?? null }
+    })
+    resealed += found.resealed
+    if (options.dryRun || found.outdated === found.left.length || pass === MOST_PASSES)
+      return { ...found, resealed }
+  }
+}
+
+function renewDigests(platform: Platform, table: Digested, options: RotationOptions): Promise<Done> {
+  return allPages<readonly unknown[]>(platform, options, table, async (db, tx, after) => {
+    const { rows, last } = await pageOfRows(db, table, after, PAGE)
+    const done = await resealRows(table, rows, {
+      outdated: (row) => !isCurrentDigest(platform.keys, row),
+      idOf: (row) => keyOf(table, row),
+      async reseal(row) {
+        requireAuthentic(platform.keys, table, row)
+        if (tx) await renewDigest(tx, table, row)
+        return true
+      },
+    })
+    return { ...done, last }
+  })
+}
+
+function resealMailboxes(platform: Platform, options: RotationOptions): Promise<Done> {
+  return allPages<string>(platform, options, 'mailboxes', async (db, tx, after) => {
+    const { changed, ...page } = await refreshMailboxes(platform, db, tx, { after, limit: PAGE })
+    return { ...page, outdated: changed, resealed: changed, left: [] }
+  })
 }
 
 function finish(platform: Platform, actor: string, rotation: Rotation): Promise<void> {
@@ -250,8 +217,6 @@ function finish(platform: Platform, actor: string, rotation: Rotation): Promise<
       action: 'keys.rotate',
       subjectType: 'app_key',
       subjectId: rotation.keyId,
-      reason: null,
-      before: null,
       after: {
         resealed: Object.fromEntries(rotation.tables.map(({ table, resealed }) => [table, resealed])),
         left: rotation.left.length,

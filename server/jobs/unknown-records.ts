@@ -21,7 +21,7 @@ interface Evidence {
   records: Record<string, unknown>[]
 }
 
-export interface UnknownRecords {
+interface UnknownRecords {
   count: number
   /** The newest of them. */
   records: HeldRecord[]

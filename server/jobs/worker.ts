@@ -1,7 +1,30 @@
+import { HOUR_MS } from '../../shared/durations.ts'
 import { enforceClickRetention } from '../clicks/click-retention.service.ts'
 import { rollUpClicks } from '../clicks/clicks.service.ts'
 import { removeOldVisitors } from '../clicks/shared-visitors.service.ts'
+import { exportStorage } from '../exports/exports.service.ts'
+import { nextExportDueAt, runNextExport, sweepExports } from '../exports/run-export.service.ts'
 import { type EventSource, nextEventDueAt, removeOldBodies } from '../inbox/inbox.service.ts'
+import {
+  deliverMails,
+  nextMailDueAt,
+  removeOldMails,
+} from '../notifications/channels/mail/deliver-mails.service.ts'
+import { mailChannel } from '../notifications/channels/mail/mail-channel.service.ts'
+import { type MailTransport, openMailTransport } from '../notifications/channels/mail/mail-transport.ts'
+import { deliverUntilIdle, WebhookDeliverer } from '../notifications/channels/webhooks/deliver.service.ts'
+import {
+  DELIVERY_SIGNAL,
+  removeOldDeliveries,
+  webhookChannel,
+} from '../notifications/channels/webhooks/deliveries.service.ts'
+import {
+  type Channel,
+  distributeEvents,
+  OUTBOX_SIGNAL,
+  removeOldEvents,
+} from '../notifications/outbox.service.ts'
+import { mailMode } from '../platform/config.ts'
 import type { Platform } from '../platform/platform.ts'
 import { INBOX_TOPIC } from '../platform/topics.ts'
 import { nextAttemptDueAt } from '../processor/attempts.service.ts'
@@ -12,18 +35,12 @@ import { processorEventApplier } from './apply-processor-events.ts'
 import { applyStoreEvents } from './apply-store-events.ts'
 import { FIRST_BATCH, MOST_BATCH, nextBatchSize } from './batch-size.rule.ts'
 import { type ApplyEvents, drainEvents } from './drain-events.ts'
-import { startExportLoops } from './export-loops.ts'
-import { Loop } from './loop.ts'
-import { startMailLoops } from './mail-loop.ts'
+import { type LoopGroup, type LoopWork, startLoops, type Worker } from './loop.ts'
 import { createOrderReader, type OrderReader } from './order-reader.ts'
 import { makeDueCalls } from './processor-calls.ts'
-import { notifyUntilIdle, removeOldNotifications, startWebhookLoops } from './webhook-loops.ts'
 
 /** Where nothing waits for the event loop: larger batches cost less. */
 const BATCH_SIZES = { sqlite: MOST_BATCH, postgresql: 500 } as const
-const ROLL_UP_EVERY_MS = 5000
-const WATCH_EVERY_MS = 60_000
-const RETENTION_EVERY_MS = 3_600_000
 
 export interface WorkerParts {
   platform: Platform
@@ -31,7 +48,7 @@ export interface WorkerParts {
   eventRules: ProcessorEventRules
 }
 
-export interface DrainOptions {
+interface DrainOptions {
   /** Reads orders ahead. The caller closes it. */
   reader?: OrderReader | undefined
   /** Of store events. */
@@ -73,80 +90,152 @@ function createDrain(platform: Platform, source: EventSource, apply: ApplyEvents
   }
 }
 
-export interface Worker {
-  /** Finishes the work under way and stops. */
-  stop(): Promise<void>
+/** Starts the worker: one loop for each kind of work, woken by its signal and by the time at which work is due. */
+export function startWorker(parts: WorkerParts): Worker {
+  const { platform } = parts
+  return startLoops(platform, [
+    moneyLoops(parts),
+    houseKeeping(platform),
+    { loops: [moderationLoop(platform)] },
+    exportLoops(platform),
+    mailLoops(platform),
+    webhookLoops(platform),
+  ])
 }
 
-/** Starts the worker: one loop for each kind of work, woken by its signal and by the time at which work is due. */
-export function startWorker({ platform, processor, eventRules }: WorkerParts): Worker {
+function moneyLoops({ platform, processor, eventRules }: WorkerParts): LoopGroup {
   const reader = createOrderReader(platform)
-  const loops = [
-    new Loop(platform, {
-      name: 'store events',
-      signals: [INBOX_TOPIC],
-      run: createDrain(platform, 'store', applyStoreEvents, reader),
-      nextDueAt: () => nextEventDueAt(platform, 'store'),
-    }),
-    new Loop(platform, {
-      name: 'processor events',
-      signals: [INBOX_TOPIC],
-      run: createDrain(platform, 'processor', processorEventApplier(eventRules)),
-      nextDueAt: () => nextEventDueAt(platform, 'processor'),
-    }),
-    new Loop(platform, {
-      name: 'processor calls',
-      signals: ['attempts'],
-      run: () => makeDueCalls(platform, processor),
-      nextDueAt: () => nextAttemptDueAt(platform),
-    }),
-    new Loop(platform, {
-      name: 'click counts',
-      run: () => rollUpClicks(platform).then(() => 0),
-      longestSleepMs: ROLL_UP_EVERY_MS,
-    }),
-    new Loop(platform, {
-      name: 'click retention',
-      isLong: true,
-      async run() {
-        await enforceClickRetention(platform)
-        await removeOldVisitors(platform)
-        return 0
-      },
-      longestSleepMs: RETENTION_EVERY_MS,
-    }),
-    new Loop(platform, {
-      name: 'retention',
-      isLong: true,
-      run: async () => {
-        await removeOldBodies(platform)
-        await removeOldNotifications(platform)
-        return 0
-      },
-      longestSleepMs: RETENTION_EVERY_MS,
-    }),
-    startModerationLoop(platform),
-    startExportLoops(platform),
-    startMailLoops(platform),
-    startWebhookLoops(platform),
-  ]
+  const events = (source: EventSource, run: LoopWork['run']): LoopWork => ({
+    name: `${source} events`,
+    signals: [INBOX_TOPIC],
+    run,
+    nextDueAt: () => nextEventDueAt(platform, source),
+  })
   return {
-    async stop() {
-      await Promise.all(loops.map((loop) => loop.stop()))
-      await reader.close()
-    },
+    loops: [
+      events('store', createDrain(platform, 'store', applyStoreEvents, reader)),
+      events('processor', createDrain(platform, 'processor', processorEventApplier(eventRules))),
+      {
+        name: 'processor calls',
+        signals: ['attempts'],
+        run: () => makeDueCalls(platform, processor),
+        nextDueAt: () => nextAttemptDueAt(platform),
+      },
+    ],
+    end: () => reader.close(),
   }
 }
 
-/** Starts checking the marketplace for what a moderator must see. */
-export function startModerationLoop(platform: Platform): Loop {
-  return new Loop(platform, {
+/** Work that is done every so often. */
+function houseKeeping(platform: Platform): LoopGroup {
+  const every = (longestSleepMs: number, name: string, isLong: boolean, ...work: Chore[]): LoopWork => ({
+    name,
+    isLong,
+    async run() {
+      for (const chore of work) await chore(platform)
+      return 0
+    },
+    longestSleepMs,
+  })
+  return {
+    loops: [
+      every(5000, 'click counts', false, rollUpClicks),
+      every(HOUR_MS, 'click retention', true, enforceClickRetention, removeOldVisitors),
+      every(HOUR_MS, 'retention', true, removeOldBodies, removeOldDeliveries, removeOldEvents),
+      ...(mailMode(platform.config) === 'off' ? [] : [every(HOUR_MS, 'old mails', false, removeOldMails)]),
+    ],
+  }
+}
+
+type Chore = (platform: Platform) => Promise<unknown>
+
+/** Checks the marketplace for what a moderator must see. */
+export function moderationLoop(platform: Platform): LoopWork {
+  return {
     name: 'moderation',
     isLong: true,
     async run() {
       await rollUpClicks(platform)
       return watchMarketplace(platform)
     },
-    longestSleepMs: WATCH_EVERY_MS,
-  })
+    longestSleepMs: 60_000,
+  }
+}
+
+/** How many exports a process writes together, so that a long one does not hold up short ones of other users. */
+const EXPORTS_TOGETHER = 2
+
+/** Writes exports and removes expired files. An export that is aborted is released, and the next worker starts it again. */
+export function exportLoops(platform: Platform): LoopGroup {
+  const stopping = new AbortController()
+  const storage = () => exportStorage(platform.config)
+  const writers = Array.from({ length: EXPORTS_TOGETHER }, (_, index) => ({
+    name: `exports ${index + 1}`,
+    isLong: true,
+    signals: ['exports'],
+    run: async () => Number(await runNextExport(platform, await storage(), stopping.signal)),
+    nextDueAt: () => nextExportDueAt(platform),
+  }))
+  const sweep = {
+    name: 'expired exports',
+    run: async () => sweepExports(platform, await storage()),
+    longestSleepMs: 600_000,
+  }
+  return { loops: [...writers, sweep], abort: () => stopping.abort() }
+}
+
+function mailLoops(platform: Platform): LoopGroup {
+  if (mailMode(platform.config) === 'off') return { loops: [] }
+  const stopping = new AbortController()
+  let transport: MailTransport | undefined
+  const delivery = {
+    name: 'mails',
+    signals: ['mails'],
+    async run() {
+      // The mail library is loaded for the first mail.
+      if (!transport) {
+        const due = await nextMailDueAt(platform)
+        if (due === null || due > platform.clock.now()) return 0
+      }
+      transport ??= await openMailTransport(platform.config, platform.log)
+      return deliverMails(platform, transport, stopping.signal)
+    },
+    nextDueAt: () => nextMailDueAt(platform),
+  }
+  return { loops: [delivery], abort: () => stopping.abort(), end: () => transport?.close() }
+}
+
+/** The ways in which accounts are notified of events. */
+const CHANNELS: readonly Channel[] = [webhookChannel, mailChannel]
+
+/** Gives events to their channels, and sends webhooks. */
+export function webhookLoops(platform: Platform): LoopGroup {
+  const deliverer = new WebhookDeliverer(platform)
+  return {
+    loops: [
+      { name: 'outbox', signals: [OUTBOX_SIGNAL], run: () => distributeEvents(platform, CHANNELS) },
+      {
+        name: 'webhook deliveries',
+        signals: [DELIVERY_SIGNAL],
+        run: () => deliverer.start(),
+        nextDueAt: () => deliverer.nextDueAt(),
+      },
+    ],
+    end: () => deliverer.stop(),
+  }
+}
+
+/** Distributes all events and makes all due deliveries: for tests and commands. Returns how many there were. */
+export async function notifyUntilIdle(platform: Platform): Promise<number> {
+  const deliverer = new WebhookDeliverer(platform)
+  let done = 0
+  try {
+    for (;;) {
+      const some = (await distributeEvents(platform, CHANNELS)) + (await deliverUntilIdle(deliverer))
+      if (some === 0) return done
+      done += some
+    }
+  } finally {
+    await deliverer.stop()
+  }
 }

@@ -14,25 +14,23 @@ import { wirePart, wirePayout } from './payout-wire.ts'
 import {
   countPayouts,
   findPayout,
-  findPayoutByProcessorId,
   findPayoutParts,
   findPayouts,
   findPayoutsToCompare,
   type PayoutFilter,
   type PayoutPart,
   type PayoutRow,
-  payoutsOfShare,
 } from './payouts.store.ts'
 
-export type { PayoutPart, PayoutRow } from './payouts.store.ts'
+export {
+  findPayoutByProcessorId as payoutByProcessorId,
+  type PayoutPart,
+  type PayoutRow,
+  payoutsOfShare as sharePayouts,
+} from './payouts.store.ts'
 
 export async function getPayout(platform: Platform, payoutId: string): Promise<PayoutRow | undefined> {
   return findPayout(platform.database.reader, payoutId)
-}
-
-/** The payout that has this id at the processor. */
-export function payoutByProcessorId(db: Queries, processorId: string): Promise<PayoutRow | undefined> {
-  return findPayoutByProcessorId(db, processorId)
 }
 
 /** A creator's payouts, or all for the operator (`creatorId` null), newest first. */
@@ -57,11 +55,6 @@ export async function listPayoutParts(
     rows.map((row) => row.creator_id),
   )
   return rows.map((row) => ({ ...row, creatorName: names.get(row.creator_id) ?? '' }))
-}
-
-/** The payouts that carried a creator's share of a billing cycle, oldest first, including failed ones. */
-export function sharePayouts(db: Queries, cycleId: string, creatorId: string): Promise<PayoutRow[]> {
-  return payoutsOfShare(db, cycleId, creatorId)
 }
 
 /** Payouts to compare with the processor's records, by id. */

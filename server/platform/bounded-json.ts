@@ -1,7 +1,7 @@
 /** Tokens of RFC 8259: strings, numbers, literals, brackets, commas and colons. An order of 500 lines has about 130,000. */
 export const MAX_JSON_TOKENS = 150_000
 /** Real orders nest about ten levels deep. */
-export const MAX_JSON_DEPTH = 64
+const MAX_JSON_DEPTH = 64
 /** The event loop runs before and after a text with more characters than this is parsed. */
 export const LARGE_JSON = 128 * 1024
 

@@ -11,15 +11,8 @@ export class SettingError extends Error {
   }
 }
 
-const SETTINGS = z.object({
-  ...SETTING_GROUPS.Service,
-  ...SETTING_GROUPS.Data,
-  ...SETTING_GROUPS.Money,
-  ...SETTING_GROUPS.Processor,
-  ...SETTING_GROUPS.Mail,
-  ...SETTING_GROUPS.Limits,
-  ...SETTING_GROUPS.Flags,
-})
+const { Service, Data, Money, Processor, Mail, Limits, Flags } = SETTING_GROUPS
+const SETTINGS = z.object({ ...Service, ...Data, ...Money, ...Processor, ...Mail, ...Limits, ...Flags })
 
 /** The longest attribution window of an offer. */
 const MAX_ATTRIBUTION_DAYS = 365
@@ -43,7 +36,7 @@ export function dataFolder(config: Pick<Config, 'DATA_DIR' | 'DATABASE_URL'>): s
 }
 
 /** How mail leaves: over SMTP, as files in `DATA_DIR/mail`, or not at all. */
-export type MailMode = 'smtp' | 'file' | 'off'
+type MailMode = 'smtp' | 'file' | 'off'
 
 export function mailMode({ SMTP_URL, NODE_ENV }: Pick<Config, 'SMTP_URL' | 'NODE_ENV'>): MailMode {
   if (SMTP_URL === undefined) return NODE_ENV === 'production' ? 'off' : 'file'
@@ -68,7 +61,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     const [issue] = parsed.error.issues
     throw new SettingError(String(issue?.path[0] ?? '?'), issue?.message ?? 'is invalid')
   }
-  refuseMismatch(parsed.data)
+  for (const [name, problem] of mismatches(parsed.data)) throw new SettingError(name, problem)
   return parsed.data
 }
 
@@ -83,83 +76,69 @@ const REQUIRED_BY = {
   ],
 } as const satisfies Record<Config['PROCESSOR'], readonly (keyof Config)[]>
 
-/** Refuses settings that are valid one by one but not together. */
-function refuseMismatch(config: Config): void {
-  refuseShortClickRetention(config)
-  refuseUnsendableMail(config)
-  for (const name of ['DATABASE_DIRECT_URL', 'DATABASE_READ_URL'] as const) {
-    if (config[name] !== undefined && sqliteFileOf(config.DATABASE_URL) !== null) {
-      throw new SettingError(name, 'is for PostgreSQL, and DATABASE_URL names an SQLite file')
-    }
-  }
-  if (config.EXPORT_STORAGE === 's3') {
-    for (const name of ['S3_BUCKET', 'S3_ACCESS_KEY_ID', 'S3_SECRET_ACCESS_KEY'] as const) {
-      if (!config[name]) throw new SettingError(name, 'must be set when EXPORT_STORAGE=s3')
-    }
-  }
-  if (config.SEAL_STORAGE?.startsWith('s3://')) {
-    for (const name of ['S3_ACCESS_KEY_ID', 'S3_SECRET_ACCESS_KEY'] as const) {
-      if (!config[name]) throw new SettingError(name, 'must be set when SEAL_STORAGE is an s3:// address')
-    }
-  }
-  if (config.NODE_ENV === 'production') {
-    if (config.PROCESSOR === 'sandbox') {
-      throw new SettingError(
-        'PROCESSOR',
-        'the sandbox moves no real money and is refused in production; set http or safepay-raast',
-      )
-    }
-    if (!config.APP_KEY) {
-      throw new SettingError('APP_KEY', 'must be set in production: 32 random bytes in base64')
-    }
-    if (!config.PUBLIC_BASE_URL && config.ROLES.includes('web')) {
-      throw new SettingError(
-        'PUBLIC_BASE_URL',
-        'must be set in production: the https address of this service, which affiliate links start with',
-      )
-    }
-    refuseOpenToTheNetwork(config)
-  }
-  for (const name of REQUIRED_BY[config.PROCESSOR]) {
-    if (!config[name]) throw new SettingError(name, `must be set when PROCESSOR=${config.PROCESSOR}`)
-  }
-  if (config.PROCESSOR === 'sandbox' && config.PROCESSOR_SIGNATURE !== 'standard-webhooks') {
-    throw new SettingError('PROCESSOR_SIGNATURE', 'must be standard-webhooks, which is how the sandbox signs')
-  }
-}
+/** Settings that are valid one by one but not together, each with its problem. */
+function* mismatches(config: Config): Generator<[keyof Config, string]> {
+  const { DATABASE_URL, EXPORT_STORAGE, SEAL_STORAGE, PROCESSOR, NODE_ENV } = config
+  const missing = <Name extends keyof Config>(...names: Name[]) => names.filter((name) => !config[name])
 
-/** Refuses settings that let clients choose their address, or send secrets unencrypted. */
-function refuseOpenToTheNetwork(config: Config): void {
-  if (config.TRUST_PROXY === 'true') {
-    throw new SettingError(
-      'TRUST_PROXY',
-      'true is refused in production, since every client could then choose its address: set the number of proxies in front (such as 1) or their addresses',
-    )
-  }
-  for (const name of ['PUBLIC_BASE_URL', 'PROCESSOR_URL', 'SAFEPAY_URL'] as const) {
-    const address = config[name]
-    if (address === undefined) continue
-    const { protocol, hostname } = new URL(address)
-    if (protocol === 'https:' || isLoopbackHost(hostname)) continue
-    throw new SettingError(name, 'must be an https address in production, unless it is on this machine')
-  }
-}
-
-/** A click must be kept as long as an order may name it, even one whose stored body is processed again. */
-function refuseShortClickRetention({ CLICK_RETENTION_DAYS, RAW_EVENT_RETENTION_DAYS }: Config): void {
+  // A click must be kept as long as an order may name it, even one whose stored body is processed again.
+  const { CLICK_RETENTION_DAYS, RAW_EVENT_RETENTION_DAYS } = config
   const least = MAX_ATTRIBUTION_DAYS + RAW_EVENT_RETENTION_DAYS + LATE_ORDER_DAYS
-  if (CLICK_RETENTION_DAYS === 0 || CLICK_RETENTION_DAYS >= least) return
-  throw new SettingError(
-    'CLICK_RETENTION_DAYS',
-    `must be 0, or at least ${least} with RAW_EVENT_RETENTION_DAYS=${RAW_EVENT_RETENTION_DAYS}: orders name clicks that late`,
-  )
-}
-
-function refuseUnsendableMail(config: Config): void {
+  if (CLICK_RETENTION_DAYS !== 0 && CLICK_RETENTION_DAYS < least) {
+    yield [
+      'CLICK_RETENTION_DAYS',
+      `must be 0, or at least ${least} with RAW_EVENT_RETENTION_DAYS=${RAW_EVENT_RETENTION_DAYS}: orders name clicks that late`,
+    ]
+  }
   if (mailMode(config) === 'smtp' && !config.MAIL_FROM) {
-    throw new SettingError('MAIL_FROM', 'must be set with SMTP_URL: the address that mail comes from')
+    yield ['MAIL_FROM', 'must be set with SMTP_URL: the address that mail comes from']
   }
   if (config.REQUIRE_VERIFIED_EMAIL && mailMode(config) === 'off') {
-    throw new SettingError('REQUIRE_VERIFIED_EMAIL', 'needs SMTP_URL, or no account could verify its address')
+    yield ['REQUIRE_VERIFIED_EMAIL', 'needs SMTP_URL, or no account could verify its address']
+  }
+  for (const name of ['DATABASE_DIRECT_URL', 'DATABASE_READ_URL'] as const) {
+    if (config[name] !== undefined && sqliteFileOf(DATABASE_URL) !== null)
+      yield [name, 'is for PostgreSQL, and DATABASE_URL names an SQLite file']
+  }
+  if (EXPORT_STORAGE === 's3') {
+    for (const name of missing('S3_BUCKET', 'S3_ACCESS_KEY_ID', 'S3_SECRET_ACCESS_KEY'))
+      yield [name, 'must be set when EXPORT_STORAGE=s3']
+  }
+  if (SEAL_STORAGE?.startsWith('s3://')) {
+    for (const name of missing('S3_ACCESS_KEY_ID', 'S3_SECRET_ACCESS_KEY'))
+      yield [name, 'must be set when SEAL_STORAGE is an s3:// address']
+  }
+  if (NODE_ENV === 'production') yield* unfitForProduction(config)
+  for (const name of missing(...REQUIRED_BY[PROCESSOR]))
+    yield [name, `must be set when PROCESSOR=${PROCESSOR}`]
+  if (PROCESSOR === 'sandbox' && config.PROCESSOR_SIGNATURE !== 'standard-webhooks') {
+    yield ['PROCESSOR_SIGNATURE', 'must be standard-webhooks, which is how the sandbox signs']
+  }
+}
+
+function* unfitForProduction(config: Config): Generator<[keyof Config, string]> {
+  if (config.PROCESSOR === 'sandbox') {
+    yield [
+      'PROCESSOR',
+      'the sandbox moves no real money and is refused in production; set http or safepay-raast',
+    ]
+  }
+  if (!config.APP_KEY) yield ['APP_KEY', 'must be set in production: 32 random bytes in base64']
+  if (!config.PUBLIC_BASE_URL && config.ROLES.includes('web')) {
+    yield [
+      'PUBLIC_BASE_URL',
+      'must be set in production: the https address of this service, which affiliate links start with',
+    ]
+  }
+  if (config.TRUST_PROXY === 'true') {
+    yield [
+      'TRUST_PROXY',
+      'true is refused in production, since every client could then choose its address: set the number of proxies in front (such as 1) or their addresses',
+    ]
+  }
+  for (const name of ['PUBLIC_BASE_URL', 'PROCESSOR_URL', 'SAFEPAY_URL'] as const) {
+    const { protocol, hostname } = new URL(config[name] ?? 'https://none')
+    if (protocol !== 'https:' && !isLoopbackHost(hostname))
+      yield [name, 'must be an https address in production, unless it is on this machine']
   }
 }

@@ -2,7 +2,7 @@
 const MAX_BLOCK_MS = 10
 
 /** Yields to the event loop after `MAX_BLOCK_MS` of work, or in any case with `always`. */
-export type LoopYield = (always?: boolean) => Promise<void> | undefined
+type LoopYield = (always?: boolean) => Promise<void> | undefined
 
 /** Returns a function to call between the items of a task. Do not await it inside a transaction. */
 export function createLoopYield(): LoopYield {

@@ -8,29 +8,33 @@ import { isLoopbackHost } from './network/loopback.ts'
 
 // The kinds of settings: each reads the text of an environment variable, or says what it must be.
 
-export const money = z.string().transform((text, context) => {
+/** A setting that `read` makes of its text; without a result it says what it must be. */
+function parsed<Value>(mustBe: string, read: (text: string) => Value | null) {
+  return z.string().transform((text, context): Value => {
+    const value = read(text)
+    if (value !== null) return value
+    context.addIssue({ code: 'custom', message: `must be ${mustBe}` })
+    return z.NEVER
+  })
+}
+
+/** Its parts, separated by commas. */
+const partsOf = (text: string) => text.split(',').map((part) => part.trim())
+
+export const money = parsed('an amount in rupees such as 1000.00', (text) => {
   const amount = parseMoney(text)
-  if (amount !== null && amount >= 0) return amount
-  context.addIssue({ code: 'custom', message: 'must be an amount in rupees such as 1000.00' })
-  return z.NEVER
+  return amount !== null && amount >= 0 ? amount : null
 })
 
-export const rate = z.string().transform((text, context) => {
+export const rate = parsed('a percentage from 0 to 100 with at most two decimals', (text) => {
   const basisPoints = /^\d+(\.\d+)?$/.test(text) ? percentToBasisPoints(Number(text)) : null
-  if (basisPoints !== null && basisPoints <= 10_000) return basisPoints
-  context.addIssue({
-    code: 'custom',
-    message: 'must be a percentage from 0 to 100 with at most two decimals',
-  })
-  return z.NEVER
+  return basisPoints !== null && basisPoints <= 10_000 ? basisPoints : null
 })
 
 export const whole = (least: number, most: number) =>
-  z.string().transform((text, context) => {
+  parsed(`a whole number from ${least} to ${most}`, (text) => {
     const value = Number(text)
-    if (/^\d+$/.test(text) && value >= least && value <= most) return value
-    context.addIssue({ code: 'custom', message: `must be a whole number from ${least} to ${most}` })
-    return z.NEVER
+    return /^\d+$/.test(text) && value >= least && value <= most ? value : null
   })
 
 /** Paths are appended to it, so it has no query and no fragment. A password in it would reach logs and links. */
@@ -51,16 +55,14 @@ export const timeZone = z.string().refine((zone) => {
   }
 }, 'must be a time zone such as Asia/Karachi')
 
-export const roles = z.string().transform((text, context) => {
-  const names = text.split(',').map((name) => name.trim())
-  const known = names.filter((name): name is ProcessRole => PROCESS_ROLES.includes(name as ProcessRole))
-  if (known.length === names.length && known.length > 0) return [...new Set(known)]
-  context.addIssue({ code: 'custom', message: `must be one or more of ${PROCESS_ROLES.join(', ')}` })
-  return z.NEVER
-})
+const PROCESS_ROLES = ['web', 'worker', 'scheduler'] as const
+type ProcessRole = (typeof PROCESS_ROLES)[number]
 
-export const PROCESS_ROLES = ['web', 'worker', 'scheduler'] as const
-export type ProcessRole = (typeof PROCESS_ROLES)[number]
+export const roles = parsed(`one or more of ${PROCESS_ROLES.join(', ')}`, (text) => {
+  const names = partsOf(text)
+  const known = names.filter((name): name is ProcessRole => PROCESS_ROLES.includes(name as ProcessRole))
+  return known.length === names.length ? [...new Set(known)] : null
+})
 
 /** Loads node-cron only for a schedule that is not the default, to keep commands fast. */
 function isSchedule(text: string): boolean {
@@ -79,18 +81,17 @@ export const cronOrOff = z
 export const databaseUrl = z.string().superRefine((text, context) => {
   const file = /^sqlite:(?:\/\/(?=\/))?(.+)$/s.exec(text)?.[1]
   const isFile = file !== undefined && file !== ':memory:' && !/^\/\/|\/$|\0/.test(file)
-  const problem = /^postgres(ql)?:\/\/./.test(text)
-    ? addressProblem(text)
-    : isFile
-      ? null
-      : 'must be sqlite:PATH of a file or postgres://…'
-  if (problem !== null) context.addIssue({ code: 'custom', message: problem })
+  if (!isFile) refuseAddress(text, 'must be sqlite:PATH of a file or postgres://…', context)
 })
 
 export const postgresUrl = z.string().superRefine((text, context) => {
-  const problem = /^postgres(ql)?:\/\/./.test(text) ? addressProblem(text) : 'must be postgres://…'
-  if (problem !== null) context.addIssue({ code: 'custom', message: problem })
+  refuseAddress(text, 'must be postgres://…', context)
 })
+
+function refuseAddress(text: string, mustBe: string, context: z.RefinementCtx): void {
+  const problem = /^postgres(ql)?:\/\/./.test(text) ? addressProblem(text) : mustBe
+  if (problem !== null) context.addIssue({ code: 'custom', message: problem })
+}
 
 /** A replica. With several hosts the driver would look for the primary among them. */
 export const replicaUrl = postgresUrl.refine(
@@ -114,7 +115,7 @@ const MAX_PROXY_HOPS = 10
 /** A number of hops as a number, anything else as text. */
 export const proxies = z
   .string()
-  .transform((text) => text.split(',').map((part) => part.trim()))
+  .transform(partsOf)
   .refine(
     (parts) => parts.every(isProxyAddress) || (parts.length === 1 && isProxyWord(parts[0] ?? '')),
     `must be the number of proxies in front (1 to ${MAX_PROXY_HOPS}), or their addresses and networks separated by commas`,
@@ -140,23 +141,23 @@ export const appKey = z
 
 export const formerKeys = z
   .string()
-  .transform((text) =>
-    text
-      .split(',')
-      .map((part) => part.trim())
-      .filter(Boolean),
-  )
+  .transform((text) => partsOf(text).filter(Boolean))
   .pipe(z.array(appKey))
 
-export const flag = z
+export const flag = parsed('true or false', (text) =>
+  text === 'true' ? true : text === 'false' ? false : null,
+)
+
+/** Secrets separated by commas, at least one. */
+export const secrets = z
   .string()
-  .refine((text) => text === 'true' || text === 'false', 'must be true or false')
-  .transform((text) => text === 'true')
+  .transform((text) => partsOf(text).filter(Boolean))
+  .refine((parts) => parts.length > 0, 'must hold at least one secret')
 
 /** As a browser sends it: scheme, host and any port other than the scheme's default. */
 export const origins = z
   .string()
-  .transform((text) => [...new Set(text.split(',').map((part) => part.trim()))])
+  .transform((text) => [...new Set(partsOf(text))])
   .refine(
     (parts) =>
       parts.every((part) => /^https?:\/\/[a-z0-9.:[\]-]+$/.test(part) && URL.parse(part)?.origin === part),
@@ -200,11 +201,13 @@ export interface MailServer {
 }
 
 /** `off`, or `smtp://USER:PASSWORD@HOST:PORT` or `smtps://…`. The mail server must offer TLS unless it is on this machine or `?tls=optional` is added. */
-export const smtpUrl = z.string().transform((text, context): 'off' | MailServer => {
-  if (text === 'off') return 'off'
-  const url = /^smtps?:\/\//i.test(text) ? URL.parse(text) : null
-  const isPlain = url && (url.search === '' || url.search === '?tls=optional') && url.hash === ''
-  if (url && isPlain && url.hostname !== '' && /^\/?$/.test(url.pathname)) {
+export const smtpUrl = parsed(
+  'off, or smtp://USER:PASSWORD@HOST:PORT or smtps://…, with at most ?tls=optional',
+  (text): 'off' | MailServer | null => {
+    if (text === 'off') return 'off'
+    const url = /^smtps?:\/\//i.test(text) ? URL.parse(text) : null
+    const isPlain = url && (url.search === '' || url.search === '?tls=optional') && url.hash === ''
+    if (!url || !isPlain || url.hostname === '' || !/^\/?$/.test(url.pathname)) return null
     const secure = url.protocol === 'smtps:'
     const host = url.hostname.replace(/^\[|\]$/g, '')
     return {
@@ -215,13 +218,8 @@ export const smtpUrl = z.string().transform((text, context): 'off' | MailServer 
       user: url.username === '' ? null : decoded(url.username),
       password: url.password === '' ? null : decoded(url.password),
     }
-  }
-  context.addIssue({
-    code: 'custom',
-    message: 'must be off, or smtp://USER:PASSWORD@HOST:PORT or smtps://…, with at most ?tls=optional',
-  })
-  return z.NEVER
-})
+  },
+)
 
 /** A password with a "%" that begins no escape is taken as it is. */
 function decoded(text: string): string {
@@ -238,11 +236,9 @@ export interface Mailbox {
 }
 
 /** `ADDRESS` or `NAME <ADDRESS>`. */
-export const mailbox = z.string().transform((text, context): Mailbox => {
+export const mailbox = parsed('an address such as Shop <no-reply@example.com>', (text): Mailbox | null => {
   const named = /^([^<>\p{Cc}]*)<([^<>]+)>$/u.exec(text.trim())
   const address = (named?.[2] ?? text).trim()
   const name = (named?.[1] ?? '').trim().replace(/^"(.*)"$/, '$1')
-  if (/^[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*$/.test(address)) return { name, address }
-  context.addIssue({ code: 'custom', message: 'must be an address such as Shop <no-reply@example.com>' })
-  return z.NEVER
+  return /^[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*$/.test(address) ? { name, address } : null
 })

@@ -19,6 +19,7 @@ import {
   roles,
   safepayToken,
   sealStorage,
+  secrets,
   smtpUrl,
   timeZone,
   whole,
@@ -190,15 +191,7 @@ const PROCESSOR = {
     .min(1)
     .optional()
     .describe('the key for its API; required with `PROCESSOR=http`'),
-  PROCESSOR_WEBHOOK_SECRETS: z
-    .string()
-    .transform((text) =>
-      text
-        .split(',')
-        .map((secret) => secret.trim())
-        .filter(Boolean),
-    )
-    .refine((secrets) => secrets.length > 0, 'must hold at least one secret')
+  PROCESSOR_WEBHOOK_SECRETS: secrets
     .optional()
     .describe(
       'secrets that its events may be signed with, comma-separated; required except with the sandbox. Several during a rotation',

@@ -10,7 +10,7 @@ const RETRY_MS = 500
 /** A `systemd-notify` that hangs must not stop later notifications. */
 const SEND_TIMEOUT_MS = 5000
 
-export interface SystemdOptions {
+interface SystemdOptions {
   environment: Record<string, string | undefined>
   log: Logger
   /** Whether the service can work: its database answers and is migrated. An error counts as no. */

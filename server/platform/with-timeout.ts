@@ -1,7 +1,7 @@
 import { Refusal } from './api/refusal.ts'
 
 /** How long a request waits for one read, ms. */
-export const READ_TIMEOUT_MS = 1800
+const READ_TIMEOUT_MS = 1800
 
 /** Resolves as `read` does; refuses with `unavailable` after `timeoutMs`. The read itself continues. */
 export async function withTimeout<T>(read: Promise<T>, timeoutMs = READ_TIMEOUT_MS): Promise<T> {

@@ -3,7 +3,7 @@ export const MAX_SKEW_MS = 2000
 /** Above this a process does not start. */
 export const MAX_SKEW_AT_START_MS = 60_000
 
-export interface ClockReading {
+interface ClockReading {
   /** This process's clock before and after the question, epoch ms. */
   before: number
   after: number

@@ -1,9 +1,9 @@
 import { defineEntity } from '@mikro-orm/core'
 import { count, enumText, epochMs, id, json, oneOf, paisa, text } from '../platform/database/columns.ts'
 
-export const ATTEMPT_KINDS = ['invoice', 'payout'] as const
+const ATTEMPT_KINDS = ['invoice', 'payout'] as const
 export type AttemptKind = (typeof ATTEMPT_KINDS)[number]
-export const ATTEMPT_STATES = ['waiting', 'created', 'refused'] as const
+const ATTEMPT_STATES = ['waiting', 'created', 'refused'] as const
 
 /**
  * The intention to make one call to the processor, committed before the call. Its id is the idempotency key. While it is `waiting` after a

@@ -25,7 +25,7 @@ export function attemptState({ state, failed_at }: Pick<AttemptRow, 'state' | 'f
   return state === 'created' && failed_at !== null ? 'failed' : state
 }
 
-export interface NewAttempt {
+interface NewAttempt {
   kind: AttemptKind
   /** The billing cycle or payout. */
   subjectId: string
@@ -251,7 +251,7 @@ const RETRY: BackoffPolicy = { firstMs: 2000, factor: 2, maxMs: 600_000 }
 /** After so many tries without an outcome a flag is raised; the attempt goes on. */
 const TRIES_BEFORE_FLAG = 12
 
-export interface Postponement {
+interface Postponement {
   detail: string
   leastDelayMs?: number | undefined
   /** Whether a call was made that may have taken effect: the outcome of this try stays unknown. */
@@ -353,7 +353,7 @@ export interface RecordFilter {
 }
 
 /** One of our billing cycles or payouts. `standing` null: only the attempts show it. */
-export interface RecordRow {
+interface RecordRow {
   id: string
   amount: number
   processorId: string | null

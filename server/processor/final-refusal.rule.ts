@@ -6,7 +6,7 @@ export const SHOWN_WITHIN_MS = 600_000
 /** Pause between two look-ups during that time, ms. */
 export const LOOK_AGAIN_AFTER_MS = 150_000
 
-export interface RefusalFacts {
+interface RefusalFacts {
   /** When the latest call under the same key with an unknown outcome was made, epoch ms; `null` without one. */
   unknownAt: number | null
   /** When the processor refused, epoch ms. */

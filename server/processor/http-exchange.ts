@@ -1,4 +1,5 @@
 import type { Dispatcher } from 'undici'
+import { z } from 'zod'
 import type { OutgoingCalls } from '../platform/network/outgoing-calls.ts'
 import type { CallOutcome } from './processor.ts'
 
@@ -25,7 +26,7 @@ export class CallFailure extends Error {
   }
 }
 
-export interface HttpRequest {
+interface HttpRequest {
   method: 'GET' | 'POST' | 'PUT'
   url: URL
   headers: Record<string, string>
@@ -99,11 +100,57 @@ export function asFailure(error: unknown): CallFailure {
   )
 }
 
-/** The outcome of a call that threw. */
-export function outcomeOfFailure(error: unknown): CallOutcome {
-  const failure = asFailure(error)
-  return { kind: failure.neverConnected ? 'retry' : 'unknown', detail: failure.message }
+/** The outcome of a POST. `secrets` are redacted, in case the answer echoes them. */
+export async function callOutcome(
+  send: () => Promise<HttpAnswer>,
+  read: (answer: HttpAnswer) => CallOutcome,
+  secrets: readonly string[],
+): Promise<CallOutcome> {
+  try {
+    return redacted(read(await send()), secrets)
+  } catch (error) {
+    const failure = asFailure(error)
+    return { kind: failure.neverConnected ? 'retry' : 'unknown', detail: failure.message }
+  }
 }
+
+export interface Unavailable {
+  kind: 'unavailable'
+  detail: string
+}
+
+export function unavailable(detail: string): Unavailable {
+  return { kind: 'unavailable', detail }
+}
+
+/** What `read` makes of an answer in the form of `schema`. Any other status than 200 and any other form is `unavailable`. */
+export async function lookUp<Body, Outcome extends object>(
+  send: () => Promise<HttpAnswer>,
+  {
+    schema,
+    read,
+    describe,
+    secrets,
+  }: {
+    schema: z.ZodType<Body>
+    read: (body: Body) => Outcome | Unavailable
+    describe: (answer: HttpAnswer) => string
+    secrets: readonly string[]
+  },
+): Promise<Outcome | Unavailable> {
+  try {
+    const answer = await send()
+    if (answer.status !== 200) return redacted(unavailable(describe(answer)), secrets)
+    const { data, error } = schema.safeParse(answer.body)
+    if (error) return unavailable(`the answer is malformed (${error.issues[0]?.path.join('.') || 'body'})`)
+    return redacted(read(data as Body), secrets)
+  } catch (error) {
+    return unavailable(asFailure(error).message)
+  }
+}
+
+/** A text of the processor's that is stored and shown. */
+export const plainText = z.string().regex(/^[^\p{Cc}]{1,200}$/u)
 
 /** The outcome of an answer that is no success. `now` is epoch ms, for a Retry-After that is a date. */
 export function outcomeOfRefusal(
@@ -131,8 +178,8 @@ export function describeAnswer(status: number, message: unknown): string {
   return `answered ${status}${text === '' ? '' : `: ${text}`}`.slice(0, MAX_DETAIL_LENGTH)
 }
 
-/** Removes secrets from the detail of an outcome, in case the answer echoes them. */
-export function redacted<Outcome extends object>(outcome: Outcome, secrets: readonly string[]): Outcome {
+/** Removes secrets from the detail of an outcome. */
+function redacted<Outcome extends object>(outcome: Outcome, secrets: readonly string[]): Outcome {
   if (!('detail' in outcome) || typeof outcome.detail !== 'string') return outcome
   const detail = secrets
     .filter((secret) => secret !== '')

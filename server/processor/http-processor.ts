@@ -2,19 +2,19 @@ import { z } from 'zod'
 import { CURRENCY, formatMoney, parseMoney } from '../../shared/money.ts'
 import { openOutgoingCalls } from '../platform/network/outgoing-calls.ts'
 import {
-  asFailure,
   CallFailure,
+  callOutcome,
   describeAnswer,
   exchange,
   type HttpAnswer,
-  outcomeOfFailure,
+  lookUp,
   outcomeOfRefusal,
-  redacted,
+  plainText,
+  unavailable,
 } from './http-exchange.ts'
-import { PAYOUT_UNITS } from './payout-unit.ts'
-import type { CallOutcome, LookupOutcome, Processor } from './processor.ts'
+import { type CallOutcome, type LookupOutcome, PAYOUT_UNITS, type Processor } from './processor.ts'
 
-export interface HttpProcessorOptions {
+interface HttpProcessorOptions {
   /**
    * Base address; `invoices` and `payouts` are appended to its path. A function is called for each request; `null` means that the
    * processor is not running, which counts as a failed connection.
@@ -54,24 +54,19 @@ export function createHttpProcessor(options: HttpProcessorOptions): Processor & 
     return exchange(calls, { method, url, headers, body, timeoutMs: options.timeoutMs })
   }
 
-  async function call(contractCall: ContractCall): Promise<CallOutcome> {
-    try {
-      return redacted(readCallAnswer(await send(contractCall), now()), contractCall.secrets)
-    } catch (error) {
-      return outcomeOfFailure(error)
-    }
+  function call(contractCall: ContractCall): Promise<CallOutcome> {
+    const read = (answer: HttpAnswer) => readCallAnswer(answer, now())
+    return callOutcome(() => send(contractCall), read, contractCall.secrets)
   }
 
-  async function find(path: ContractCall['path'], reference: string): Promise<LookupOutcome> {
+  function find(path: ContractCall['path'], reference: string): Promise<LookupOutcome> {
     const secrets = [options.apiKey]
-    try {
-      return redacted(
-        readLookupAnswer(await send({ method: 'GET', path, reference, secrets }), reference),
-        secrets,
-      )
-    } catch (error) {
-      return { kind: 'unavailable', detail: asFailure(error).message }
-    }
+    return lookUp(() => send({ method: 'GET', path, reference, secrets }), {
+      schema: foundSchema,
+      read: ({ items }) => readItems(items, reference),
+      describe,
+      secrets,
+    })
   }
 
   return {
@@ -91,7 +86,6 @@ export function createHttpProcessor(options: HttpProcessorOptions): Processor & 
   }
 }
 
-const id = z.string().regex(/^[^\p{Cc}]{1,200}$/u)
 // The page that merchants are sent to. An invalid one is left out; the invoice itself still counts.
 const hostedUrl = z
   .string()
@@ -100,12 +94,12 @@ const hostedUrl = z
   .nullish()
   .catch(null)
 
-const createdSchema = z.object({ id, hosted_url: hostedUrl })
+const createdSchema = z.object({ id: plainText, hosted_url: hostedUrl })
 const foundSchema = z.object({
   items: z
     .array(
       z.object({
-        id,
+        id: plainText,
         reference: z.string(),
         amount: z.string().transform((text, context) => {
           const amount = parseMoney(text)
@@ -136,20 +130,14 @@ function readCallAnswer(answer: HttpAnswer, now: number): CallOutcome {
  * The outcome of a look-up. An answer that lists another reference is unusable: the processor ignored the filter, so neither its items
  * nor their absence say anything about ours.
  */
-function readLookupAnswer(answer: HttpAnswer, reference: string): LookupOutcome {
-  if (answer.status !== 200) return { kind: 'unavailable', detail: describe(answer) }
-  const found = foundSchema.safeParse(answer.body)
-  if (!found.success) {
-    const where = found.error.issues[0]?.path.join('.') || 'body'
-    return { kind: 'unavailable', detail: `the look-up's answer is malformed (${where})` }
+function readItems(items: z.infer<typeof foundSchema>['items'], reference: string): LookupOutcome {
+  if (items.some((item) => item.reference !== reference)) {
+    return unavailable('the look-up answered other references than the requested one')
   }
-  if (found.data.items.some((item) => item.reference !== reference)) {
-    return { kind: 'unavailable', detail: 'the look-up answered other references than the requested one' }
+  return {
+    kind: 'found',
+    items: items.map(({ hosted_url, ...item }) => (hosted_url ? { ...item, hosted_url } : item)),
   }
-  const items = found.data.items.map(({ hosted_url, ...item }) =>
-    hosted_url ? { ...item, hosted_url } : item,
-  )
-  return { kind: 'found', items }
 }
 
 function describe(answer: HttpAnswer): string {

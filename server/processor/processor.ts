@@ -1,4 +1,8 @@
 import type { Paisa } from '../../shared/money.ts'
+import type { Config } from '../platform/config.ts'
+
+/** Payouts are whole multiples of this, paisa, by processor. */
+export const PAYOUT_UNITS: Record<Config['PROCESSOR'], Paisa> = { sandbox: 1, http: 1, 'safepay-raast': 100 }
 
 /**
  * The calls that the marketplace makes to a payment processor. No answer moves money: only a verified webhook does.
@@ -48,7 +52,7 @@ export interface LookupKeys {
   attemptIds: readonly string[]
 }
 
-export interface InvoiceCall {
+interface InvoiceCall {
   attemptId: string
   reference: string
   amount: Paisa
@@ -62,7 +66,7 @@ export interface InvoiceCall {
 
 export type BillingAccount = { iban: string } | { raastId: string }
 
-export interface PayoutCall {
+interface PayoutCall {
   attemptId: string
   reference: string
   amount: Paisa

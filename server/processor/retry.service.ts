@@ -33,7 +33,7 @@ export interface RetryRequest {
   reason: string | null
 }
 
-export interface Retried<Row> {
+interface Retried<Row> {
   row: Row
   attemptId: string
   /** The invoice or payout that the processor already holds under this reference, which the new attempt adopts. */

@@ -30,7 +30,7 @@ for (const dialect of testDialects()) {
     assert.ok(found)
     const open = await explainSale(platform, found.saleId)
     assert.equal([open.cycle?.state, open.cycle?.creatorShare, open.payouts], ['open', 200_000, []])
-    assert.equal([open.click?.link.locked_at, open.offer?.title], [link.createdAt, 'Lawn suit'])
+    assert.equal([open.click?.link.locked_at, open.offer?.title], [link.created_at, 'Lawn suit'])
     assert.equal(open.creator, {
       id: creator.userId,
       displayName: 'Sana',

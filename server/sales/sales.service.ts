@@ -12,7 +12,7 @@ import { type KeysetScan, pageItems, type ScanScope } from '../platform/database
 import type { Platform } from '../platform/platform.ts'
 import { userTopic } from '../platform/topics.ts'
 import type { OrderFacts } from '../shopify/order-facts.ts'
-import { accountTitlesOf } from '../users/payout-destinations.service.ts'
+import { accountTitlesOf } from '../users/sealed-accounts.service.ts'
 import { standingOf } from '../users/users.service.ts'
 import {
   attributionOf,
@@ -47,11 +47,11 @@ import {
   type SaleRow,
   type SaleScope,
   type SaleWithSlug,
-  sumByLink,
 } from './sales.store.ts'
 
 export {
   hasAcceptedSale,
+  linkEarnings,
   type SaleFilter,
   type SaleRow,
   type SaleScope,
@@ -453,14 +453,6 @@ export function getSale(
   saleId: string,
 ): Promise<SaleWithSlug | undefined> {
   return findSale(platform.database.reader, scope, saleId)
-}
-
-/** The number of accepted sales and their commission (paisa) by link. Links without any are missing. */
-export function linkEarnings(
-  db: Queries,
-  linkIds: readonly string[],
-): Promise<Map<string, { accepted_sales: number; commission: number }>> {
-  return sumByLink(db, linkIds)
 }
 
 /** How many orders of a store were rejected since `since` (epoch ms), by reason. */

@@ -4,7 +4,7 @@ export interface OrderNames {
   order_name: string | null
 }
 
-export const NO_NAMES: OrderNames = { order_id: null, order_name: null }
+const NO_NAMES: OrderNames = { order_id: null, order_name: null }
 
 /**
  * A validly signed body that is not an order we can decide on: the event is set aside and flagged with `reason`. The reason names

@@ -191,7 +191,7 @@ function sumOf(list: unknown, field: 'amount' | 'price', name: string): LineAmou
 const LONGEST_ADDRESS = 2048
 
 /** The host names under which the order shows its shop: of the buyer's order page, and of the session's first page where that is a whole address. */
-export function readShopHosts(order: Fields): string[] {
+function readShopHosts(order: Fields): string[] {
   const hosts = [order.order_status_url, order.landing_site].flatMap(hostIn)
   return [...new Set(hosts)]
 }
@@ -214,7 +214,7 @@ export function parseLossless(text: string): unknown {
 }
 
 /** The one topic that reports a sale; everything else that a store signs is noted and needs nothing. */
-export const ORDER_PAID_TOPIC = 'orders/paid'
+const ORDER_PAID_TOPIC = 'orders/paid'
 
 /** The header is not signed, and the address is for paid orders: a sender that leaves it out means them. */
 export function isOrderPaid(topic: string | null): boolean {

@@ -27,9 +27,9 @@ import { orderBody } from '../test/testkit/orders.ts'
 import { logIn } from '../test/testkit/people.ts'
 import { removeGuards } from '../test/testkit/tamper.ts'
 import { TAMPERINGS } from '../test/testkit/tamperings.ts'
+import { unprotectedIn } from '../test/testkit/unprotected.ts'
 import { confirmOwnTotp, startOwnTotp } from '../users/second-factor.service.ts'
 import { suspendUser } from '../users/users.service.ts'
-import { unprotectedIn } from './unprotected.ts'
 import { INVARIANTS, verifyBooks } from './verify-books.ts'
 
 interface Context {

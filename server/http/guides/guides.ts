@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { shopDomain } from '../../../shared/schemas/stores.ts'
 import { Refusal } from '../../platform/api/refusal.ts'
+import { etagOf, type Guard, htmlPage, htmlReply, isCurrent, pagePolicy } from '../pages.ts'
 import type { RenderedGuide } from './render-guide.ts'
 
 const FOLDER = new URL('../../guides/', import.meta.url)
@@ -25,14 +25,7 @@ const ORDER = [
 ]
 
 /** The pages load one style sheet and an icon, and run nothing. */
-const PAGE_POLICY = [
-  "default-src 'none'",
-  "style-src 'self'",
-  "img-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ')
+const PAGE_POLICY = pagePolicy("style-src 'self'; img-src 'self'")
 /** Short, so that an upgrade shows soon. */
 const CACHE = 'public, max-age=300'
 
@@ -47,8 +40,6 @@ interface StoredPage {
   text: string
   etag: string
 }
-
-type Guard = (request: FastifyRequest, reply: FastifyReply) => Promise<void>
 
 const DRAWINGS = ['create-webhook', 'webhook-secret', 'theme-script']
 
@@ -81,7 +72,7 @@ export function registerGuides(
 
   server.get('/docs/guides', { onRequest: guard }, async (request, reply) => {
     const page = await stored('', async () => indexPage(await guides()))
-    return sendStored(request, htmlReply(reply), page)
+    return sendStored(request, htmlReply(reply, PAGE_POLICY), page)
   })
 
   for (const name of DRAWINGS) {
@@ -103,11 +94,11 @@ export function registerGuides(
         const { store } = request.query
         const isFilled = guide.name === MERCHANTS_GUIDE && store !== undefined
         const shown = isFilled ? storedPage(await fillIn(page.text, store, platform.publicBaseUrl)) : page
-        return sendStored(request, htmlReply(reply), shown)
+        return sendStored(request, htmlReply(reply, PAGE_POLICY), shown)
       }
       reply.header('vary', 'Accept')
       if (request.headers.accept?.includes('text/html')) {
-        return htmlReply(reply).code(404).send(unknownPage(all))
+        return htmlReply(reply, PAGE_POLICY).code(404).send(unknownPage(all))
       }
       throw new Refusal('not_found', 'No such guide. /docs/guides lists them.')
     },
@@ -147,17 +138,12 @@ async function fillIn(page: string, store: unknown, publicBaseUrl: string): Prom
 }
 
 function storedPage(text: string): StoredPage {
-  return { text, etag: `"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"` }
-}
-
-function htmlReply(reply: FastifyReply): FastifyReply {
-  return reply.header('content-security-policy', PAGE_POLICY).type('text/html; charset=utf-8')
+  return { text, etag: etagOf(text) }
 }
 
 function sendStored(request: FastifyRequest, reply: FastifyReply, { text, etag }: StoredPage): FastifyReply {
-  reply.header('cache-control', CACHE).header('etag', etag)
-  const known = request.headers['if-none-match']?.split(',').map((tag) => tag.trim().replace(/^W\//, ''))
-  return known?.includes(etag) ? reply.code(304).send() : reply.send(text)
+  reply.header('cache-control', CACHE)
+  return isCurrent(request, reply, etag) ? reply.code(304).send() : reply.send(text)
 }
 
 /** URLs are relative, so the pages also work under a path prefix of a proxy. `up` leads to the folder `/docs/`. */
@@ -169,26 +155,17 @@ interface PageParts {
 }
 
 function pageOf({ up, title, nav, main }: PageParts): string {
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>${title}: Affiliate marketplace</title>
-<link rel="icon" href="${up}favicon-32x32.png">
-<link rel="stylesheet" href="${up}guides.css">
-</head>
-<body>
-<a class="skip" href="#content">Skip to the content</a>
+  return htmlPage({
+    title: `${title}: Affiliate marketplace`,
+    head: `<link rel="icon" href="${up}favicon-32x32.png">
+<link rel="stylesheet" href="${up}guides.css">`,
+    body: `<a class="skip" href="#content">Skip to the content</a>
 <header><strong>Affiliate marketplace</strong> <a href="${up}guides">Guides</a> <a href="${up}../docs">API reference</a></header>
 <div class="columns">
 ${nav}<main id="content">
 ${main}</main>
-</div>
-</body>
-</html>
-`
+</div>`,
+  })
 }
 
 function indexPage(guides: Guide[]): string {

@@ -1,6 +1,6 @@
 import { Marked, type Tokens } from 'marked'
 
-export interface Section {
+interface Section {
   anchor: string
   title: string
 }

@@ -12,144 +12,102 @@ import type { HttpApp } from '../context.ts'
 /** However often metrics are scraped, the database is read once in this time. */
 const CACHED_MS = 5000
 
+type Labels = Record<string, string>
+type Series = readonly (readonly [Labels, number])[]
+
 /** Registers the gauges. They are read when metrics are scraped. */
 export function registerGauges(registry: Registry, { platform, clicks, inbox }: HttpApp): void {
-  const registers = [registry]
+  const gauge = (
+    name: string,
+    help: string,
+    labelNames: readonly string[],
+    read: () => Series | Promise<Series>,
+  ) =>
+    new Gauge({
+      name: `affiliate_${name}`,
+      help,
+      labelNames,
+      registers: [registry],
+      async collect() {
+        const series = await read()
+        this.reset()
+        for (const [labels, value] of series) this.set(labels, value)
+      },
+    })
   const figures = figureReader(platform)
-  new Gauge({
-    name: 'affiliate_database_up',
-    help: 'Whether the database answers. If it is 0, the inbox, notification, schedule and flag gauges have no values.',
-    registers,
-    async collect() {
-      this.set((await figures()) ? 1 : 0)
-    },
-  })
-  new Gauge({
-    name: 'affiliate_inbox_waiting',
-    help: 'Events that are not applied yet; counted up to 10000.',
-    labelNames: ['source'],
-    registers,
-    async collect() {
-      this.reset()
-      for (const { source, waiting } of (await figures())?.backlog ?? []) this.set({ source }, waiting)
-    },
-  })
-  new Gauge({
-    name: 'affiliate_inbox_oldest_seconds',
-    help: 'Age of the oldest event that is not applied yet.',
-    labelNames: ['source'],
-    registers,
-    async collect() {
-      this.reset()
+  /** A gauge of figures in the database; without values while that does not answer. */
+  const figureGauge = (
+    name: string,
+    help: string,
+    labelNames: readonly string[],
+    series: (all: Figures) => Series,
+  ) =>
+    gauge(name, help, labelNames, async () => {
+      const all = await figures()
+      return all ? series(all) : []
+    })
+
+  gauge(
+    'database_up',
+    'Whether the database answers. If it is 0, the inbox, notification, schedule and flag gauges have no values.',
+    [],
+    async () => [[{}, (await figures()) ? 1 : 0]],
+  )
+  figureGauge(
+    'inbox_waiting',
+    'Events that are not applied yet; counted up to 10000.',
+    ['source'],
+    ({ backlog }) => backlog.map(({ source, waiting }) => [{ source }, waiting]),
+  )
+  figureGauge(
+    'inbox_oldest_seconds',
+    'Age of the oldest event that is not applied yet.',
+    ['source'],
+    ({ backlog }) => {
       const now = platform.clock.now()
-      for (const { source, oldest } of (await figures())?.backlog ?? []) {
-        this.set({ source }, oldest === null ? 0 : Math.max(0, now - oldest) / 1000)
-      }
+      return backlog.map(({ source, oldest }) => [{ source }, Math.max(0, now - (oldest ?? now)) / 1000])
     },
-  })
-  new Gauge({
-    name: 'affiliate_notifications_waiting',
-    help: 'Events, webhook deliveries and e-mails that wait to be sent to users; counted up to 10000.',
-    labelNames: ['kind'],
-    registers,
-    async collect() {
-      this.reset()
-      for (const { kind, waiting } of (await figures())?.notifications ?? []) this.set({ kind }, waiting)
-    },
-  })
-  new Gauge({
-    name: 'affiliate_notifications_overdue_seconds',
-    help: 'How long the first of them has been due. Deliveries to endpoints that fail do not count.',
-    labelNames: ['kind'],
-    registers,
-    async collect() {
-      this.reset()
-      for (const { kind, overdueMs } of (await figures())?.notifications ?? []) {
-        this.set({ kind }, overdueMs / 1000)
-      }
-    },
-  })
-  new Gauge({
-    name: 'affiliate_schedule_started_timestamp_seconds',
-    help: 'When the last run of a scheduled job started.',
-    labelNames: ['schedule'],
-    registers,
-    async collect() {
-      this.reset()
-      for (const { name, started_at } of (await figures())?.runs ?? []) {
-        this.set({ schedule: name }, started_at / 1000)
-      }
-    },
-  })
-  new Gauge({
-    name: 'affiliate_schedule_finished',
-    help: 'Whether the last run of a scheduled job finished; 0 while it runs and after it failed.',
-    labelNames: ['schedule'],
-    registers,
-    async collect() {
-      this.reset()
-      for (const { name, finished_at } of (await figures())?.runs ?? []) {
-        this.set({ schedule: name }, finished_at === null ? 0 : 1)
-      }
-    },
-  })
-  new Gauge({
-    name: 'affiliate_flags_open',
-    help: 'Flags that wait for an admin.',
-    labelNames: ['kind', 'severity'],
-    registers,
-    async collect() {
-      this.reset()
-      for (const { kind, severity, count } of (await figures())?.flags ?? []) {
-        this.set({ kind, severity }, count)
-      }
-    },
-  })
-  new Gauge({
-    name: 'affiliate_group_commit_waiting',
-    help: 'Requests that wait for the next group commit.',
-    labelNames: ['group'],
-    registers,
-    collect() {
-      this.set({ group: 'clicks' }, clicks.waiting())
-      this.set({ group: 'inbox' }, inbox.waiting())
-    },
-  })
-  new Gauge({
-    name: 'affiliate_database_connections',
-    help: 'Connections of the PostgreSQL pools, for reads and writes together, and requests that wait for one. No values with SQLite.',
-    labelNames: ['state'],
-    registers,
-    collect() {
-      const pools = poolsOf(platform)
-      if (pools.length === 0) return
-      const sum = (count: (pool: Pool) => number) => pools.reduce((total, pool) => total + count(pool), 0)
-      this.set(
-        { state: 'idle' },
-        sum((pool) => pool.idleCount),
-      )
-      this.set(
-        { state: 'busy' },
-        sum((pool) => pool.totalCount - pool.idleCount),
-      )
-      this.set(
-        { state: 'waiting' },
-        sum((pool) => pool.waitingCount),
-      )
-      this.set(
-        { state: 'most' },
-        sum((pool) => pool.options.max),
-      )
-    },
-  })
-  new Gauge({
-    name: 'affiliate_event_streams_open',
-    help: 'Open live streams (server-sent events) of this process.',
-    registers,
-    collect() {
-      this.set(liveStreams(platform).count)
-    },
-  })
+  )
+  figureGauge(
+    'notifications_waiting',
+    'Events, webhook deliveries and e-mails that wait to be sent to users; counted up to 10000.',
+    ['kind'],
+    ({ notifications }) => notifications.map(({ kind, waiting }) => [{ kind }, waiting]),
+  )
+  figureGauge(
+    'notifications_overdue_seconds',
+    'How long the first of them has been due. Deliveries to endpoints that fail do not count.',
+    ['kind'],
+    ({ notifications }) => notifications.map(({ kind, overdueMs }) => [{ kind }, overdueMs / 1000]),
+  )
+  figureGauge(
+    'schedule_started_timestamp_seconds',
+    'When the last run of a scheduled job started.',
+    ['schedule'],
+    ({ runs }) => runs.map(({ name, started_at }) => [{ schedule: name }, started_at / 1000]),
+  )
+  figureGauge(
+    'schedule_finished',
+    'Whether the last run of a scheduled job finished; 0 while it runs and after it failed.',
+    ['schedule'],
+    ({ runs }) => runs.map(({ name, finished_at }) => [{ schedule: name }, finished_at === null ? 0 : 1]),
+  )
+  figureGauge('flags_open', 'Flags that wait for an admin.', ['kind', 'severity'], ({ flags }) =>
+    flags.map(({ kind, severity, count }) => [{ kind, severity }, count]),
+  )
+  gauge('group_commit_waiting', 'Requests that wait for the next group commit.', ['group'], () => [
+    [{ group: 'clicks' }, clicks.waiting()],
+    [{ group: 'inbox' }, inbox.waiting()],
+  ])
+  gauge(
+    'database_connections',
+    'Connections of the PostgreSQL pools, for reads and writes together, and requests that wait for one. No values with SQLite.',
+    ['state'],
+    () => connectionsOf(platform),
+  )
+  gauge('event_streams_open', 'Open live streams (server-sent events) of this process.', [], () => [
+    [{}, liveStreams(platform).count],
+  ])
 }
 
 /** Concurrent and frequent scrapes share the queries; `null` if the database does not answer. */
@@ -165,6 +123,8 @@ function figureReader(platform: Platform) {
   }
 }
 
+type Figures = Awaited<ReturnType<typeof readFigures>>
+
 /** Times are in epoch ms. */
 async function readFigures(platform: Platform) {
   const backlog = await Promise.all(
@@ -177,6 +137,17 @@ async function readFigures(platform: Platform) {
   return { backlog, notifications, runs, flags }
 }
 
-function poolsOf({ database }: Platform): Pool[] {
-  return 'pools' in database ? Object.values((database as PostgresDatabase).pools) : []
+function connectionsOf({ database }: Platform): Series {
+  if (!('pools' in database)) return []
+  const pools = Object.values((database as PostgresDatabase).pools)
+  const states: Record<string, (pool: Pool) => number> = {
+    idle: (pool) => pool.idleCount,
+    busy: (pool) => pool.totalCount - pool.idleCount,
+    waiting: (pool) => pool.waitingCount,
+    most: (pool) => pool.options.max,
+  }
+  return Object.entries(states).map(([state, count]) => [
+    { state },
+    pools.reduce((sum, pool) => sum + count(pool), 0),
+  ])
 }

@@ -1,7 +1,7 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { collectDefaultMetrics, Registry } from 'prom-client'
 import { Refusal } from '../../platform/api/refusal.ts'
+import { isSameText } from '../../platform/crypto/vault.ts'
 import { isLoopbackAddress, isLoopbackHost } from '../../platform/network/loopback.ts'
 import type { Platform } from '../../platform/platform.ts'
 import type { HttpApp } from '../context.ts'
@@ -78,9 +78,4 @@ function checkReader({ config }: Platform, request: FastifyRequest): void {
 function isLoopbackName(header: string | undefined): boolean {
   const url = header === undefined ? null : URL.parse(`http://${header}`)
   return url !== null && isLoopbackHost(url.hostname)
-}
-
-function isSameText(a: string, b: string): boolean {
-  const hash = (text: string) => createHash('sha256').update(text).digest()
-  return timingSafeEqual(hash(a), hash(b))
 }

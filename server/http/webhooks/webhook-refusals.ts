@@ -1,6 +1,6 @@
 import type { Logger } from '../../platform/log.ts'
 
-export interface WebhookRefusal {
+interface WebhookRefusal {
   requestId: string
   route: string
   /** The shop domain that the sender claims, if any. */

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { InboxRecorder, Receipt, ReceivedEvent } from '../../inbox/intake.service.ts'
 import { Refusal } from '../../platform/api/refusal.ts'
@@ -10,11 +11,13 @@ import type { HttpApp } from '../context.ts'
 import { sendError } from '../errors.ts'
 import { endEmptyBodies } from '../request-body.ts'
 import { setShortHeaders } from '../security-headers.ts'
-import { rawBodyUpTo } from './raw-body.ts'
 import { type Reservation, WebhookQuota } from './webhook-quota.ts'
 import { WebhookRefusals } from './webhook-refusals.ts'
 
 const BODY_LIMIT = 2 * 1024 * 1024
+const MAX_DROPPED_BYTES = 64 * 1024
+/** Of all bodies that are being read. */
+const MAX_READING_BYTES = 64 * 1024 * 1024
 const STORE_ROUTE = '/webhooks/store-sales'
 const PROCESSOR_ROUTE = '/webhooks/processor'
 
@@ -40,16 +43,71 @@ export async function registerWebhooks(server: FastifyInstance, app: HttpApp): P
   })
   await server.register(async (scope) => {
     endEmptyBodies(scope)
-    // Signatures cover the raw bytes, whatever the content type.
-    scope.removeAllContentTypeParsers()
-    const checkHead = (request: FastifyRequest) =>
+    limitBodies(scope, (request) =>
       request.routeOptions.url === STORE_ROUTE
         ? checkStoreHead(intake, request)
-        : checkProcessorHead(intake, request)
-    // Named besides `*`: Fastify looks it up without parsing the header.
-    scope.addContentTypeParser(['application/json', '*'], rawBodyUpTo({ limit: BODY_LIMIT, checkHead }))
+        : checkProcessorHead(intake, request),
+    )
+    // Signatures cover the raw bytes, whatever the content type. Named besides `*`: Fastify finds it without parsing the header.
+    scope.removeAllContentTypeParsers()
+    const parser = { parseAs: 'buffer', bodyLimit: BODY_LIMIT } as const
+    scope.addContentTypeParser(['application/json', '*'], parser, (_request, body, done) => done(null, body))
     acceptEvents(scope, intake, STORE_ROUTE, receiveStoreEvent)
     acceptEvents(scope, intake, PROCESSOR_ROUTE, receiveProcessorEvent)
+  })
+}
+
+/** The most bytes that the body of a request takes. */
+function bodyBytes({ headers }: FastifyRequest): number {
+  return headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : BODY_LIMIT
+}
+
+/**
+ * Reads no body before `checkHead` has accepted its request, and limits the memory of all that are being read. Bodies arrive within
+ * milliseconds, so the oldest is a stalled one: it is dropped.
+ */
+function limitBodies(
+  scope: FastifyInstance,
+  checkHead: (request: FastifyRequest) => Promise<void> | undefined,
+): void {
+  /** Oldest first. */
+  const reading = new Map<IncomingMessage, number>()
+  let bytes = 0
+  const end = (body: IncomingMessage) => {
+    bytes -= reading.get(body) ?? 0
+    reading.delete(body)
+  }
+  const begin = (body: IncomingMessage, own: number) => {
+    reading.set(body, own)
+    bytes += own
+    body.once('close', () => end(body))
+    for (const oldest of reading.keys()) {
+      if (bytes <= MAX_READING_BYTES) break
+      end(oldest)
+      oldest.destroy()
+    }
+  }
+  scope.addHook('preParsing', (request, reply, payload, done) => {
+    const own = bodyBytes(request)
+    const hasMalformedType = request.headers['content-type'] !== undefined && request.mediaType === undefined
+    // Fastify answers these: with 413, and with 415.
+    if (own > BODY_LIMIT || hasMalformedType) return done(null, payload)
+    const read = () => {
+      begin(request.raw, own)
+      done(null, payload)
+    }
+    const refuse = (error: Error) => {
+      // A smaller body is read and dropped, so that the sender gets the answer.
+      if (own > MAX_DROPPED_BYTES) reply.header('connection', 'close')
+      done(error)
+    }
+    try {
+      const checked = checkHead(request)
+      if (checked) checked.then(read, refuse)
+      else read()
+    } catch (error) {
+      refuse(error as Error)
+    }
   })
 }
 

@@ -12,7 +12,7 @@ const TYPE_NAMES: Readonly<Record<string, string>> = {
 }
 
 /** The message for an invalid field, to follow its name: `is required`. A schema's own message takes precedence. */
-export function inputMessage(issue: Issue): string {
+function inputMessage(issue: Issue): string {
   if (issue.input === undefined && (issue.code === 'invalid_type' || issue.code === 'invalid_value')) {
     return 'is required'
   }

@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import { idParam } from '../../../shared/schemas/common.ts'
 import { Refusal } from './refusal.ts'
 
 /** A list response, with wire names. */
@@ -45,6 +46,24 @@ export function pageOf<Row>(rows: readonly Row[], limit: number, toCursor: (last
   const items = rows.slice(0, limit)
   const last = items.at(-1)
   return { items, next_cursor: rows.length > limit && last !== undefined ? toCursor(last) : null }
+}
+
+/** Which page of a list. */
+export interface PageRequest {
+  limit: number
+  cursor?: string | undefined
+}
+
+/**
+ * A page of rows in the order of their ids: `read` gets the last id of the page before, and how many rows to read. Refuses a cursor that is
+ * not this list's with `validation_failed`.
+ */
+export async function pageById<Row extends { id: string }>(
+  { limit, cursor }: PageRequest,
+  read: (after: string | null, limit: number) => Promise<readonly Row[]>,
+): Promise<Page<Row>> {
+  const rows = await read(decodeCursor(cursor, idParam), limit + 1)
+  return pageOf(rows, limit, (last) => encodeCursor(last.id))
 }
 
 /** Maps the items of a page. */

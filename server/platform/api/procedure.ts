@@ -56,7 +56,7 @@ export interface RestRoute {
   ignoresUnknownQuery?: 'all' | 'noise'
 }
 
-export interface ProcedureMeta {
+interface ProcedureMeta {
   /** The REST route; without it the procedure is reachable over tRPC only. */
   rest?: RestRoute
   /** One line for the API reference. */

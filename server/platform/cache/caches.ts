@@ -7,7 +7,7 @@ const MAX_ENTRIES = 50_000
 const LIFETIME_MS = 1500
 
 /** `key` is `null` for the whole cache, `name` for all caches. */
-export type InvalidationListener = (name: string | null, key: string | null) => void
+type InvalidationListener = (name: string | null, key: string | null) => void
 
 interface Entry {
   value: unknown

@@ -67,7 +67,7 @@ const sandboxAccessSchema = z.object({
   url: z.string().nullable(),
 })
 
-export function sandboxFile(config: Config): string {
+function sandboxFile(config: Config): string {
   return join(dataFolder(config), 'sandbox.json')
 }
 

@@ -9,7 +9,7 @@ const BINDING: Binding = { purpose: 'app key check', row: MARK, owner: '', facts
  * Which key made the database's mark, which only a key can make; `foreign`: none of the current and former keys, or the mark was changed. A
  * database writer without the key can only delete the mark or restore an old copy.
  */
-export type KeyMark = 'current' | 'former' | 'foreign'
+type KeyMark = 'current' | 'former' | 'foreign'
 
 /** Reads the mark with the current and former keys; `null` before the first start. */
 export async function readKeyMark(db: Queries | Tx, vault: Vault): Promise<KeyMark | null> {

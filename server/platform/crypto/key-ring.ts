@@ -1,7 +1,7 @@
 import { hkdfSync } from 'node:crypto'
 
 /** One APP_KEY. Its bytes are not exposed: each use derives a key for its purpose. */
-export interface AppKey {
+interface AppKey {
   /** A public name of the key: 8 hex characters, derived from it. */
   readonly id: string
   /** 32 bytes by HKDF-SHA256 (RFC 5869), with `purpose` as the info. */

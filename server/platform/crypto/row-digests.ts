@@ -5,7 +5,7 @@ import { type AppKeys, allKeys } from './key-ring.ts'
 export type DigestedValue = string | number | boolean | null
 
 /** Binds the values of a row to each other and to its table with a key derived from APP_KEY, so that writing it takes the key. */
-export interface RowDigests {
+interface RowDigests {
   /** `KEYID.HEX`: HMAC-SHA256 with the current key. */
   digest(table: string, values: readonly DigestedValue[]): string
   /** `changed` when the values do not belong to the digest; `unknown_key` when its key is not in the ring. */

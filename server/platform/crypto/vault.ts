@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, createHmac, hash, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { type AppKeys, allKeys } from './key-ring.ts'
 
 /** What a sealed value is bound to, as associated data: the value does not open in another row, for another owner or with changed facts. */
@@ -110,6 +110,11 @@ function boundTo(keyId: string, { purpose, row, owner, facts }: Binding): Buffer
 /** Hex SHA-256 of a text's UTF-8 bytes. */
 export function sha256(text: string): string {
   return hash('sha256', text)
+}
+
+/** Compares a text from outside with a secret, in the same time for every text. */
+export function isSameText(given: string, secret: string): boolean {
+  return timingSafeEqual(hash('sha256', given, 'buffer'), hash('sha256', secret, 'buffer'))
 }
 
 const IV_BYTES = 12

@@ -25,7 +25,7 @@ export function idAfter(id: string): string {
 }
 
 /** `last` is the smallest id of the page; `null` after the last page. */
-export interface ScanItems<Item> {
+interface ScanItems<Item> {
   items: Item[]
   last: string | null
 }

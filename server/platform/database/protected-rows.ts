@@ -12,7 +12,6 @@ import {
   setTransactionKeys,
   type Tx,
   transactionKeys,
-  WriteConflict,
 } from './database.ts'
 import { DIGESTED_TABLES, type Digested } from './protected-tables.ts'
 import type { Schema } from './schema.ts'
@@ -199,7 +198,13 @@ export async function insertRows<T extends Digested>(
   table: T,
   rows: readonly NewRow<T>[],
 ): Promise<void> {
-  await insertNewRows(tx, table, rows, sql``)
+  await insertNewRows(tx, table, rows, sql`row_digest`)
+}
+
+/** `insertRows` for one row, which it returns. */
+export async function insertRow<T extends Digested>(tx: Tx, table: T, row: NewRow<T>): Promise<RowOf<T>> {
+  const [inserted] = await insertNewRows(tx, table, [row], sql`*`)
+  return inserted as RowOf<T>
 }
 
 /** As `insertRows`, but leaves rows out that a unique index refuses; returns those that were inserted. */
@@ -208,29 +213,26 @@ export async function insertRowsIfNew<T extends Digested>(
   table: T,
   rows: readonly NewRow<T>[],
 ): Promise<RowOf<T>[]> {
-  return (await insertNewRows(tx, table, rows, sql` on conflict do nothing`)) as RowOf<T>[]
+  return (await insertNewRows(tx, table, rows, sql`*`, sql` on conflict do nothing`)) as RowOf<T>[]
 }
 
 async function insertNewRows(
   tx: Tx,
   table: Digested,
   rows: readonly Row[],
-  onConflict: RawBuilder<unknown>,
+  returned: RawBuilder<unknown>,
+  onConflict = sql``,
 ): Promise<Row[]> {
   if (rows.length === 0) return []
   const keys = transactionKeys()
   const whole = rows.map((row): Row => withDigest(keys, table, row))
   const names = Object.keys(whole[0] ?? {})
   const columns = sql.join(names.map((name) => sql.ref(name)))
-  const result = await sql<{ row_digest: string }>`
-    insert into ${sql.table(table)} (${columns})
-    select ${columns} from ${rowsTable(tx, table, names, whole)} where true${onConflict} returning row_digest`.execute(
-    tx,
-  )
-  const digests = new Set(result.rows.map((row) => row.row_digest))
-  const inserted = whole.filter((row) => digests.has(String(row.row_digest)))
-  for (const row of inserted) noteChange(table, null, String(row.row_digest))
-  return inserted
+  const inserted = await sql<Row>`
+    insert into ${sql.table(table)} (${columns}) select ${columns} from ${rowsTable(tx, table, names, whole)}
+    where true${onConflict} returning ${returned}`.execute(tx)
+  for (const row of inserted.rows) noteChange(table, null, String(row.row_digest))
+  return inserted.rows
 }
 
 /** Columns of rows as a table to select from. The statement's text is the same for any number of rows. */
@@ -255,7 +257,29 @@ export async function updateRows<T extends Digested>(
   condition: Condition<T>,
   change: Partial<NewRow<T>> | ((row: RowOf<T>) => Partial<NewRow<T>>),
 ): Promise<RowOf<T>[]> {
-  return changeRows(tx, table, await lockedRows(tx, table, condition), change)
+  return changeRows(tx, table, await selectForUpdate(tx, table, condition), change)
+}
+
+/**
+ * The rows that meet the condition, in the order of their keys. Waits for transactions that have changed them, and lets no other transaction
+ * change them until this one ends. Throws `TamperedRow` and `UnknownKeyError`.
+ */
+export async function lockRows<T extends Digested>(
+  tx: Tx,
+  table: T,
+  condition: Condition<T>,
+): Promise<readonly RowOf<T>[]> {
+  return authentic(transactionKeys(), table, await selectForUpdate(tx, table, condition))
+}
+
+/** Sets columns of a locked row, in the database and in `row`. */
+export async function changeRow<T extends Digested>(
+  tx: Tx,
+  table: T,
+  row: RowOf<T>,
+  change: Partial<NewRow<T>>,
+): Promise<void> {
+  Object.assign(row, ...(await changeRows(tx, table, [row], change)))
 }
 
 /** `updateRows` for whole rows that the caller has locked. */
@@ -319,7 +343,7 @@ export async function takeRows<T extends Digested>(
   return authentic(transactionKeys(), table, await deleteRows(tx, table, condition))
 }
 
-async function lockedRows<T extends Digested>(
+async function selectForUpdate<T extends Digested>(
   tx: Tx,
   table: T,
   condition: Condition<T>,
@@ -369,12 +393,6 @@ function isRow(table: Digested, row: Row): RawBuilder<unknown> {
   return conditionOf(Object.fromEntries(declarationOf(table).key.map((column) => [column, row[column]])))
 }
 
-/** Throws `WriteConflict` when the row has another digest by now, and locks it. For rows that were read without a lock. */
-export async function requireUnchanged(tx: Tx, table: Digested, row: Row, digest: string): Promise<void> {
-  const [found] = await lockedRows(tx, table, isRow(table, row))
-  if (found?.row_digest !== digest) throw new WriteConflict(table)
-}
-
 /*
  * The heads.
  */
@@ -400,7 +418,7 @@ function vaultOf(keys: AppKeys): Vault {
  * What stands for a digest in the sum: known to holders of the key only, because sums of known numbers could be composed from older rows.
  * A digest of an unknown key counts as 0.
  */
-export function elementOf(keys: AppKeys, digest: string): bigint {
+function elementOf(keys: AppKeys, digest: string): bigint {
   const secrets =
     elementKeys.get(keys) ??
     new Map(allKeys(keys).map((key) => [key.id, createSecretKey(key.derive(ELEMENT_PURPOSE))]))
@@ -464,7 +482,7 @@ function sealHeads(keys: AppKeys, heads: RowHeads): string {
 }
 
 /** `null` when the heads were changed. No stored heads are those of empty tables. Throws `UnknownKeyError`. */
-export function openHeads(keys: AppKeys, stored: string | undefined): RowHeads | null {
+function openHeads(keys: AppKeys, stored: string | undefined): RowHeads | null {
   if (stored === undefined) return new Map()
   try {
     const heads: [string, number, string][] = JSON.parse(vaultOf(keys).open(stored, BINDING))

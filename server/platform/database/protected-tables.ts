@@ -27,8 +27,8 @@ interface DigestedTable<T extends Table> {
 export type DigestedTables = { [T in Table]?: DigestedTable<T> }
 
 /**
- * The tables that move money or grant power, row by row. A row is written with its digest by the EntityManager or by the functions of
- * `protected-rows.ts`, checked where it is used, and verified by `rows-authentic` and `rows-complete`.
+ * The tables that move money or grant power, row by row. Rows are written with their digests by the functions of `protected-rows.ts`,
+ * checked where they are used, and verified by `rows-authentic` and `rows-complete`.
  */
 export const DIGESTED_TABLES = {
   users: { key: ['id'], counted: true },

@@ -27,7 +27,7 @@ export interface Standing {
   exceeded: boolean
 }
 
-export interface RateLimiterOptions {
+interface RateLimiterOptions {
   maxKeys?: number
   /** Counts together with the limiters of this name in all processes, where the database is PostgreSQL. */
   shared?: { name: string; database: Database } | undefined

@@ -1,27 +1,30 @@
 import { z } from 'zod'
 import { CURRENCY, type Paisa, parseMoney } from '../../../shared/money.ts'
+import type { Config } from '../../platform/config.ts'
 import type { AttemptKind } from '../attempt.entity.ts'
 import {
-  asFailure,
+  callOutcome,
   describeAnswer,
   type HttpAnswer,
-  outcomeOfFailure,
+  lookUp,
   outcomeOfRefusal,
-  redacted,
+  plainText,
+  type Unavailable,
+  unavailable,
 } from '../http-exchange.ts'
-import { PAYOUT_UNITS } from '../payout-unit.ts'
-import type {
-  BalanceOutcome,
-  CallOutcome,
-  HeldRecord,
-  LookupItem,
-  LookupKeys,
-  LookupOutcome,
-  Period,
-  Processor,
-  RecordsOutcome,
-  TitleOutcome,
-  UndeliveredOutcome,
+import {
+  type BalanceOutcome,
+  type CallOutcome,
+  type HeldRecord,
+  type LookupItem,
+  type LookupKeys,
+  type LookupOutcome,
+  PAYOUT_UNITS,
+  type Period,
+  type Processor,
+  type RecordsOutcome,
+  type TitleOutcome,
+  type UndeliveredOutcome,
 } from '../processor.ts'
 import { describeError, SafepayApi, type SafepayOptions } from './safepay-api.ts'
 import { outcomeOfStatus, statusMeaning } from './safepay-status.rule.ts'
@@ -43,6 +46,18 @@ export interface SafepayProcessorOptions extends SafepayOptions {
   now?: () => number
 }
 
+/** The settings of `PROCESSOR=safepay-raast`, which `readConfig` requires. */
+export function safepayOptions(config: Config): SafepayProcessorOptions {
+  return {
+    url: config.SAFEPAY_URL,
+    aggregatorId: config.SAFEPAY_AGGREGATOR_ID ?? '',
+    merchantId: config.SAFEPAY_MERCHANT_ID ?? '',
+    secretKey: config.SAFEPAY_SECRET_KEY ?? '',
+    payoutEventUnit: config.SAFEPAY_PAYOUT_EVENT_UNIT,
+    timeoutMs: config.PROCESSOR_TIMEOUT_MS,
+  }
+}
+
 /**
  * Safepay Raast. An invoice is a payment request to the merchant's account, a payout an instant payment of whole rupees. The attempt's id is
  * the `request_id`, which makes a call idempotent and is the only key that a payout is found by.
@@ -53,17 +68,13 @@ export function createSafepayProcessor(
   const api = new SafepayApi(options)
   const now = options.now ?? Date.now
 
-  async function call(
+  function call(
     kind: AttemptKind,
     send: () => Promise<HttpAnswer>,
     expected: Echo,
     secrets: readonly string[],
   ): Promise<CallOutcome> {
-    try {
-      return redacted(readCallAnswer(kind, await send(), expected, now()), secrets)
-    } catch (error) {
-      return outcomeOfFailure(error)
-    }
+    return callOutcome(send, (answer) => readCallAnswer(kind, answer, expected, now()), secrets)
   }
 
   async function find(kind: AttemptKind, { reference, attemptIds }: LookupKeys): Promise<LookupOutcome> {
@@ -76,36 +87,33 @@ export function createSafepayProcessor(
     return { kind: 'found', items }
   }
 
-  async function findOne(kind: AttemptKind, reference: string, attemptId: string): Promise<LookupOutcome> {
-    return ask(
-      () => api.get('payments', { request_id: attemptId, limit: String(PAGE), offset: '0' }),
-      (answer) => readPayments(answer, { kind, reference, attemptId, unit: options.payoutEventUnit }),
-    )
+  function findOne(kind: AttemptKind, reference: string, attemptId: string): Promise<LookupOutcome> {
+    const query = { request_id: attemptId, limit: String(PAGE), offset: '0' }
+    const asked = { kind, reference, attemptId, unit: options.payoutEventUnit }
+    return ask('payments', query, listSchema, ({ data }) => readPayments(data, asked))
   }
 
-  async function ask<Outcome extends object>(
-    send: () => Promise<HttpAnswer>,
-    read: (answer: HttpAnswer) => Outcome | Unavailable,
+  function ask<Body, Outcome extends object>(
+    path: string,
+    query: Record<string, string>,
+    schema: z.ZodType<Body>,
+    read: (body: Body) => Outcome | Unavailable,
     secrets: readonly string[] = [],
   ): Promise<Outcome | Unavailable> {
     const all = [options.secretKey, ...secrets]
-    try {
-      const answer = await send()
-      return redacted(answer.status === 200 ? read(answer) : unavailable(describeError(answer)), all)
-    } catch (error) {
-      return unavailable(asFailure(error).message)
-    }
+    return lookUp(() => api.get(path, query), { schema, read, describe: describeError, secrets: all })
   }
 
   async function undelivered(since: number): Promise<UndeliveredOutcome> {
-    const listed = await ask(() => api.get('webhooks', { limit: String(PAGE), offset: '0' }), readEndpoints)
+    const all = { limit: String(PAGE), offset: '0' }
+    const listed = await ask('webhooks', all, endpointsSchema, ({ data }) => ({ kind: 'found', ...data }))
     if (listed.kind === 'unavailable') return listed
     const events: UndeliveredEvent[] = []
-    for (const token of listed.tokens) {
+    for (const { token } of listed.endpoints ?? []) {
       for (let page = 0; page < MAX_PAGES; page += 1) {
         const query = { status: 'WD_DEAD', limit: String(PAGE), offset: String(page * PAGE) }
         const path = `webhooks/${encodeURIComponent(token)}/deliveries`
-        const read = await ask(() => api.get(path, query), readDeliveries)
+        const read = await ask(path, query, deliveriesSchema, readDeliveries)
         if (read.kind === 'unavailable') return read
         events.push(...read.events.filter(({ at }) => Date.parse(at) >= since))
         if (read.events.length < PAGE) break
@@ -122,9 +130,8 @@ export function createSafepayProcessor(
       limit: String(PAGE),
       offset: String(offset),
     }
-    return ask(
-      () => api.get('payments', query),
-      (answer) => readRecords(answer, offset, options.payoutEventUnit),
+    return ask('payments', query, recordsSchema, ({ data }) =>
+      readRecords(data, offset, options.payoutEventUnit),
     )
   }
 
@@ -157,24 +164,15 @@ export function createSafepayProcessor(
     },
     findInvoices: (keys) => find('invoice', keys),
     findPayouts: (keys) => find('payout', keys),
-    accountTitle: (iban) => ask(() => api.get('title-fetch', { iban }), readTitle, [iban]),
-    balance: () => ask(() => api.get('ledger/accounts'), readBalance),
+    accountTitle: (iban) => ask('title-fetch', { iban }, titleSchema, readTitle, [iban]),
+    balance: () => ask('ledger/accounts', {}, balanceSchema, readBalance),
     undelivered,
     listRecords,
     close: () => api.close(),
   }
 }
 
-interface Unavailable {
-  kind: 'unavailable'
-  detail: string
-}
-
 type UndeliveredEvent = Extract<UndeliveredOutcome, { kind: 'found' }>['events'][number]
-
-function unavailable(detail: string): Unavailable {
-  return { kind: 'unavailable', detail }
-}
 
 /** A call that would be wrong. No attempt of this adapter leads to it, but one that another processor was meant for can. */
 function notSent(why: string): CallOutcome {
@@ -187,7 +185,6 @@ interface Echo {
   order_id?: string
 }
 
-const plainText = z.string().regex(/^[^\p{Cc}]{1,200}$/u)
 const createdSchema = z.object({
   data: z.object({
     token: plainText,
@@ -250,10 +247,10 @@ interface Asked {
  * The payments under one request id. An answer that lists another id, or fewer payments than it counts, is unusable: then neither its
  * payments nor their absence say anything about ours.
  */
-function readPayments({ body }: HttpAnswer, { kind, reference, attemptId, unit }: Asked): LookupOutcome {
-  const listed = listSchema.safeParse(body)
-  if (!listed.success) return malformed(listed.error)
-  const { count, payments } = listed.data.data
+function readPayments(
+  { count, payments }: z.infer<typeof listSchema>['data'],
+  { kind, reference, attemptId, unit }: Asked,
+): LookupOutcome {
   if (count !== payments.length)
     return unavailable('the look-up answered another number of payments than it counts')
   const items: LookupItem[] = []
@@ -283,10 +280,11 @@ const recordsSchema = listOf(
 )
 
 /** One page of a list. `count` is the number of payments on all of its pages. */
-function readRecords({ body }: HttpAnswer, offset: number, payoutUnit: 'rupees' | 'paisa'): RecordsOutcome {
-  const listed = recordsSchema.safeParse(body)
-  if (!listed.success) return malformed(listed.error)
-  const { count, payments } = listed.data.data
+function readRecords(
+  { count, payments }: z.infer<typeof recordsSchema>['data'],
+  offset: number,
+  payoutUnit: 'rupees' | 'paisa',
+): RecordsOutcome {
   if (payments.length === 0 && offset < count) {
     return unavailable('the list of payments has fewer than it counts')
   }
@@ -321,10 +319,7 @@ const titleSchema = z.object({
   data: z.object({ statusCode: z.number().optional(), acctitle: z.string().max(500) }),
 })
 
-function readTitle({ body }: HttpAnswer): TitleOutcome {
-  const read = titleSchema.safeParse(body)
-  if (!read.success) return malformed(read.error)
-  const { statusCode = 0, acctitle } = read.data.data
+function readTitle({ data: { statusCode = 0, acctitle } }: z.infer<typeof titleSchema>): TitleOutcome {
   if (statusCode !== 0 || acctitle.trim() === '')
     return unavailable(`the bank gave no account title (status ${statusCode})`)
   return { kind: 'found', title: acctitle.toWellFormed().replace(/\p{Cc}+/gu, ' ') }
@@ -336,10 +331,8 @@ const balanceSchema = z.object({
 })
 
 /** The aggregator's balance in paisa. The answer is one account, or a list of them. */
-function readBalance({ body }: HttpAnswer): BalanceOutcome {
-  const read = balanceSchema.safeParse(body)
-  if (!read.success) return malformed(read.error)
-  const balances = read.data.data
+function readBalance({ data }: z.infer<typeof balanceSchema>): BalanceOutcome {
+  const balances = data
     .filter(({ currency }) => currency === CURRENCY)
     .map(({ balance }) => (/^-?\d{1,15}$/.test(balance) ? Number(balance) : null))
   const [balance] = balances
@@ -353,12 +346,6 @@ const endpointsSchema = z.object({
   data: z.object({ endpoints: z.array(z.object({ token: plainText })).nullish() }),
 })
 
-function readEndpoints({ body }: HttpAnswer): { kind: 'found'; tokens: string[] } | Unavailable {
-  const read = endpointsSchema.safeParse(body)
-  if (!read.success) return malformed(read.error)
-  return { kind: 'found', tokens: (read.data.data.endpoints ?? []).map(({ token }) => token) }
-}
-
 const deliveriesSchema = z.object({
   data: z.object({
     deliveries: z
@@ -367,17 +354,7 @@ const deliveriesSchema = z.object({
   }),
 })
 
-function readDeliveries({ body }: HttpAnswer): Extract<UndeliveredOutcome, { kind: 'found' }> | Unavailable {
-  const read = deliveriesSchema.safeParse(body)
-  if (!read.success) return malformed(read.error)
-  const events = (read.data.data.deliveries ?? []).map(({ event_id: id, type, created_at: at }) => ({
-    id,
-    type,
-    at,
-  }))
+function readDeliveries({ data }: z.infer<typeof deliveriesSchema>): UndeliveredOutcome & { kind: 'found' } {
+  const events = (data.deliveries ?? []).map(({ event_id: id, type, created_at: at }) => ({ id, type, at }))
   return { kind: 'found', events }
-}
-
-function malformed(error: z.ZodError): Unavailable {
-  return unavailable(`the answer is malformed (${error.issues[0]?.path.join('.') || 'body'})`)
 }

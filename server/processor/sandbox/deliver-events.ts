@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { openOutgoingCalls } from '../../platform/network/outgoing-calls.ts'
 import { createSignatureScheme } from '../signatures/choose-scheme.ts'
 import type { SandboxEvent, SandboxStore } from './sandbox.store.ts'
@@ -8,7 +9,7 @@ const LONGEST_BACKOFF_MS = 30_000
 // An injected clock can differ from the timer's, so due events are checked at least this often.
 const LONGEST_NAP_MS = 1000
 
-export interface DeliveryOptions {
+interface DeliveryOptions {
   /** A function is called for each attempt; null means that the receiver does not run yet. */
   webhookUrl: string | (() => string | null)
   webhookSecret: string
@@ -26,27 +27,21 @@ export function createDelivery(store: SandboxStore, options: DeliveryOptions) {
   const calls = openOutgoingCalls({ connect: { timeout: RECEIVER_TIMEOUT_MS } })
   const scheme = createSignatureScheme({ scheme: 'standard-webhooks' })
   const { now } = options
-  let timer: NodeJS.Timeout | undefined
-  let pass: Promise<void> | null = null
-  let wokenAgain = false
-  let closed = false
   const inFlight = new Map<string, Promise<void>>()
-  const waiting = new Set<{ done: () => boolean; resolve: () => void; reject: (error: Error) => void }>()
+  let closed = false
+  let wake = () => {}
+  let pass = Promise.withResolvers<void>()
+  const running = run()
 
   /** True when the receiver took the event. */
   async function sendOnce(event: SandboxEvent): Promise<boolean> {
     const url = typeof options.webhookUrl === 'function' ? options.webhookUrl() : options.webhookUrl
     if (url === null) return false
-    const rawBody = Buffer.from(event.body)
-    const signature = scheme.sign({
-      deliveryId: event.id,
-      rawBody,
-      secret: options.webhookSecret,
-      now: now(),
-    })
+    const body = Buffer.from(event.body)
+    const input = { deliveryId: event.id, rawBody: body, secret: options.webhookSecret, now: now() }
     try {
-      const headers = { 'content-type': 'application/json', ...signature }
-      const answer = await calls.request(url, { method: 'POST', headers, body: rawBody }, RECEIVER_TIMEOUT_MS)
+      const headers = { 'content-type': 'application/json', ...scheme.sign(input) }
+      const answer = await calls.request(url, { method: 'POST', headers, body }, RECEIVER_TIMEOUT_MS)
       await answer.body.dump()
       return answer.statusCode >= 200 && answer.statusCode < 300
     } catch {
@@ -67,62 +62,64 @@ export function createDelivery(store: SandboxStore, options: DeliveryOptions) {
   }
 
   async function attemptOnce(id: string): Promise<void> {
-    const event = store.eventById(id)
-    if (!event || event.delivered_at !== null) return
+    const event = store.events.get(id)
+    if (!event || event.delivered_at !== null || event.next_attempt_at > now()) return
     const taken = await sendOnce(event)
     if (closed) return
+    const attempts = event.attempts + 1
     if (taken) {
-      store.recordArrival(id, store.switches().duplicate_events, now())
+      const copies_sent = event.copies_sent + 1
+      const delivered_at = copies_sent > store.switches().duplicate_events ? now() : null
+      store.events.put({ ...event, attempts, copies_sent, delivered_at })
       return
     }
     const pause = Math.min(options.retryBaseMs * 2 ** Math.min(event.attempts, 20), LONGEST_BACKOFF_MS)
-    store.recordFailure(id, now() + Math.ceil(pause * (0.5 + options.random() / 2)))
+    const next_attempt_at = now() + Math.ceil(pause * (0.5 + options.random() / 2))
+    store.events.put({ ...event, attempts, next_attempt_at })
+  }
+
+  async function run(): Promise<void> {
+    for (;;) {
+      const woken = new Promise<void>((resolve) => {
+        wake = resolve
+      })
+      await sendDue()
+      pass.resolve()
+      pass = Promise.withResolvers()
+      if (closed) return
+      const nap = nextMoment() - now()
+      const timer = nap < Infinity ? setTimeout(wake, Math.min(Math.max(nap, 0), LONGEST_NAP_MS)) : undefined
+      await woken
+      clearTimeout(timer)
+    }
   }
 
   async function sendDue(): Promise<void> {
     store.settle(now())
-    const switches = store.switches()
-    const postponed = new Set<string>()
-    for (const id of sendingOrder(store.sendable(now()), switches)) {
+    const due = undelivered().filter((event) => event.next_attempt_at <= now())
+    for (const id of sendingOrder(due, store.switches())) {
       if (closed || isHeld()) return
-      if (postponed.has(id)) continue
       await attempt(id)
-      if (closed) return
-      // The other copies of an event whose delivery failed wait for its backoff too.
-      if ((store.eventById(id)?.next_attempt_at ?? 0) > now()) postponed.add(id)
     }
   }
 
-  function wake(): void {
-    if (closed) return
-    if (pass) {
-      wokenAgain = true
-      return
-    }
-    clearTimeout(timer)
-    pass = sendDue().finally(() => {
-      pass = null
-      if (closed) return
-      for (const waiter of [...waiting]) if (waiter.done()) waiter.resolve()
-      scheduleNext()
-    })
+  function undelivered(): SandboxEvent[] {
+    return [...store.events.values()].filter((event) => event.delivered_at === null)
   }
 
-  function scheduleNext(): void {
-    if (wokenAgain) {
-      wokenAgain = false
-      wake()
-      return
-    }
+  /** When there is something to do next. While events are held, only money moves. */
+  function nextMoment(): number {
     const { hold_events, hold_events_until } = store.switches()
-    const heldUntil = !hold_events && now() < hold_events_until ? hold_events_until : null
-    const at = heldUntil ?? store.nextMoment(hold_events)
-    if (at !== null) timer = setTimeout(wake, Math.min(Math.max(at - now(), 0), LONGEST_NAP_MS))
+    const moments = undelivered().map((event) => {
+      if (!event.settled) return event.due_at
+      return hold_events ? Infinity : Math.max(event.next_attempt_at, hold_events_until)
+    })
+    return moments.reduce((first, moment) => Math.min(first, moment), Infinity)
   }
 
   return {
     /** Call it after anything that may have made an event due. */
-    wake,
+    wake: () => wake(),
 
     /** Settles one event and tries once to deliver it, before other due events. */
     async sendNow(id: string): Promise<void> {
@@ -131,29 +128,21 @@ export function createDelivery(store: SandboxStore, options: DeliveryOptions) {
     },
 
     /** Resolves when all due events are delivered; with `scheduled`, also those that are due later. */
-    idle(scheduled: boolean): Promise<void> {
-      const done = () => isHeld() || store.undelivered(scheduled ? Number.MAX_SAFE_INTEGER : now()) === 0
-      return new Promise<void>((resolve, reject) => {
-        const waiter = {
-          done,
-          resolve: () => {
-            waiting.delete(waiter)
-            resolve()
-          },
-          reject,
-        }
-        waiting.add(waiter)
-        wake()
-      })
+    async idle(scheduled: boolean): Promise<void> {
+      wake()
+      do {
+        await pass.promise
+        if (isHeld() || undelivered().every(({ due_at }) => !scheduled && due_at > now())) return
+      } while (!closed)
+      throw new Error('the sandbox was closed while events were due')
     },
 
     /** Ends timers and connections; undelivered events stay in the file. */
     async close(): Promise<void> {
       closed = true
-      clearTimeout(timer)
-      for (const { reject } of waiting) reject(new Error('the sandbox was closed while events were due'))
+      wake()
       await calls.close()
-      await pass
+      await running
     },
   }
 }
@@ -166,22 +155,9 @@ function sendingOrder(events: SandboxEvent[], switches: SandboxSwitches): string
   )
   if (switches.event_order === 'reversed') return copies.reverse()
   if (switches.event_order === 'as_made') return copies
-  const random = seeded(switches.order_seed)
-  for (let last = copies.length - 1; last > 0; last -= 1) {
-    const other = Math.floor(random() * (last + 1))
-    const [a, b] = [copies[last], copies[other]]
-    if (a !== undefined && b !== undefined) [copies[last], copies[other]] = [b, a]
-  }
-  return copies
-}
-
-/** mulberry32: the same sequence on every machine. */
-function seeded(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
+  const keyed = copies.map((id, place) => {
+    const key = createHash('sha256').update(`${switches.order_seed} ${place}`).digest('hex')
+    return { id, key }
+  })
+  return keyed.sort((a, b) => (a.key < b.key ? -1 : 1)).map(({ id }) => id)
 }

@@ -12,7 +12,7 @@ import {
   SECRET,
   sandboxOptions,
   startReceiver,
-} from './receiver.fixture.ts'
+} from '../../test/testkit/sandbox-receiver.ts'
 import { openSandboxStore } from './sandbox.store.ts'
 import { startSandbox } from './start-sandbox.ts'
 

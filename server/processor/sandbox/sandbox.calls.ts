@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { v7 as uuid } from 'uuid'
 import { z } from 'zod'
 import { CURRENCY, formatMoney, type Paisa, parseMoney } from '../../../shared/money.ts'
-import type { NewEvent, ObjectKind, SandboxObject, SandboxStore } from './sandbox.store.ts'
+import type { ObjectKind, SandboxEvent, SandboxObject, SandboxStore } from './sandbox.store.ts'
 import type { SandboxSwitches } from './switches.ts'
 
 const amount = z.string().transform((text, context): Paisa => {
@@ -19,7 +19,7 @@ const CALL_SCHEMAS = {
   payout: z.strictObject({ ...common, destination: z.strictObject({ iban: text, account_title: text }) }),
 }
 
-export type AcceptedCall =
+type AcceptedCall =
   | { kind: 'created'; object: SandboxObject; eventId: string | null }
   | { kind: 'refused'; status: 409 | 422; detail: string }
 
@@ -38,37 +38,29 @@ export function acceptCall(
     .update(JSON.stringify([call.kind, parsed.success ? parsed.data : call.body]))
     .digest('hex')
   return store.atomically(() => {
-    const known = store.answerOf(call.key)
-    if (known) return answerAgain(store, known, hash)
+    const known = store.answers.get(call.key)
+    if (known && known.request_hash !== hash) {
+      return { kind: 'refused', status: 409, detail: 'this idempotency key was used with another body' }
+    }
+    if (known) {
+      const object = store.objects.get(known.object_id ?? '')
+      return object ? { kind: 'created', object, eventId: null } : REFUSED
+    }
     if (!parsed.success) {
       const issue = parsed.error.issues[0]
       return { kind: 'refused', status: 422, detail: `${issue?.path.join('.') || 'body'}: ${issue?.message}` }
     }
-    if (store.take('refuse_next')) {
-      store.keepAnswer(call.key, hash, null)
-      return REFUSED
-    }
-    return create(store, { ...call, reference: parsed.data.reference, amount: parsed.data.amount, hash })
+    const isRefused = store.take('refuse_next')
+    const made = isRefused ? null : create(store, { ...call, ...parsed.data })
+    store.answers.put({ request_hash: hash, object_id: made?.object.id ?? null }, call.key)
+    return made ? { kind: 'created', object: made.object, eventId: made.event.id } : REFUSED
   })
-}
-
-function answerAgain(
-  store: SandboxStore,
-  known: { request_hash: string; object_id: string | null },
-  hash: string,
-): AcceptedCall {
-  if (known.request_hash !== hash) {
-    return { kind: 'refused', status: 409, detail: 'this idempotency key was used with another body' }
-  }
-  const object = known.object_id === null ? undefined : store.objectById(known.object_id)
-  return object ? { kind: 'created', object, eventId: null } : REFUSED
 }
 
 function create(
   store: SandboxStore,
-  call: { kind: ObjectKind; key: string; reference: string; amount: Paisa; hash: string; now: number },
-): AcceptedCall {
-  const switches = store.switches()
+  call: { kind: ObjectKind; reference: string; amount: Paisa; now: number },
+): { object: SandboxObject; event: SandboxEvent } {
   const isInvoice = call.kind === 'invoice'
   const object: SandboxObject = {
     id: `${isInvoice ? 'inv' : 'po'}_${uuid()}`,
@@ -79,14 +71,13 @@ function create(
     status: isInvoice ? 'open' : 'processing',
     created_at: call.now,
   }
-  const event = eventFor(object, switches, !isInvoice && store.take('fail_next_payouts'))
-  store.insertObject(object)
-  store.insertEvent(event)
-  store.keepAnswer(call.key, call.hash, object.id)
-  return { kind: 'created', object, eventId: event.id }
+  const event = eventFor(object, store.switches(), !isInvoice && store.take('fail_next_payouts'))
+  store.objects.put(object)
+  store.events.put(event)
+  return { object, event }
 }
 
-function eventFor(object: SandboxObject, switches: SandboxSwitches, fails: boolean): NewEvent {
+function eventFor(object: SandboxObject, switches: SandboxSwitches, fails: boolean): SandboxEvent {
   const confirmed = formatMoney(object.amount + switches.confirm_amount_delta)
   const { reference, currency } = object
   const data =
@@ -95,11 +86,12 @@ function eventFor(object: SandboxObject, switches: SandboxSwitches, fails: boole
       : { payout_id: object.id, reference, amount: fails ? formatMoney(object.amount) : confirmed, currency }
   const type =
     object.kind === 'invoice' ? 'billing.payment_confirmed' : fails ? 'payout.failed' : 'payout.confirmed'
+  const due_at = object.created_at + (switches.events_before_answer ? 0 : switches.event_delay_ms)
   return {
     id: `evt_${uuid()}`,
     object_id: object.id,
     outcome: fails ? 'failed' : 'paid',
     body: JSON.stringify({ type, data: fails ? { ...data, reason: switches.failure_reason } : data }),
-    due_at: object.created_at + (switches.events_before_answer ? 0 : switches.event_delay_ms),
+    ...{ due_at, settled: false, next_attempt_at: due_at, attempts: 0, copies_sent: 0, delivered_at: null },
   }
 }

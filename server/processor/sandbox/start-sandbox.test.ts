@@ -1,7 +1,13 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { eventually } from '../../test/testkit/eventually.ts'
-import { ask, invoiceBody, payoutBody, sandboxOptions, withSandbox } from './receiver.fixture.ts'
+import {
+  ask,
+  invoiceBody,
+  payoutBody,
+  sandboxOptions,
+  withSandbox,
+} from '../../test/testkit/sandbox-receiver.ts'
 import { startSandbox } from './start-sandbox.ts'
 
 const contract = suite('the generic contract')

@@ -1,8 +1,8 @@
+import type { AddressInfo } from 'node:net'
 import { createSignatureScheme } from '../signatures/choose-scheme.ts'
 import { createDelivery } from './deliver-events.ts'
 import { createSandboxServer } from './sandbox.http.ts'
-import { openSandboxStore } from './sandbox.store.ts'
-import { readState, type SandboxState } from './state.ts'
+import { openSandboxStore, type SandboxState } from './sandbox.store.ts'
 import { type SandboxSwitches, switchChangeSchema } from './switches.ts'
 
 export interface SandboxOptions {
@@ -43,61 +43,44 @@ export interface Sandbox {
 
 /** A processor for development and tests: a real HTTP server with its own durable state. Not for production. */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
-  const {
-    now = Date.now,
-    random = Math.random,
-    retryBaseMs = 200,
-    webhookUrl,
-    webhookSecret,
-    apiKey,
-  } = options
-  const problem = createSignatureScheme({ scheme: 'standard-webhooks' }).secretProblem(webhookSecret)
+  const { now = Date.now, random = Math.random, retryBaseMs = 200, apiKey, host } = options
+  const problem = createSignatureScheme({ scheme: 'standard-webhooks' }).secretProblem(options.webhookSecret)
   if (problem !== null) throw new Error(`the sandbox's webhook secret ${problem}`)
   if (apiKey === '') throw new Error("the sandbox's API key is empty")
 
   const store = openSandboxStore(options.databasePath)
-  const delivery = createDelivery(store, { webhookUrl, webhookSecret, now, random, retryBaseMs })
+  const delivery = createDelivery(store, { ...options, now, random, retryBaseMs })
   const closing = new AbortController()
-  const { server, settled } = createSandboxServer({ store, delivery, apiKey, now, closing: closing.signal })
-  try {
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', reject)
-      server.listen(options.port, options.host, resolve)
-    })
-  } catch (error) {
-    await delivery.close()
-    store.close()
-    throw error
-  }
-  const address = server.address()
-  const port = typeof address === 'object' && address ? address.port : options.port
-  delivery.wake()
-
-  let closed: Promise<void> | undefined
+  const server = createSandboxServer({ store, delivery, apiKey, now, closing: closing.signal })
   async function closeAll(): Promise<void> {
+    // First, so that a stalled call is not answered.
+    server.server.closeAllConnections()
     closing.abort()
-    const ended = new Promise<void>((resolve) => server.close(() => resolve()))
-    server.closeAllConnections()
+    await server.close()
     await delivery.close()
-    await settled()
-    await ended
     store.close()
   }
-
+  let closed: Promise<void> | undefined
+  const close = () => {
+    closed ??= closeAll()
+    return closed
+  }
+  await server.listen({ host, port: options.port }).catch(async (error: unknown) => {
+    await close()
+    throw error
+  })
+  const { port } = server.server.address() as AddressInfo
   return {
-    url: `http://${options.host.includes(':') ? `[${options.host}]` : options.host}:${port}`,
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`,
     port,
     switches(change = {}) {
       const switches = store.changeSwitches(switchChangeSchema.parse(change))
       delivery.wake()
       return switches
     },
-    state: () => readState(store, now()),
+    state: () => store.state(now()),
     idle: ({ scheduled = false } = {}) => delivery.idle(scheduled),
     wake: delivery.wake,
-    close() {
-      closed ??= closeAll()
-      return closed
-    },
+    close,
   }
 }

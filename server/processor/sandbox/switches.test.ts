@@ -1,7 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { eventually } from '../../test/testkit/eventually.ts'
-import { createHttpProcessor } from '../http-processor.ts'
 import {
   API_KEY,
   ask,
@@ -10,7 +9,8 @@ import {
   sandboxOptions,
   startReceiver,
   withSandbox,
-} from './receiver.fixture.ts'
+} from '../../test/testkit/sandbox-receiver.ts'
+import { createHttpProcessor } from '../http-processor.ts'
 import { startSandbox } from './start-sandbox.ts'
 import { WELL_BEHAVED } from './switches.ts'
 

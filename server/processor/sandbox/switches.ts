@@ -41,14 +41,7 @@ export const switchesSchema = z.strictObject(fields)
 export const switchChangeSchema = switchesSchema.partial()
 export type SandboxSwitches = z.infer<typeof switchesSchema>
 
-export type SwitchCounter =
-  | 'fail_next_payouts'
-  | 'refuse_next'
-  | 'error_next'
-  | 'limit_next'
-  | 'lose_next_answers'
-  | 'garble_next_answers'
-  | 'stall_next'
+export type SwitchCounter = Extract<keyof SandboxSwitches, `${string}_next` | `${string}_next_${string}`>
 
 export const WELL_BEHAVED: SandboxSwitches = {
   event_delay_ms: 0,

@@ -1,7 +1,8 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { anyCharacter, fc } from '../../test/testkit/property.ts'
-import { createSignatureScheme, hmacSettingsSchema } from './choose-scheme.ts'
+import { createSignatureScheme } from './choose-scheme.ts'
+import { hmacSettingsSchema } from './hmac.ts'
 import { mac } from './mac.ts'
 import type { SignatureScheme } from './scheme.ts'
 

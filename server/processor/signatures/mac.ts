@@ -2,8 +2,8 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import { parseBoundedJson, UnreadableJson } from '../../platform/bounded-json.ts'
 import type { LowerCaseHeaders } from './scheme.ts'
 
-export type MacAlgorithm = 'sha256' | 'sha384' | 'sha512'
-export type MacEncoding = 'hex' | 'base64'
+type MacAlgorithm = 'sha256' | 'sha384' | 'sha512'
+type MacEncoding = 'hex' | 'base64'
 
 const MAX_HEADER_LENGTH = 4096
 const MAX_SIGNATURES = 16
@@ -72,7 +72,7 @@ export function anyMacMatches(question: {
   return matched
 }
 
-export type TimestampFormat = 'unix_seconds' | 'unix_milliseconds' | 'rfc3339'
+type TimestampFormat = 'unix_seconds' | 'unix_milliseconds' | 'rfc3339'
 
 /** Epoch milliseconds of a header's timestamp, or null when it is not exactly one time in that format. */
 export function readTimestamp(text: string, format: TimestampFormat): number | null {

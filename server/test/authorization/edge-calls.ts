@@ -1,5 +1,5 @@
 import { unsubscribeUrl } from '../../notifications/channels/mail/notifications.service.ts'
-import { standardWebhooks } from '../../processor/signatures/standard-webhooks.ts'
+import { standardWebhooks } from '../../processor/signatures/choose-scheme.ts'
 import { signShopifyBody } from '../../shopify/signature.ts'
 import { orderBody } from '../testkit/orders.ts'
 import { WEB_TESTBED_SECRET } from '../testkit/web.ts'

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { FIXTURE_PRODUCT_ID, fillFixture } from '../../../fixtures/fill-fixture.ts'
-import { standardWebhooks } from '../../processor/signatures/standard-webhooks.ts'
+import { standardWebhooks } from '../../processor/signatures/choose-scheme.ts'
 import { signShopifyBody } from '../../shopify/signature.ts'
 import { SHAPES } from '../hostile/hostile-bodies.ts'
 import { fc } from '../testkit/property.ts'

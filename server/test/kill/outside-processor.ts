@@ -1,6 +1,6 @@
 import { formatMoney } from '../../../shared/money.ts'
 import type { Queries } from '../../platform/database/database.ts'
-import { PAYOUT_UNITS } from '../../processor/payout-unit.ts'
+import { PAYOUT_UNITS } from '../../processor/processor.ts'
 import { SAFEPAY_EVENT_TYPES } from '../../processor/safepay/safepay-events.ts'
 import { startSandbox } from '../../processor/sandbox/start-sandbox.ts'
 import { AGGREGATOR_ID, SafepayDouble } from '../safepay/safepay-double.ts'

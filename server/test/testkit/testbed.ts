@@ -1,4 +1,3 @@
-import '../../entities.ts'
 import { reportTamperedRow } from '../../flags/tampered-rows.service.ts'
 import { Caches } from '../../platform/cache/caches.ts'
 import type { Clock } from '../../platform/clock.ts'

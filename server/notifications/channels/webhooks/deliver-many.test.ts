@@ -5,7 +5,8 @@ import { fileURLToPath } from 'node:url'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import * as assert from 'uvu/assert'
-import { startWebhookLoops } from '../../../jobs/webhook-loops.ts'
+import { startLoops } from '../../../jobs/loop.ts'
+import { webhookLoops } from '../../../jobs/worker.ts'
 import type { Actor } from '../../../platform/api/procedure.ts'
 import type { Platform } from '../../../platform/platform.ts'
 import { marketSuites } from '../../../test/testkit/market-suites.ts'
@@ -73,7 +74,7 @@ for (const { it, dialect } of marketSuites('many webhook deliveries')) {
       most = Math.max(most, bytesInUse())
     }, 200)
     const begun = performance.now()
-    const loops = startWebhookLoops(platform)
+    const loops = startLoops(platform, [webhookLoops(platform)])
     await once(counter.process, 'message')
     const took = performance.now() - begun
     clearInterval(meter)

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { OPERATOR } from '../../../flags/audit.service.ts'
-import { notifyUntilIdle } from '../../../jobs/webhook-loops.ts'
+import { notifyUntilIdle } from '../../../jobs/worker.ts'
 import type { Actor } from '../../../platform/api/procedure.ts'
 import { updateRows } from '../../../platform/database/protected-rows.ts'
 import { createIds } from '../../../platform/ids.ts'

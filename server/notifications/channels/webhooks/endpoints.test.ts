@@ -1,7 +1,7 @@
 import { Webhook } from 'standardwebhooks'
 import * as assert from 'uvu/assert'
 import { OPERATOR } from '../../../flags/audit.service.ts'
-import { notifyUntilIdle } from '../../../jobs/webhook-loops.ts'
+import { notifyUntilIdle } from '../../../jobs/worker.ts'
 import type { Actor } from '../../../platform/api/procedure.ts'
 import type { Platform } from '../../../platform/platform.ts'
 import { marketSuites } from '../../../test/testkit/market-suites.ts'

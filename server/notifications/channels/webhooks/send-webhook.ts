@@ -7,7 +7,7 @@ import {
   publicLookup,
 } from '../../../platform/network/public-address.ts'
 import { UNPRINTABLE } from '../../../platform/printable.ts'
-import { standardWebhooks } from '../../../processor/signatures/standard-webhooks.ts'
+import { standardWebhooks } from '../../../processor/signatures/choose-scheme.ts'
 
 const TIMEOUT_MS = 15_000
 const CONNECT_TIMEOUT_MS = 10_000

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
-import { createSignatureScheme } from '../signatures/choose-scheme.ts'
-import { type SandboxOptions, startSandbox } from './start-sandbox.ts'
+import { type SandboxOptions, startSandbox } from '../../processor/sandbox/start-sandbox.ts'
+import { createSignatureScheme } from '../../processor/signatures/choose-scheme.ts'
 
 export const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 export const API_KEY = 'sk_test'

@@ -2,8 +2,8 @@ import {
   DIGESTED_TABLES,
   type DigestedTables,
   type Unprotected,
-} from '../platform/database/protected-tables.ts'
-import type { Schema } from '../platform/database/schema.ts'
+} from '../../platform/database/protected-tables.ts'
+import type { Schema } from '../../platform/database/schema.ts'
 
 type Table = keyof Schema
 

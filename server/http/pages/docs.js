@@ -1,0 +1,62 @@
+const page = new URL('.', location.href)
+const response = await fetch(new URL('openapi.json', page))
+const spec = await response.json()
+spec.servers = [{ url: page.href.replace(/\/$/, '') }]
+
+// "Try it out" fills in examples; an optional parameter's would narrow the call, so the description shows it instead.
+for (const operation of Object.values(spec.paths).flatMap((path) => Object.values(path))) {
+  for (const parameter of operation.parameters ?? []) {
+    if (parameter.required || parameter.example === undefined) continue
+    const values = parameter.schema.enum || 'default' in parameter.schema
+    if (!values) parameter.description = `${parameter.description ?? ''}\n\nExample: \`${parameter.example}\``
+    delete parameter.example
+  }
+}
+
+// The dialog asks for the account's token only: a signature differs with each body.
+spec.components.securitySchemes = { bearer: spec.components.securitySchemes.bearer }
+
+/** Who may call, as the requirements of an operation say. */
+function accessOf(requirements) {
+  const schemes = requirements.flatMap((requirement) => Object.keys(requirement))
+  if (schemes.length === 0) return { state: 'open', text: 'public' }
+  if (schemes.some((scheme) => scheme.endsWith('Signature'))) return { state: 'closed', text: 'signature' }
+  const optional = requirements.some((requirement) => Object.keys(requirement).length === 0)
+  return optional ? { state: 'open', text: 'token optional' } : { state: 'closed', text: 'token' }
+}
+
+// Swagger UI's own locks show whether a token was entered, and an open one looks like a public operation.
+const access = () => ({
+  wrapComponents: {
+    authorizeOperationBtn: () => () => null,
+    OperationSummaryPath:
+      (Original, { React }) =>
+      (props) => {
+        const requirements = props.operationProps.get('security')?.toJS() ?? []
+        const { state, text } = accessOf(requirements)
+        return React.createElement(
+          React.Fragment,
+          null,
+          React.createElement(Original, props),
+          React.createElement('span', { className: `access access-${state}` }, text),
+        )
+      },
+  },
+})
+
+const dark = matchMedia('(prefers-color-scheme: dark)')
+const showScheme = () => document.documentElement.classList.toggle('dark-mode', dark.matches)
+dark.addEventListener('change', showScheme)
+showScheme()
+
+SwaggerUIBundle({
+  spec,
+  domNode: document.getElementById('reference'),
+  plugins: [access],
+  deepLinking: true,
+  docExpansion: 'list',
+  filter: true,
+  displayRequestDuration: true,
+  defaultModelsExpandDepth: 0,
+  validatorUrl: null,
+})
