@@ -13,11 +13,10 @@ import {
   SETUP_ONLY,
 } from '../../platform/api/procedure.ts'
 import { type InputShape, inputShapeOf, type JsonSchema } from '../rest-input.ts'
-import { EDGE_PATHS } from './edge-operations.ts'
+import { EDGE_PATHS, SECURITY_SCHEMES } from './edge-operations.ts'
 import { EXAMPLES, exampleOf, nameOf } from './examples.ts'
 import { introduction } from './introduction.ts'
 import { exampleProblem, type ProblemFacts, problemResponses, RATE_LIMIT } from './problem-responses.ts'
-import { SECURITY_SCHEMES } from './security-schemes.ts'
 import { TAGS } from './tags.ts'
 
 /** The OpenAPI 3.1 document: every procedure with a REST route, and the routes that are not procedures. */

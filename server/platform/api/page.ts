@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import { jsonOrNull } from '../../../shared/json.ts'
 import { idParam } from '../../../shared/schemas/common.ts'
 import { Refusal } from './refusal.ts'
 
@@ -22,7 +23,7 @@ export function decodeCursor<Key extends z.ZodType>(
   key: Key,
 ): z.output<Key> | null {
   if (text === undefined) return null
-  const parsed = key.safeParse(parseJson(Buffer.from(text, 'base64url').toString('utf8')))
+  const parsed = key.safeParse(jsonOrNull(Buffer.from(text, 'base64url').toString('utf8')))
   if (parsed.success) return parsed.data
   throw new Refusal(
     'validation_failed',
@@ -31,14 +32,6 @@ export function decodeCursor<Key extends z.ZodType>(
       issues: [{ path: 'cursor', message: 'must be the next_cursor of the previous page' }],
     },
   )
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 /** A page from up to `limit + 1` rows; the extra row tells that there is a next page. */

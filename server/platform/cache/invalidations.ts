@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Client } from 'pg'
 import { z } from 'zod'
+import { jsonOrNull } from '../../../shared/json.ts'
 import type { OpenDatabase } from '../database/open-database.ts'
 import type { Platform } from '../platform.ts'
 import { isShared, type Topics } from '../topics.ts'
@@ -137,25 +138,17 @@ class Listener {
   }
 
   #receive(payload: string | undefined): void {
-    const parsed = message.safeParse(parseJson(payload))
+    const parsed = message.safeParse(jsonOrNull(payload ?? ''))
     if (!parsed.success) return
     const [sender, name, key] = parsed.data
     if (sender !== SELF) this.#platform.caches.invalidate(name, key)
   }
 
   #receiveNews(payload: string | undefined): void {
-    const parsed = news.safeParse(parseJson(payload))
+    const parsed = news.safeParse(jsonOrNull(payload ?? ''))
     if (!parsed.success) return
     const [sender, topics] = parsed.data
     if (sender === SELF) return
     for (const topic of topics) this.#platform.topics.deliver(topic)
-  }
-}
-
-function parseJson(text: string | undefined): unknown {
-  try {
-    return JSON.parse(text ?? '')
-  } catch {
-    return null
   }
 }
