@@ -23,7 +23,7 @@ export function listMails(
   return pageById(page, (request) => findMails(platform.database.reader, { state, ...request }))
 }
 
-export interface ShownMail {
+interface ShownMail {
   row: MailRow
   subject: string
   text: string
