@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Command } from 'commander'
 import { sql } from 'kysely'
 import type { App } from '../server/app.ts'
@@ -181,6 +182,15 @@ export async function assertMigrated(
 export async function assertReachable(database: OpenDatabase): Promise<void> {
   await sql`select 1`.execute(database.reader)
   await migrationState(database)
+}
+
+/** Repeats a step, with pauses, until it answers `false` or a signal ends it. */
+export async function repeat(everyMs: number, step: () => Promise<boolean>): Promise<void> {
+  const end = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => end.abort())
+  while (!end.signal.aborted && (await step())) {
+    await pause(everyMs, undefined, { signal: end.signal }).catch(() => undefined)
+  }
 }
 
 /** Whether `confirm` asks: there is a terminal, and no `--yes`. */

@@ -31,7 +31,7 @@ import {
 import { Failure } from '../failures.ts'
 import { nameOf, type Person, peopleOf, personOf, readPage, userIdOf } from '../lists.ts'
 import { callStates, callText, failIfSomeFailed, wireCall } from '../processor-calls.ts'
-import { counted, displayMoney, formatMoney, type Output, wireTime } from '../terminal/output.ts'
+import { counted, displayMoney, formatMoney, type Output, sum, wireTime } from '../terminal/output.ts'
 import { money } from '../terminal/table.ts'
 
 interface CyclesOptions extends PageOptions {
@@ -108,7 +108,7 @@ export const close = movesMoney(async (context, { dryRun = false, ...options }: 
 
 function closeQuestion(preview: readonly CloseOutcome[]): string {
   const closed = preview.filter((outcome) => outcome.kind === 'closed')
-  const due = closed.reduce((sum, outcome) => sum + outcome.amountDue, 0)
+  const due = sum(closed.map(({ amountDue }) => amountDue))
   const cycles = counted(closed.length, 'billing cycle')
   const extended = preview.filter((outcome) => outcome.kind === 'extended').length
   const rest = extended === 0 ? '' : `, and extend ${extended} of less than one rupee`

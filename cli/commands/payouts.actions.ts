@@ -10,7 +10,7 @@ import { type CommandContext, confirm, MOVES_MONEY, movesMoney, prepared, reads 
 import { Failure } from '../failures.ts'
 import { nameOf, type Person, peopleOf, personOf, readPage, userIdOf } from '../lists.ts'
 import { callStates, callText, failIfSomeFailed, wireCall } from '../processor-calls.ts'
-import { counted, displayMoney, formatMoney } from '../terminal/output.ts'
+import { counted, displayMoney, formatMoney, sum } from '../terminal/output.ts'
 import { money } from '../terminal/table.ts'
 
 interface ListOptions extends PageOptions {
@@ -63,7 +63,7 @@ export const run = movesMoney(async (context, { dryRun = false }: { dryRun?: boo
 })
 
 function runQuestion(payable: readonly PayoutRunOutcome[]): string {
-  const total = payable.reduce((sum, outcome) => sum + outcome.amount, 0)
+  const total = sum(payable.map(({ amount }) => amount))
   return `Make ${counted(payable.length, 'payout')}, ${displayMoney(total)} in all? It cannot be undone.`
 }
 

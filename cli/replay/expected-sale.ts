@@ -2,6 +2,7 @@ import { DAY_MS } from '../../shared/durations.ts'
 import { formatMoney, parseMoney } from '../../shared/money.ts'
 import { type BasisPoints, rateOf } from '../../shared/rates.ts'
 import { type RejectionReason, SALE_REJECTION_REASONS } from '../../shared/rejection-reasons.ts'
+import { sum } from '../terminal/output.ts'
 import type { SaleExpectation, StoreFixture } from './fixture-files.ts'
 
 /** Decided by the link's terms, so the manifest's terms do not say it. */
@@ -80,8 +81,4 @@ function amountOf(text: string): number {
   const amount = parseMoney(text)
   if (amount === null) throw new Error(`"${text}" in the manifest is not an amount`)
   return amount
-}
-
-function sum(amounts: readonly number[]): number {
-  return amounts.reduce((total, amount) => total + amount, 0)
 }

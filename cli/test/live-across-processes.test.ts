@@ -15,8 +15,7 @@ import {
 } from '../../server/test/testkit/live-followers.ts'
 import type { Marketplace } from '../../server/test/testkit/marketplace.ts'
 import { logIn } from '../../server/test/testkit/people.ts'
-import { APP_KEY, runAffiliate } from './run-affiliate.ts'
-import { startAffiliate } from './running-affiliate.ts'
+import { APP_KEY, runAffiliate, startAffiliate } from './run-affiliate.ts'
 
 interface Context {
   market: Marketplace
@@ -70,7 +69,9 @@ for (const dialect of testDialects()) {
       const link = await market.addLink(shop, await market.addCreator())
       const stream = follow(web.base, await logIn(platform, shop.actor))
       await stream.until(() => stream.events.length > 0)
-      const worker = startAffiliate(['serve'], { ...settings, ROLES: 'worker', LOG_LEVEL: 'silent' })
+      const worker = startAffiliate(['serve'], {
+        environment: { ...settings, ROLES: 'worker', LOG_LEVEL: 'silent' },
+      })
       try {
         await worker.until(
           async () =>
