@@ -23,7 +23,7 @@ export function listMails(
   return pageById(page, (before, limit) => findMails(platform.database.reader, { state, before, limit }))
 }
 
-export interface ShownMail {
+interface ShownMail {
   row: MailRow
   subject: string
   text: string
