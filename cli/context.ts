@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Command } from 'commander'
 import { sql } from 'kysely'
 import type { App } from '../server/app.ts'
@@ -103,9 +104,8 @@ export async function withApp(
   const { readOnly = command.opts<{ dryRun?: boolean }>().dryRun ?? false } = access
   await refuseMissingFile(context.config.DATABASE_URL)
   // What needs no services need not wait until they are loaded.
-  const [{ openApp }, { loadOrm }, seals, processes] = await Promise.all([
+  const [{ openApp }, seals, processes] = await Promise.all([
     import('../server/app.ts'),
-    import('../server/platform/database/entities.ts'),
     import('../server/ledger/seals/seals.service.ts'),
     import('../server/processes/processes.service.ts'),
   ])
@@ -119,11 +119,7 @@ export async function withApp(
   const { platform } = app
   try {
     await assertMigrated(app.database, { readOnly })
-    if (!readOnly) {
-      await seals.refuseRetiredKey(platform)
-      // Before the first transaction: loading it takes time, and a transaction must not keep other writers waiting that long.
-      await loadOrm(app.database.dialect)
-    }
+    if (!readOnly) await seals.refuseRetiredKey(platform)
     if (movesMoney) await processes.refuseOtherMoneySettings(platform.database.reader, platform.config)
     await work({ ...context, app, platform })
     if (movesMoney && !readOnly) await processes.auditMoneySettings(platform)
@@ -186,6 +182,15 @@ export async function assertMigrated(
 export async function assertReachable(database: OpenDatabase): Promise<void> {
   await sql`select 1`.execute(database.reader)
   await migrationState(database)
+}
+
+/** Repeats a step, with pauses, until it answers `false` or a signal ends it. */
+export async function repeat(everyMs: number, step: () => Promise<boolean>): Promise<void> {
+  const end = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => end.abort())
+  while (!end.signal.aborted && (await step())) {
+    await pause(everyMs, undefined, { signal: end.signal }).catch(() => undefined)
+  }
 }
 
 /** Whether `confirm` asks: there is a terminal, and no `--yes`. */

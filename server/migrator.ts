@@ -4,7 +4,6 @@ import { sql } from 'kysely'
 import { migrationsFor } from './migrations/index.ts'
 import { type Queries, withRetries } from './platform/database/database.ts'
 import { type DatabaseFault, isBusy, postgresFault } from './platform/database/database-faults.ts'
-import { entityClasses } from './platform/database/entities.ts'
 import { migrationState, refuseNewerDatabase } from './platform/database/migration-state.ts'
 import type { OpenDatabase } from './platform/database/open-database.ts'
 import { hostAddresses } from './platform/database/postgres-address.ts'
@@ -25,8 +24,9 @@ export async function openOrm(database: OpenDatabase) {
     disableForeignKeys: false,
     snapshot: false,
   }
+  const { ENTITIES } = await import('./schema.ts')
   const options = {
-    entities: Object.values(await entityClasses()),
+    entities: Object.values(ENTITIES),
     extensions: [Migrator],
     migrations,
     driverOptions: database.writer,

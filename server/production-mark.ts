@@ -77,7 +77,6 @@ export async function markDevelopment(platform: Platform, database: OpenDatabase
       action: 'database.mark_development',
       subjectType: 'database',
       subjectId: await databaseIdentity(database),
-      reason: null,
       before: { production: true },
       after: { production: false },
     })

@@ -3,8 +3,7 @@ import { Application } from './applications/application.entity.ts'
 import { BillingCycle, BillingCycleShare, Credit } from './billing/billing.entity.ts'
 import { Click, ClickCount, CountedVisitor, UncountedClicks } from './clicks/click.entity.ts'
 import { ExportJob } from './exports/export-job.entity.ts'
-import { AuditEntry } from './flags/audit-entry.entity.ts'
-import { Flag } from './flags/flag.entity.ts'
+import { AuditEntry, Flag } from './flags/flag.entity.ts'
 import { InboundBody, InboundEvent, OperatorDelivery } from './inbox/inbound-event.entity.ts'
 import { ScheduleRun } from './jobs/schedule-run.entity.ts'
 import { LedgerEntry, LedgerHead, LedgerPosting } from './ledger/ledger.entity.ts'
@@ -99,10 +98,7 @@ const MONEY_AND_OPERATION = {
 /** Every table, in the order in which rows can be inserted. In two parts, because the compiler does not write declarations of any length. */
 export const ENTITIES: typeof MARKET & typeof MONEY_AND_OPERATION = { ...MARKET, ...MONEY_AND_OPERATION }
 
-// Names the tables and entities for the platform, which imports no concept.
+// Names the tables for the platform, which imports no concept.
 declare module './platform/database/schema.ts' {
   interface Schema extends InferKyselyDB<(typeof ENTITIES)[keyof typeof ENTITIES]> {}
-  interface EntityClasses extends Entities {}
 }
-
-type Entities = typeof ENTITIES

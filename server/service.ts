@@ -14,7 +14,6 @@ import { subscribeInvalidations } from './platform/cache/invalidations.ts'
 import { dataFolder, SettingError } from './platform/config.ts'
 import { checkAppKey } from './platform/crypto/app-key-check.ts'
 import { writeSandboxAccess } from './platform/crypto/app-keys.ts'
-import { loadOrm } from './platform/database/entities.ts'
 import {
   migrationState,
   refuseNewerDatabase,
@@ -42,9 +41,6 @@ export interface Service {
   /** Stops taking requests, finishes what is under way, and closes everything. Then throws the first error of a part, if any. */
   stop(): Promise<void>
 }
-
-/** The ORM takes some tenths of a second to load: after the start is ready, and before the first request that changes an entity. */
-const LOAD_ORM_AFTER_MS = 1000
 
 /** Starts the roles that ROLES names in this process, on a database that it migrates first. */
 export async function startService(
@@ -96,7 +92,6 @@ export async function startService(
     if (config.ROLES.includes('worker')) background.push(startWorker(app))
     if (config.ROLES.includes('scheduler')) background.push(startScheduler(app.platform, app.processor))
     for (const part of background) stops.push(() => part.stop())
-    setTimeout(() => void loadOrm(app.database.dialect), LOAD_ORM_AFTER_MS).unref()
     return { app, url: listening, sandboxUrl: sandbox?.url ?? null, migrated, drain, stop }
   } catch (error) {
     await stop().catch(() => undefined)

@@ -1,4 +1,3 @@
-import '../../server/entities.ts'
 import { closeSync, openSync, readSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { migrate } from '../../server/migrator.ts'

@@ -13,6 +13,7 @@ import {
 } from '../../server/jobs/reconciliation.ts'
 import { flagUndelivered } from '../../server/jobs/undelivered-events.ts'
 import { flagUnknownRecords } from '../../server/jobs/unknown-records.ts'
+import { pageById } from '../../server/platform/api/page.ts'
 import type { HeldRecord, Processor } from '../../server/processor/processor.ts'
 import { findUser } from '../../server/users/users.service.ts'
 import { CURRENCY, type Paisa } from '../../shared/money.ts'
@@ -29,9 +30,9 @@ import {
   writes,
 } from '../context.ts'
 import { Failure } from '../failures.ts'
-import { nameOf, type Person, peopleOf, personOf, readPage, userIdOf } from '../lists.ts'
+import { nameOf, type Person, peopleOf, personOf, userIdOf } from '../lists.ts'
 import { callStates, callText, failIfSomeFailed, wireCall } from '../processor-calls.ts'
-import { counted, displayMoney, formatMoney, type Output, wireTime } from '../terminal/output.ts'
+import { counted, displayMoney, formatMoney, type Output, sum, wireTime } from '../terminal/output.ts'
 import { money } from '../terminal/table.ts'
 
 interface CyclesOptions extends PageOptions {
@@ -41,7 +42,7 @@ interface CyclesOptions extends PageOptions {
 
 export const cycles = reads(async ({ platform, out }, options: CyclesOptions) => {
   const merchantId = await userIdOf(platform, options.merchant)
-  const page = await readPage(options, (request) =>
+  const page = await pageById(options, (request) =>
     listCycles(platform, { merchantId, state: options.state ?? null, ...request }),
   )
   const person = await peopleOf(platform, page.items, (row) => row.merchant_id)
@@ -108,7 +109,7 @@ export const close = movesMoney(async (context, { dryRun = false, ...options }: 
 
 function closeQuestion(preview: readonly CloseOutcome[]): string {
   const closed = preview.filter((outcome) => outcome.kind === 'closed')
-  const due = closed.reduce((sum, outcome) => sum + outcome.amountDue, 0)
+  const due = sum(closed.map(({ amountDue }) => amountDue))
   const cycles = counted(closed.length, 'billing cycle')
   const extended = preview.filter((outcome) => outcome.kind === 'extended').length
   const rest = extended === 0 ? '' : `, and extend ${extended} of less than one rupee`
@@ -196,7 +197,7 @@ export const credit = prepared(
     const reason = readLine('--reason', options.reason, 500)
     return async (context) => {
       const { platform, out } = context
-      const { id: merchantId, role, email, displayName } = await findUser(platform, merchant)
+      const { id: merchantId, role, email, display_name } = await findUser(platform, merchant)
       if (role !== 'merchant') throw new Failure(`${email} is not a merchant.`)
       await confirm(context, `Credit ${displayMoney(paisa)} to ${email}? It cannot be taken back.`)
       const request = { merchantId, amount: paisa, reference, reason, actor: OPERATOR }
@@ -204,7 +205,7 @@ export const credit = prepared(
       const document = {
         id,
         created,
-        merchant: { id: merchantId, email, display_name: displayName },
+        merchant: { id: merchantId, email, display_name },
         amount: formatMoney(paisa),
         currency: CURRENCY,
         reference,

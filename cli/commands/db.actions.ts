@@ -26,7 +26,7 @@ import {
   writes,
 } from '../context.ts'
 import { Failure } from '../failures.ts'
-import { counted, type Line } from '../terminal/output.ts'
+import { counted, type Line, sum } from '../terminal/output.ts'
 
 export async function migrateDatabase(_options: object, command: Command): Promise<void> {
   const { out, config, environment } = openContext(command)
@@ -93,7 +93,7 @@ export async function restore(file: string, options: RestoreOptions, command: Co
   const { out, config } = openContext(command)
   const { copy, migrated, results } = await restoreBackup(config, out, file, options)
   const broken = results.filter(({ breaches }) => breaches.length > 0)
-  const rows = results.reduce((sum, result) => sum + result.rows, 0)
+  const rows = sum(results.map((result) => result.rows))
   const names = broken.map(({ name }) => name).join(', ')
   const verdict = {
     migrated,

@@ -168,7 +168,7 @@ async function suspend(review: Review, flag: FlagRow, subject: Subject): Promise
   const userId = await chosenPerson(review, subject)
   if (userId === null) return 'again'
   const user = await findUser(platform, userId)
-  if (user.suspendedAt !== null) {
+  if (user.suspended_at !== null) {
     say(`${user.email} is suspended already.`)
     return 'again'
   }

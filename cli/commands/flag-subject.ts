@@ -44,10 +44,10 @@ const READERS: Record<SubjectType, Reader> = {
     return {
       pairs: [
         ['e-mail', user.email],
-        ['name', user.displayName],
+        ['name', user.display_name],
         ['role', user.role],
-        ['state', user.suspendedAt === null ? 'active' : `suspended since ${out.time(user.suspendedAt)}`],
-        ['since', out.time(user.createdAt)],
+        ['state', user.suspended_at === null ? 'active' : `suspended since ${out.time(user.suspended_at)}`],
+        ['since', out.time(user.created_at)],
       ],
       people: [{ as: user.role, id }],
     }
@@ -71,12 +71,12 @@ const READERS: Record<SubjectType, Reader> = {
     return {
       pairs: [
         ['slug', link.slug],
-        ['commission', `${link.commissionRate / 100} %`],
-        ['since', out.time(link.createdAt)],
+        ['commission', `${link.commission_rate / 100} %`],
+        ['since', out.time(link.created_at)],
       ],
       people: [
-        { as: 'creator', id: link.creatorId },
-        { as: 'merchant', id: link.merchantId },
+        { as: 'creator', id: link.creator_id },
+        { as: 'merchant', id: link.merchant_id },
       ],
     }
   },

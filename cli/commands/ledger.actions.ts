@@ -24,7 +24,7 @@ import { readMoment } from '../arguments.ts'
 import { assertMigrated, READS, reads, withDatabase, writes } from '../context.ts'
 import { Failure, wrongUsage } from '../failures.ts'
 import { userIdOf } from '../lists.ts'
-import { counted, displayMoney, formatMoney, type Output, wireTime } from '../terminal/output.ts'
+import { counted, displayMoney, formatMoney, type Output, sum, wireTime } from '../terminal/output.ts'
 import { showStatement } from './statement-output.ts'
 
 /** The owner of the accounts that are no user's. */
@@ -190,6 +190,9 @@ function verdictOf(results: readonly InvariantResult[], { basis, isMarkStored, l
   }
 }
 
+/** What `ledger verify --json` prints. */
+export type Verdict = ReturnType<typeof verdictOf>
+
 function wireSeal({ position, sealedAt, digest }: Seal) {
   return { position, sealed_at: wireTime(sealedAt), digest }
 }
@@ -199,7 +202,7 @@ function verifyLines(
   results: readonly InvariantResult[],
   { basis, last, keying }: JournalState,
 ): string[] {
-  const total = results.reduce((sum, result) => sum + result.rows, 0)
+  const total = sum(results.map(({ rows }) => rows))
   const broken = results.filter((result) => result.breaches.length > 0)
   return [
     ...out.table(results, [
@@ -301,20 +304,20 @@ export const balances = reads(async ({ platform, out }, user: string | undefined
   const ownerId = isPlatform ? null : await userIdOf(platform, user)
   const all = await listBalances(platform, ownerId)
   const rows = isPlatform ? all.filter((row) => row.owner === null) : all
-  const total = rows.reduce((sum, row) => sum + row.balance, 0)
+  const total = sum(rows.map(({ balance }) => balance))
   const document = { items: rows.map(wireBalance), total: formatMoney(total), currency: CURRENCY }
   out.show(document, () => balanceTable(out, rows, user === undefined))
 })
 
 function balanceTable(out: Output, rows: readonly OwnedBalance[], whole: boolean): string[] {
   const side = (amount: number) => (amount > 0 ? displayMoney(amount) : '')
-  const sum = (amount: (balance: number) => number) =>
-    displayMoney(rows.reduce((total, { balance }) => total + Math.max(amount(balance), 0), 0))
+  const sumOf = (amount: (balance: number) => number) =>
+    displayMoney(sum(rows.map(({ balance }) => Math.max(amount(balance), 0))))
   const total = {
     account: 'Total',
     owner: '',
-    debit: sum((one) => one),
-    credit: sum((one) => -one),
+    debit: sumOf((one) => one),
+    credit: sumOf((one) => -one),
     postings: '',
   }
   const lines = rows.map(({ account, owner, balance, postings }) => ({

@@ -9,20 +9,20 @@ import { money } from '../terminal/table.ts'
 
 export const list = reads(async ({ platform, out }, options: ScopeOptions) => {
   const page = await listLinks(platform, await scopeOf(platform, options), options)
-  const person = await peopleOf(platform, page.items, (link) => link.creatorId)
+  const person = await peopleOf(platform, page.items, (link) => link.creator_id)
   out.showPage(page, {
     columns: [
       { title: 'Link', cell: (link) => link.slug },
-      { title: 'Creator', flexible: true, cell: (link) => nameOf(person(link.creatorId)) },
+      { title: 'Creator', flexible: true, cell: (link) => nameOf(person(link.creator_id)) },
       { title: 'Offer', flexible: true, cell: (link) => link.offer.title },
       { title: 'Active', cell: (link) => (link.active ? 'yes' : 'no') },
       { title: 'Code', optional: true, cell: (link) => link.couponCode },
-      { title: 'Rate', right: true, optional: true, cell: (link) => `${link.commissionRate / 100} %` },
+      { title: 'Rate', right: true, optional: true, cell: (link) => `${link.commission_rate / 100} %` },
       { title: 'Clicks', right: true, cell: (link) => link.clicks },
       { title: 'Sales', right: true, cell: (link) => link.acceptedSales },
       money('Earned', (link) => link.commissionEarned),
     ],
-    wire: (link) => ({ ...wireLink(platform, link), creator: person(link.creatorId) }),
+    wire: (link) => ({ ...wireLink(platform, link), creator: person(link.creator_id) }),
   })
 })
 

@@ -2,7 +2,6 @@ import type { Command } from 'commander'
 import { openApp } from '../../server/app.ts'
 import { migrate } from '../../server/migrator.ts'
 import { checkAppKey } from '../../server/platform/crypto/app-key-check.ts'
-import { loadOrm } from '../../server/platform/database/entities.ts'
 import { migrationState } from '../../server/platform/database/migration-state.ts'
 import { type CommandContext, openContext } from '../context.ts'
 import {
@@ -36,7 +35,6 @@ export async function seedDatabase({ environment, out }: CommandContext): Promis
     out.progress('filling the database')
     await migrate(app.database)
     await checkAppKey(app.database, app.platform.vault)
-    await loadOrm(app.database.dialect)
     return await seed(app, clock, now)
   } finally {
     out.endProgress()

@@ -8,11 +8,11 @@ export const list = reads(async ({ platform, out }, user: string, options: PageO
   const { id } = await findUser(platform, user)
   out.showPage(await listSessions(platform, id, options), {
     columns: [
-      out.moment('Logged in', (session) => session.createdAt),
-      out.moment('Last used', (session) => session.lastUsedAt),
-      { title: 'From', cell: (session) => session.addressPrefix },
+      out.moment('Logged in', (session) => session.created_at),
+      out.moment('Last used', (session) => session.last_used_at),
+      { title: 'From', cell: (session) => session.address_prefix },
       { title: 'Program', flexible: true, cell: (session) => session.agent },
-      out.moment('Expires', (session) => session.expiresAt, { optional: true }),
+      out.moment('Expires', (session) => session.expires_at, { optional: true }),
       { title: 'Id', optional: true, cell: (session) => session.id },
     ],
     wire: wireSession,

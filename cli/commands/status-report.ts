@@ -22,9 +22,11 @@ import { Failure } from '../failures.ts'
 import {
   displayMoney,
   durationText,
+  fieldsText,
   formatMoney,
   type Output,
   sparkline,
+  sum,
   sumText,
   wireSum,
   wireTime,
@@ -127,7 +129,7 @@ async function databaseBytes({ database }: App): Promise<number> {
   if (database.dialect === 'sqlite') {
     // What was written last lies in the second file until it is moved over.
     const files = [database.file, `${database.file}-wal`]
-    return files.reduce((sum, file) => sum + (statSync(file, { throwIfNoEntry: false })?.size ?? 0), 0)
+    return sum(files.map((file) => statSync(file, { throwIfNoEntry: false })?.size ?? 0))
   }
   const { rows } = await sql<{ bytes: number }>`select pg_database_size(current_database()) as bytes`.execute(
     database.reader,
@@ -251,9 +253,7 @@ function outcomeText(outcome: Record<string, unknown>): string {
     const open = unanswered === 0 ? '' : `, ${unanswered} unanswered`
     return `${compared} compared, ${found}${open}${complete === false ? ', not complete' : ''}`
   }
-  return Object.entries(outcome)
-    .flatMap(([name, value]) => (value === null ? [] : [`${name} ${String(value)}`]))
-    .join(', ')
+  return fieldsText(Object.fromEntries(Object.entries(outcome).filter(([, value]) => value !== null)))
 }
 
 function keyRows(out: Output, { rotateKeys }: Status): [string, string][] {
@@ -268,10 +268,6 @@ function databaseText(out: Output, { database }: Status): string {
       ? `${executed} migrations, none pending`
       : out.style('red', `${pending.length} migrations pending: affiliate db migrate`)
   return `${dialect}, ${(bytes / 1_000_000).toFixed(1)} MB, ${state}, ${place}`
-}
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, one) => total + one, 0)
 }
 
 function whole(count: number): string {

@@ -4,8 +4,8 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { raiseFlag } from '../../server/flags/flags.service.ts'
 import { type Books, openBooks } from '../test/books.ts'
+import { startAffiliate } from '../test/run-affiliate.ts'
 import { NO_PTY, runInPty } from '../test/run-in-pty.ts'
-import { startAffiliate } from '../test/running-affiliate.ts'
 
 const it = suite('watching where everything stands')
 if (NO_PTY !== null) it.skip('there is no pseudo-terminal here to watch in', () => {})
@@ -73,19 +73,18 @@ it('is only printed where the terminal cannot be written all over', async () => 
 })
 
 it('goes on line by line where there is no terminal, and ends on the signal', async () => {
-  const [plain, json] = [[], ['--json']].map((more) => startAffiliate([...WATCH, ...more], books.settings))
-  for (const command of [plain, json]) {
-    const isTold = () => (command?.printed.stdout.match(/Flags|"flags"/g)?.length ?? 0) >= 2
-    await command?.until(isTold)
+  const watch = (...more: string[]) => startAffiliate([...WATCH, ...more], { environment: books.settings })
+  const [plain, json] = [watch(), watch('--json')]
+  for (const { printed, until } of [plain, json]) {
+    await until(() => (printed.stdout.match(/Flags|"flags"/g)?.length ?? 0) >= 2)
   }
-  const [text, lines] = [await plain?.interrupt(), await json?.interrupt()]
-  assert.equal([text?.status, text?.stderr, lines?.status, lines?.stderr], [0, '', 0, ''])
-  assert.is(stripVTControlCharacters(text?.stdout ?? ''), text?.stdout)
-  const documents =
-    lines?.stdout
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line)) ?? []
+  const [text, lines] = [await plain.interrupt(), await json.interrupt()]
+  assert.equal([text.code, text.stderr, lines.code, lines.stderr], [0, '', 0, ''])
+  assert.is(stripVTControlCharacters(text.stdout), text.stdout)
+  const documents = lines.stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
   assert.ok(documents.length >= 2)
   for (const { flags, at } of documents) assert.equal([typeof flags.high, typeof at], ['number', 'string'])
 })

@@ -1,8 +1,7 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import type { Command } from 'commander'
 import { readConfig } from '../../server/platform/config.ts'
 import { type GlobalOptions, serviceEnvironment } from '../command.ts'
-import { type AppContext, READS, withApp } from '../context.ts'
+import { type AppContext, READS, repeat, withApp } from '../context.ts'
 import { printJson } from '../terminal/printable-text.ts'
 import { Screen } from '../terminal/screen.ts'
 import { readStatus, statusLines, wireStatus } from './status-report.ts'
@@ -22,17 +21,15 @@ async function showOnce(context: AppContext, command: Command): Promise<void> {
 
 async function watch(context: AppContext, everySeconds: number): Promise<void> {
   const { out } = context
-  const end = new AbortController()
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => end.abort())
   const screen = !out.json && Screen.isThere(context.environment) ? new Screen() : null
   try {
-    while (!end.signal.aborted) {
+    await repeat(everySeconds * 1000, async () => {
       const status = await readStatus(context)
       if (out.json) printJson(wireStatus(status))
       else if (screen) screen.show([...statusLines(out, status), '', out.style('dim', 'Ctrl-C ends it.')])
       else out.print([...statusLines(out, status), ''])
-      await pause(everySeconds * 1000, undefined, { signal: end.signal }).catch(() => undefined)
-    }
+      return true
+    })
   } finally {
     screen?.leave()
   }

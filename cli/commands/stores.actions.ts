@@ -9,7 +9,7 @@ import { type CheckedStore, checkStore, type StoreFinding } from '../../server/s
 import {
   listEveryStore,
   listStores,
-  refusedStoresAfter,
+  refusedStores,
   type StoreRow,
 } from '../../server/stores/stores.service.ts'
 import { findUser } from '../../server/users/users.service.ts'
@@ -117,7 +117,7 @@ async function checkAllStores(platform: Platform, out: Output): Promise<void> {
   const { reader } = platform.database
   const rejecting: { row: StoreRow; store: Store }[] = []
   for (let after: string | undefined = NIL_ID; after !== undefined; ) {
-    const rows: StoreRow[] = await refusedStoresAfter(reader, after, PAGE)
+    const rows: StoreRow[] = await refusedStores(reader, after, PAGE)
     const shown = await showStores(platform, rows)
     for (const [index, row] of rows.entries()) {
       const store = shown[index]

@@ -15,10 +15,10 @@ import { Terminal } from '../terminal/prompts.ts'
 import { readNewPassword, requirePasswordSource } from '../terminal/read-password.ts'
 import { suspensionLines, wireSuspension } from './suspension-report.ts'
 
-type UserRecord = users.UserRecord
+type UserRow = users.UserRow
 
 interface ListOptions extends PageOptions {
-  role?: UserRecord['role']
+  role?: UserRow['role']
   suspended?: boolean
 }
 
@@ -27,9 +27,9 @@ export const list = reads(async ({ platform, out }, options: ListOptions) => {
     columns: [
       { title: 'E-mail', flexible: true, cell: (user) => user.email },
       { title: 'Role', cell: (user) => user.role },
-      { title: 'Name', flexible: true, cell: (user) => user.displayName },
-      { title: 'State', cell: (user) => (user.suspendedAt === null ? 'active' : 'suspended') },
-      out.moment('Since', (user) => user.createdAt, { optional: true }),
+      { title: 'Name', flexible: true, cell: (user) => user.display_name },
+      { title: 'State', cell: (user) => (user.suspended_at === null ? 'active' : 'suspended') },
+      out.moment('Since', (user) => user.created_at, { optional: true }),
       { title: 'Id', optional: true, cell: (user) => user.id },
     ],
     wire: wireUser,
@@ -85,7 +85,7 @@ export const enrollSecondFactor = writes(async ({ platform, out }, user: string)
 const MOST_TRIES = 3
 
 /** Sets up a second factor: shows the secret on stderr, reads a code from stdin, and returns the recovery codes. */
-async function enroll(platform: Platform, user: UserRecord): Promise<string[]> {
+async function enroll(platform: Platform, user: UserRow): Promise<string[]> {
   const { secret, otpauthUrl } = await factors.startTotp(platform, user)
   const lines = ['Add this account to an authenticator app, by the secret or as a QR code:', '']
   printLines(
@@ -100,7 +100,7 @@ async function enroll(platform: Platform, user: UserRecord): Promise<string[]> {
   }
 }
 
-async function confirmed(platform: Platform, user: UserRecord, terminal: Terminal): Promise<string[]> {
+async function confirmed(platform: Platform, user: UserRow, terminal: Terminal): Promise<string[]> {
   for (let left = MOST_TRIES - 1; ; left -= 1) {
     const code = await terminal.ask('Code that the app shows: ')
     if (terminal.interrupted) throw new Interrupted()
@@ -117,7 +117,7 @@ async function confirmed(platform: Platform, user: UserRecord, terminal: Termina
   }
 }
 
-function recoveryLines({ email }: UserRecord, codes: readonly string[]): string[] {
+function recoveryLines({ email }: UserRow, codes: readonly string[]): string[] {
   return [
     `The second factor of ${email} is on.`,
     'Keep these recovery codes where the phone is not. Each lets you log in once without it:',
@@ -150,7 +150,7 @@ export const suspend = writes(
     const effects = wireSuspension(preview)
     const lines = suspensionLines(preview)
     const unchanged = { ...wireUser(found), changed: false, effects }
-    if (found.suspendedAt !== null) {
+    if (found.suspended_at !== null) {
       return out.show(unchanged, () => [`${found.email} was suspended already; nothing changed.`])
     }
     if (options.dryRun) {
@@ -174,7 +174,7 @@ export const reinstate = writes(async (context, user: string, options: { reason?
   const { platform, out } = context
   const reason = readReason(options.reason)
   const found = await users.findUser(platform, user)
-  const changed = found.suspendedAt !== null
+  const changed = found.suspended_at !== null
   if (changed) await confirm(context, `Reinstate ${found.role} ${found.email}?`)
   const after = await users.reinstateUser(platform, { userId: found.id, actor: OPERATOR, reason })
   out.show({ ...wireUser(after), changed }, () => [

@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import type { Command } from 'commander'
 import {
   type EventRow,
@@ -10,6 +9,7 @@ import {
 } from '../../server/inbox/events.service.ts'
 import { type EventOrigin, originsOf } from '../../server/inbox/operator-deliveries.service.ts'
 import { assertUnmapped, retryUnmapped } from '../../server/inbox/set-aside.service.ts'
+import { pageById } from '../../server/platform/api/page.ts'
 import { Refusal } from '../../server/platform/api/refusal.ts'
 import { readAppKeys } from '../../server/platform/crypto/app-keys.ts'
 import type { Queries } from '../../server/platform/database/database.ts'
@@ -24,17 +24,17 @@ import {
   prepared,
   READS,
   reads,
+  repeat,
   withDatabase,
   writes,
 } from '../context.ts'
 import { Failure, wrongUsage } from '../failures.ts'
-import { readPage } from '../lists.ts'
 import { isTaken } from '../replay/deliver.ts'
 import { expectedEvent, expectedSale, readFixtures } from '../replay/fixture-files.ts'
 import { replayEvents } from '../replay/replay.ts'
 import { replayLines, wireReport } from '../replay/replay-report.ts'
 import type { ReplayOptions } from '../replay/session.ts'
-import { counted, type Output, wireTime } from '../terminal/output.ts'
+import { counted, fieldsText, type Output, wireTime } from '../terminal/output.ts'
 import { printJson, printLines } from '../terminal/printable-text.ts'
 import { showReprocessing } from './reprocess-output.ts'
 
@@ -101,7 +101,7 @@ interface EventsOptions extends PageOptions {
 
 export const events = reads(async ({ platform, out }, options: EventsOptions) => {
   const { state, source } = options
-  const page = await readPage(options, (request) => listEvents(platform, { state, source, ...request }))
+  const page = await pageById(options, (request) => listEvents(platform, { state, source, ...request }))
   const senders = await sendersOf(platform.database.reader, page.items)
   out.showPage(page, {
     columns: [
@@ -234,11 +234,9 @@ interface ListenOptions {
 
 export const listen = reads(async ({ platform, out }, options: ListenOptions) => {
   const watch = new EventWatch(platform)
-  const end = new AbortController()
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => end.abort())
   if (!out.json) printLines(['Listening; Ctrl-C ends it.'], process.stderr)
   let left = options.count ?? Number.POSITIVE_INFINITY
-  while (!end.signal.aborted) {
+  await repeat(LOOK_EVERY_MS, async () => {
     const changes = await watch.changes()
     const rows = changes.filter(({ source }) => !options.source || source === options.source)
     const senders = await sendersOf(platform.database.reader, rows)
@@ -247,9 +245,8 @@ export const listen = reads(async ({ platform, out }, options: ListenOptions) =>
       else printLines([eventLine(out, row, senders)])
     }
     left -= rows.length
-    if (left <= 0) return
-    await pause(LOOK_EVERY_MS, undefined, { signal: end.signal }).catch(() => undefined)
-  }
+    return left > 0
+  })
 })
 
 const COLOUR = { pending: 'yellow', done: 'green', ignored: 'dim', set_aside: 'red' } as const
@@ -284,14 +281,7 @@ function eventLine(out: Output, row: EventRow, senders: EventSenders): string {
 }
 
 function outcomeText(row: Pick<EventRow, 'reason' | 'result'>): string {
-  return row.reason ?? resultText(row.result)
-}
-
-function resultText(result: string | null): string {
-  if (result === null) return '–'
-  return Object.entries(JSON.parse(result) as Record<string, unknown>)
-    .map(([name, value]) => `${name} ${value}`)
-    .join(', ')
+  return row.reason ?? (row.result === null ? '–' : fieldsText(JSON.parse(row.result)))
 }
 
 function wireEvent(row: EventRow, { domain, origin }: EventSenders) {

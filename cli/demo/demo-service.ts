@@ -128,8 +128,9 @@ export class DemoService {
     return this.#child.pid ?? 0
   }
 
-  command(...args: string[]): Promise<unknown> {
-    return runCommand(this.setting, args)
+  /** Runs an `affiliate` command, and returns its document. */
+  command<Document>(...args: string[]): Promise<Document> {
+    return runCommand(this.setting, args) as Promise<Document>
   }
 
   /** A JSON call; the answer must be 2xx and fit the wire schema. Throws `DemoStopped`. */

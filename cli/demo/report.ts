@@ -74,7 +74,3 @@ export function rupees(amount: Paisa): string {
 export function addition(amounts: readonly Paisa[]): string {
   return `= ${amounts.map(rupees).join(' + ')}`
 }
-
-export function sum(amounts: readonly Paisa[]): Paisa {
-  return amounts.reduce((total, amount) => total + amount, 0)
-}

@@ -8,7 +8,7 @@ import { request } from 'undici'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { eventually } from '../../server/test/testkit/eventually.ts'
-import { isAlive } from '../test/is-alive.ts'
+import { isAlive } from '../test/run-affiliate.ts'
 import { painter } from './report.ts'
 import { type DemoOptions, runDemo } from './run-demo.ts'
 

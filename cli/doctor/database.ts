@@ -15,12 +15,12 @@ import {
 } from '../../server/platform/database/open-database.ts'
 import { databaseNameOf, hostsOf } from '../../server/platform/database/postgres-address.ts'
 import { unsuitableSettings } from '../../server/platform/database/server-settings.ts'
-import { databaseFailure, type Finding, fail, ok, warn, wordsOf } from './finding.ts'
+import { databaseFailure, type Finding, type Found, fail, ok, warn, wordsOf } from './finding.ts'
 
-export interface Reached {
+interface Reached {
   /** It answers and has the newest schema. */
   usable: boolean
-  findings: Finding[]
+  found: Found
 }
 
 export async function examineDatabase(config: Config, database: OpenDatabase): Promise<Reached> {
@@ -35,15 +35,15 @@ export async function examineDatabase(config: Config, database: OpenDatabase): P
     const problems = [damage, await standbyProblem(database)].filter((problem) => problem !== null)
     return {
       usable: state.pending.length === 0 && damage === null,
-      findings: [
-        ...own,
-        ...problems.map(({ says, remedy }) => fail('database', says, remedy)),
-        ...(await judgePooler(config)),
+      found: [
+        own,
+        problems.map(({ says, remedy }) => fail('database', says, remedy)),
+        await judgePooler(config),
         judgeMigrations(state),
       ],
     }
   } catch (error) {
-    return { usable: false, findings: [databaseFailure(error)] }
+    return { usable: false, found: databaseFailure(error) }
   }
 }
 
@@ -64,22 +64,20 @@ function judgeMigrations({ executed, pending, unknown }: MigrationState): Findin
 }
 
 /** The address of the service, where commands go past it. */
-async function judgePooler({ DATABASE_URL, DATABASE_DIRECT_URL }: Config): Promise<Finding[]> {
-  if (DATABASE_DIRECT_URL === undefined) return []
+async function judgePooler({ DATABASE_URL, DATABASE_DIRECT_URL }: Config): Promise<Found> {
+  if (DATABASE_DIRECT_URL === undefined) return null
   try {
     await refuseOtherDatabase('DATABASE_DIRECT_URL', DATABASE_DIRECT_URL, DATABASE_URL)
     const problem = await examinePooler(DATABASE_URL)
-    return [
-      problem
-        ? fail('pooler', problem.says, problem.remedy)
-        : ok('pooler', `DATABASE_URL (${hostsOf(DATABASE_URL)}) answers and keeps prepared statements`),
-    ]
+    return problem
+      ? fail('pooler', problem.says, problem.remedy)
+      : ok('pooler', `DATABASE_URL (${hostsOf(DATABASE_URL)}) answers and keeps prepared statements`)
   } catch (error) {
-    return [databaseFailure(error, 'pooler')]
+    return databaseFailure(error, 'pooler')
   }
 }
 
-async function examineSqlite(database: OpenDatabase, file: string): Promise<Finding[]> {
+async function examineSqlite(database: OpenDatabase, file: string): Promise<Found> {
   const mode = await settingOf(database, 'pragma journal_mode', 'journal_mode')
   const wal =
     mode === 'wal'
@@ -105,7 +103,7 @@ function writable(file: string): Finding {
   }
 }
 
-async function examinePostgres(config: Config, database: OpenDatabase): Promise<Finding[]> {
+async function examinePostgres(config: Config, database: OpenDatabase): Promise<Found> {
   // Commands go past a pooler, which `judgePooler` examines.
   const url = config.DATABASE_DIRECT_URL ?? config.DATABASE_URL
   const hosts = hostsOf(url)
@@ -117,9 +115,7 @@ async function examinePostgres(config: Config, database: OpenDatabase): Promise<
   }
   const readOnly = await settingOf(database, 'select pg_is_in_recovery() as standby', 'standby')
   if (readOnly === 'true') {
-    return [
-      fail('database', `${hosts} is a standby and takes reads only`, 'Name the primary in DATABASE_URL.'),
-    ]
+    return fail('database', `${hosts} is a standby and takes reads only`, 'Name the primary in DATABASE_URL.')
   }
   const place = `PostgreSQL ${version} at ${hosts}/${name}`
   const unsuitable = (await unsuitableSettings(database)).map((problem) =>
@@ -139,27 +135,25 @@ async function examinePostgres(config: Config, database: OpenDatabase): Promise<
 }
 
 /** How far the replica of DATABASE_READ_URL is behind. Empty without one. */
-export async function examineReplica(config: Config): Promise<Finding[]> {
+export async function examineReplica(config: Config): Promise<Found> {
   const { DATABASE_READ_URL: url, DATABASE_URL, DATABASE_DIRECT_URL } = config
-  if (url === undefined) return []
+  if (url === undefined) return null
   const place = hostsOf(url)
   const direct = DATABASE_DIRECT_URL ?? DATABASE_URL
   try {
     await refuseOtherDatabase('DATABASE_READ_URL', url, direct)
   } catch (error) {
-    return [fail('replica', `${place}: ${wordsOf(error)}`, 'Public reads go to the primary meanwhile.')]
+    return fail('replica', `${place}: ${wordsOf(error)}`, 'Public reads go to the primary meanwhile.')
   }
   const database = await openDatabase(direct, { create: false, readOnly: true, readUrl: url })
   try {
     const replica = database.dialect === 'postgresql' ? database.replica : null
-    if (await replica?.reachesNow()) return [ok('replica', `${place} has what the primary has`)]
-    return [
-      warn(
-        'replica',
-        `${place} is behind the primary`,
-        'Look at pg_stat_replication on the primary. More than 5 s behind it is not used.',
-      ),
-    ]
+    if (await replica?.reachesNow()) return ok('replica', `${place} has what the primary has`)
+    return warn(
+      'replica',
+      `${place} is behind the primary`,
+      'Look at pg_stat_replication on the primary. More than 5 s behind it is not used.',
+    )
   } finally {
     await database.close()
   }

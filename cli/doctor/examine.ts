@@ -1,8 +1,8 @@
 import { type Config, readConfig, SettingError } from '../../server/platform/config.ts'
 import { checkHosts, type OpenDatabase, openDatabase } from '../../server/platform/database/open-database.ts'
-import { examineDatabase, examineReplica, type Reached } from './database.ts'
+import { examineDatabase, examineReplica } from './database.ts'
 import { examineFailover } from './failover.ts'
-import { databaseFailure, type Finding, info } from './finding.ts'
+import { databaseFailure, type Finding, type Found, findingsIn, info } from './finding.ts'
 import { examineClock, examineDisk } from './machine.ts'
 import { examineMail } from './mail.ts'
 import { examineProcessor, examineWebhooks } from './outside.ts'
@@ -22,33 +22,38 @@ export async function examine(
   progress: (what: string) => void,
   { afterFailover = false }: { afterFailover?: boolean } = {},
 ): Promise<Finding[]> {
-  const findings = [...examineRuntime(), ...examineSettings(environment)]
+  const found: Found[] = [examineRuntime(), examineSettings(environment)]
   const config = readableConfig(environment)
-  if (!config) return findings
+  if (!config) return findingsIn(found)
   progress('the database')
-  const opened = await open(config)
-  const reached = 'database' in opened ? await examineDatabase(config, opened.database) : opened.reached
-  if (reached.usable) findings.push(...reached.findings, ...(await examineReplica(config)))
-  else findings.push(...reached.findings)
-  findings.push(...(await examineDisk(config)))
+  let opened: OpenDatabase | null = null
+  let usable: OpenDatabase | null = null
+  try {
+    opened = await open(config)
+    const reached = await examineDatabase(config, opened)
+    if (reached.usable) usable = opened
+    found.push(reached.found, usable && (await examineReplica(config)))
+  } catch (error) {
+    found.push(databaseFailure(error))
+  }
+  found.push(await examineDisk(config))
   progress('clock and secrets')
-  const usable = reached.usable && 'database' in opened ? opened.database : null
-  findings.push(...(await examineClock(usable)), ...(await examineSecrets(config, environment, usable)))
-  findings.push(...(await examineMail(config, usable)))
+  found.push(await examineClock(usable), await examineSecrets(config, environment, usable))
+  found.push(await examineMail(config, usable))
   progress('the processor')
-  findings.push(
-    ...('database' in opened
+  found.push(
+    opened
       ? await examineProcessor(environment, config)
-      : [info('processor', 'is not asked where there is no database')]),
+      : info('processor', 'is not asked where there is no database'),
   )
   progress('the addresses')
-  findings.push(...(await examineWebhooks(config)))
+  found.push(await examineWebhooks(config))
   if (usable) {
-    findings.push(...(await examineWork(config, usable)), ...(await examineSeals(config, usable)))
-    if (afterFailover) findings.push(...(await examineFailover(config, usable)))
+    found.push(await examineWork(config, usable), await examineSeals(config, usable))
+    if (afterFailover) found.push(await examineFailover(config, usable))
   }
-  if ('database' in opened) await opened.database.close()
-  return findings
+  await opened?.close()
+  return findingsIn(found)
 }
 
 function readableConfig(environment: Environment): Config | null {
@@ -60,12 +65,7 @@ function readableConfig(environment: Environment): Config | null {
   }
 }
 
-async function open(config: Config): Promise<{ database: OpenDatabase } | { reached: Reached }> {
-  try {
-    await checkHosts('DATABASE_URL', config.DATABASE_URL)
-    const { DATABASE_DIRECT_URL: direct, DATABASE_URL: url } = config
-    return { database: await openDatabase(direct ?? url, { create: false, readOnly: true }) }
-  } catch (error) {
-    return { reached: { usable: false, findings: [databaseFailure(error)] } }
-  }
+async function open({ DATABASE_DIRECT_URL: direct, DATABASE_URL: url }: Config): Promise<OpenDatabase> {
+  await checkHosts('DATABASE_URL', url)
+  return openDatabase(direct ?? url, { create: false, readOnly: true })
 }

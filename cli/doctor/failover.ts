@@ -9,28 +9,25 @@ import {
 import type { Config } from '../../server/platform/config.ts'
 import type { OpenDatabase } from '../../server/platform/database/open-database.ts'
 import { DAY_MS } from '../../shared/durations.ts'
-import { type Finding, fail, ok, warn, wordsOf } from './finding.ts'
+import { type Found, fail, ok, warn, wordsOf } from './finding.ts'
 
 const NAME = 'failover'
 const MOST_STORES = 20
 
-/** Up to when it is known that the database holds everything, epoch ms; `null` when nothing is known. */
-interface Known {
-  until: number | null
-  findings: Finding[]
-}
+/** Up to when it is known that the database holds everything, epoch ms; `null` when nothing is known. And why. */
+type Known = [until: number | null, found: Found]
 
 /**
  * After a standby took over: whether acknowledged events may have been lost, and how to find them. The newest seal that is kept in
  * SEAL_STORAGE shows up to when the journal is whole; only the stores and the processor know what came later. Reads only.
  */
-export async function examineFailover(config: Config, database: OpenDatabase): Promise<Finding[]> {
-  const { until, findings } = await compareSeals(config, database)
+export async function examineFailover(config: Config, database: OpenDatabase): Promise<Found> {
+  const [until, found] = await compareSeals(config, database)
   return [
-    ...findings,
-    ...(await examineReplication(database)),
-    ...(await examineReferences(database, until)),
-    ...(await storesToCompare(database, until)),
+    found,
+    await examineReplication(database),
+    await examineReferences(database, until),
+    await storesToCompare(database, until),
     warn(
       NAME,
       'payments and payouts that were started since then may be missing too',
@@ -45,23 +42,23 @@ async function compareSeals(config: Config, database: OpenDatabase): Promise<Kno
     if (!storage) return await withoutStorage(database)
     return await compareStored(database, storage).finally(() => storage.close())
   } catch (error) {
-    const finding = fail(
+    const found = fail(
       NAME,
       `the seals in SEAL_STORAGE cannot be compared: ${wordsOf(error)}`,
       'Check SEAL_STORAGE, the S3 settings and the permissions of the key, and run this again.',
     )
-    return { until: null, findings: [finding] }
+    return [null, found]
   }
 }
 
 async function withoutStorage({ reader }: OpenDatabase): Promise<Known> {
   const seal = await lastSeal(reader)
-  const finding = warn(
+  const found = warn(
     NAME,
     `SEAL_STORAGE is not set: nothing outside this database shows what it held; its own last seal is ${seal ? `number ${seal.position} of ${timeText(seal.sealedAt)}` : 'none'}`,
     'Compare a digest that you kept: "affiliate ledger verify --against DIGEST". Set SEAL_STORAGE for the next time.',
   )
-  return { until: null, findings: [finding] }
+  return [null, found]
 }
 
 async function compareStored({ reader }: OpenDatabase, storage: SealStorage): Promise<Known> {
@@ -69,32 +66,30 @@ async function compareStored({ reader }: OpenDatabase, storage: SealStorage): Pr
   const { rows: newest, breaches } = await compareWithStorage(reader, storage)
   if (breaches.length > 0) {
     const kept = await newestKept(storage, last?.position ?? 0)
-    const findings = breaches.map(({ subject, detail }) =>
+    const found = breaches.map(({ subject, detail }) =>
       fail(
         NAME,
         `acknowledged events were lost: ${subject}: ${detail}${kept === null ? '' : `; the storage ends with seal ${kept}`}`,
         'Stop the service and keep the data folder of the former primary: what is missing may still be there. Then see the guide high-availability, "After a failover".',
       ),
     )
-    return { until: null, findings }
+    return [null, found]
   }
   const stored = newest === 0 ? null : await storage.read(sealName(newest))
   if (stored === null) {
-    const finding = warn(
+    const found = warn(
       NAME,
       'SEAL_STORAGE holds no seal yet: nothing outside this database shows what it held',
       'Compare everything since the first order.',
     )
-    return { until: null, findings: [finding] }
+    return [null, found]
   }
   const { sealed_at } = JSON.parse(stored) as { sealed_at: string }
   const until = Date.parse(sealed_at)
-  return {
+  return [
     until,
-    findings: [
-      ok(NAME, `seal ${newest} of ${timeText(until)}, the newest in SEAL_STORAGE, is in this database`),
-    ],
-  }
+    ok(NAME, `seal ${newest} of ${timeText(until)}, the newest in SEAL_STORAGE, is in this database`),
+  ]
 }
 
 /** The last of the seals that follow one another in the storage after this position; `null` when there is none. */
@@ -105,47 +100,43 @@ async function newestKept(storage: SealStorage, position: number): Promise<numbe
 }
 
 /** Whether commits of this primary wait for a standby: without that, each failover loses the newest ones. */
-async function examineReplication(database: OpenDatabase): Promise<Finding[]> {
-  if (database.dialect !== 'postgresql') return []
+async function examineReplication(database: OpenDatabase): Promise<Found> {
+  if (database.dialect !== 'postgresql') return null
   const { rows } = await sql<{ names: string; level: string }>`
     select current_setting('synchronous_standby_names') as names, current_setting('synchronous_commit') as level`.execute(
     database.reader,
   )
   const { names = '', level = '' } = rows[0] ?? {}
   if (names !== '' && ['on', 'remote_apply', 'remote_write'].includes(level)) {
-    return [ok(NAME, `commits wait for a standby: synchronous_standby_names is ${names}`)]
+    return ok(NAME, `commits wait for a standby: synchronous_standby_names is ${names}`)
   }
-  return [
-    warn(
-      NAME,
-      names === ''
-        ? 'commits wait for no standby (synchronous_standby_names is empty): the next failover can lose what was acknowledged last'
-        : `commits wait for no standby (synchronous_commit is ${level}): the next failover can lose what was acknowledged last`,
-      'See that a standby streams and that the cluster software is in its synchronous mode.',
-    ),
-  ]
+  return warn(
+    NAME,
+    names === ''
+      ? 'commits wait for no standby (synchronous_standby_names is empty): the next failover can lose what was acknowledged last'
+      : `commits wait for no standby (synchronous_commit is ${level}): the next failover can lose what was acknowledged last`,
+    'See that a standby streams and that the cluster software is in its synchronous mode.',
+  )
 }
 
 /** A lost click shows when an order names it. */
-async function examineReferences({ reader }: OpenDatabase, until: number | null): Promise<Finding[]> {
-  if (until === null) return []
+async function examineReferences({ reader }: OpenDatabase, until: number | null): Promise<Found> {
+  if (until === null) return null
   const { count } = await reader
     .selectFrom('sales')
     .select(({ fn }) => fn.countAll<number>().as('count'))
     .where('rejection_reason', '=', 'unknown_tracking_reference')
     .where('created_at', '>=', until)
     .executeTakeFirstOrThrow()
-  if (count === 0) return [ok(NAME, 'no order since then names a click that this database does not hold')]
-  return [
-    warn(
-      NAME,
-      `${count} ${count === 1 ? 'order' : 'orders'} since then ${count === 1 ? 'names a click' : 'name clicks'} that this database does not hold`,
-      `Clicks may have been lost. Look at these sales: "affiliate sales list --status rejected --from ${timeText(until)}".`,
-    ),
-  ]
+  if (count === 0) return ok(NAME, 'no order since then names a click that this database does not hold')
+  return warn(
+    NAME,
+    `${count} ${count === 1 ? 'order' : 'orders'} since then ${count === 1 ? 'names a click' : 'name clicks'} that this database does not hold`,
+    `Clicks may have been lost. Look at these sales: "affiliate sales list --status rejected --from ${timeText(until)}".`,
+  )
 }
 
-async function storesToCompare({ reader }: OpenDatabase, until: number | null): Promise<Finding[]> {
+async function storesToCompare({ reader }: OpenDatabase, until: number | null): Promise<Found> {
   const rows = await reader
     .selectFrom('stores')
     .select('shop_domain')
@@ -154,18 +145,16 @@ async function storesToCompare({ reader }: OpenDatabase, until: number | null): 
     .orderBy('shop_domain')
     .limit(MOST_STORES + 1)
     .execute()
-  if (rows.length === 0) return [ok(NAME, 'no store is connected')]
+  if (rows.length === 0) return ok(NAME, 'no store is connected')
   const since =
     until === null ? 'every order of the days before the failover' : `what came after ${timeText(until)}`
   const domains = rows.slice(0, MOST_STORES).map(({ shop_domain }) => shop_domain)
   const more = rows.length > MOST_STORES ? '; "affiliate stores list" names the others' : ''
-  return [
-    warn(
-      NAME,
-      `the cluster may have lost ${since}: only the stores' own lists of orders show it`,
-      `Have each store export its orders ${until === null ? 'of those days' : `from ${dayText(until)} on`} and run "affiliate stores compare DOMAIN orders_export.csv": ${domains.join(', ')}${more}`,
-    ),
-  ]
+  return warn(
+    NAME,
+    `the cluster may have lost ${since}: only the stores' own lists of orders show it`,
+    `Have each store export its orders ${until === null ? 'of those days' : `from ${dayText(until)} on`} and run "affiliate stores compare DOMAIN orders_export.csv": ${domains.join(', ')}${more}`,
+  )
 }
 
 function timeText(time: number): string {

@@ -9,6 +9,14 @@ export interface Finding {
   mend: string | null
 }
 
+/** What checks have found: one thing, several, or nothing. */
+export type Found = Finding | null | Found[]
+
+export function findingsIn(found: Found): Finding[] {
+  if (Array.isArray(found)) return found.flatMap(findingsIn)
+  return found === null ? [] : [found]
+}
+
 export function ok(name: string, detail: string): Finding {
   return { name, state: 'ok', detail, mend: null }
 }

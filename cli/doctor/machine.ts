@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import { type Config, dataFolder, sqliteFileOf } from '../../server/platform/config.ts'
 import type { OpenDatabase } from '../../server/platform/database/open-database.ts'
 import { MAX_SKEW_MS, skewOf, skewText } from '../../server/processes/clock-skew.rule.ts'
-import { type Finding, fail, info, ok, warn, wordsOf } from './finding.ts'
+import { type Finding, type Found, fail, info, ok, warn, wordsOf } from './finding.ts'
 
 const LITTLE = 1_000_000_000
 const TOO_LITTLE = 100_000_000
@@ -36,11 +36,12 @@ export function judgeSpace(folder: string, free: number): Finding {
 const MOST_MS = 30_000
 const MEND = 'Let the machine keep its time by NTP (timedatectl set-ntp true).'
 
-export async function examineClock(database: OpenDatabase | null): Promise<Finding[]> {
-  if (!database) return [info('clock', new Date().toISOString())]
-  const findings = [await againstRows(database)]
-  if (database.dialect === 'postgresql') findings.push(await againstServer(database))
-  return findings
+export async function examineClock(database: OpenDatabase | null): Promise<Found> {
+  if (!database) return info('clock', new Date().toISOString())
+  return [
+    await againstRows(database),
+    database.dialect === 'postgresql' ? await againstServer(database) : null,
+  ]
 }
 
 async function againstServer(database: OpenDatabase): Promise<Finding> {

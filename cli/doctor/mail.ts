@@ -7,27 +7,21 @@ import { type Finding, info, ok, warn } from './finding.ts'
 const LATE_MS = HOUR_MS
 
 /** Whether mail is sent, and whether it arrives at the mail server. Sends nothing. */
-export async function examineMail(config: Config, database: OpenDatabase | null): Promise<Finding[]> {
+export async function examineMail(config: Config, database: OpenDatabase | null): Promise<Finding> {
   switch (mailMode(config)) {
     case 'off':
-      return [
-        config.NODE_ENV === 'production' && config.SMTP_URL === undefined
-          ? warn(
-              'mail',
-              'no mail is sent: users cannot reset a password, and learn of nothing',
-              'Set SMTP_URL and MAIL_FROM, or SMTP_URL=off if that is intended.',
-            )
-          : info('mail', 'no mail is sent (SMTP_URL=off)'),
-      ]
+      return config.NODE_ENV === 'production' && config.SMTP_URL === undefined
+        ? warn(
+            'mail',
+            'no mail is sent: users cannot reset a password, and learn of nothing',
+            'Set SMTP_URL and MAIL_FROM, or SMTP_URL=off if that is intended.',
+          )
+        : info('mail', 'no mail is sent (SMTP_URL=off)')
     case 'file':
-      return [info('mail', 'mails are kept as files in DATA_DIR/mail; set SMTP_URL to send them')]
+      return info('mail', 'mails are kept as files in DATA_DIR/mail; set SMTP_URL to send them')
     case 'smtp': {
       const { host, port } = config.SMTP_URL as MailServer
-      return [
-        database
-          ? await examineDelivery(database, `${host}:${port}`)
-          : info('mail', `goes to ${host}:${port}`),
-      ]
+      return database ? examineDelivery(database, `${host}:${port}`) : info('mail', `goes to ${host}:${port}`)
     }
   }
 }

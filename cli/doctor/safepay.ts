@@ -8,13 +8,13 @@ import {
 import { SafepayApi } from '../../server/processor/safepay/safepay-api.ts'
 import { createSafepayProcessor, safepayOptions } from '../../server/processor/safepay/safepay-processor.ts'
 import { displayMoney } from '../terminal/output.ts'
-import { type Finding, fail, info, ok, warn, wordsOf } from './finding.ts'
+import { type Finding, type Found, fail, info, ok, warn, wordsOf } from './finding.ts'
 
 /** Safepay refuses nothing for a wrong clock, but we refuse its events from five minutes on. */
 const MOST_SKEW_MS = 60_000
 
 /** Credentials, clock, balance and the registration of the webhook, in this order; without the first there is no rest. */
-export async function examineSafepay(config: Config): Promise<Finding[]> {
+export async function examineSafepay(config: Config): Promise<Found> {
   const options = safepayOptions(config)
   const api = new SafepayApi(options)
   const processor = createSafepayProcessor(options)
@@ -23,24 +23,22 @@ export async function examineSafepay(config: Config): Promise<Finding[]> {
     const balance = await processor.balance?.()
     return [
       ok('processor', 'Safepay accepts the key, the aggregator and the merchant'),
-      ...(skew === null ? [] : [skewFinding(skew)]),
+      skew === null ? null : skewFinding(skew),
       balance?.kind === 'known'
         ? info('processor', `Safepay holds ${displayMoney(balance.amount)} for payouts`)
         : fail('processor', `the balance is unknown: ${balance?.detail}`, 'Payouts wait until it is shown.'),
       await webhookFinding(api, config),
-      ...signatureFindings(config),
+      signatureFindings(config),
     ]
   } catch (error) {
     const setting = error instanceof SafepayRefusal ? error.setting : null
-    return [
-      fail(
-        'processor',
-        wordsOf(error),
-        setting === null
-          ? 'See the guide "safepay".'
-          : `Check ${setting}, and that it is of the same environment.`,
-      ),
-    ]
+    return fail(
+      'processor',
+      wordsOf(error),
+      setting === null
+        ? 'See the guide "safepay".'
+        : `Check ${setting}, and that it is of the same environment.`,
+    )
   } finally {
     await Promise.all([api.close(), processor.close()])
   }
@@ -54,10 +52,10 @@ function skewFinding(skew: number): Finding {
 
 const SIGNATURE = 'safepay-raast'
 
-function signatureFindings({ PROCESSOR_SIGNATURE }: Config): Finding[] {
-  if (PROCESSOR_SIGNATURE === SIGNATURE) return []
+function signatureFindings({ PROCESSOR_SIGNATURE }: Config): Found {
+  if (PROCESSOR_SIGNATURE === SIGNATURE) return null
   const detail = `PROCESSOR_SIGNATURE is ${PROCESSOR_SIGNATURE}, but Safepay Raast signs its events as ${SIGNATURE}`
-  return [fail('processor', detail, 'Remove PROCESSOR_SIGNATURE: the right one is the default.')]
+  return fail('processor', detail, 'Remove PROCESSOR_SIGNATURE: the right one is the default.')
 }
 
 async function webhookFinding(api: SafepayApi, config: Config): Promise<Finding> {

@@ -8,17 +8,17 @@ import {
 import type { Config } from '../../server/platform/config.ts'
 import type { OpenDatabase } from '../../server/platform/database/open-database.ts'
 import { HOUR_MS } from '../../shared/durations.ts'
-import { type Finding, info, ok, warn, wordsOf } from './finding.ts'
+import { type Finding, type Found, info, ok, warn, wordsOf } from './finding.ts'
 
 /** The job runs every five minutes, and one failed run is no reason to look. */
 const LATE_MS = HOUR_MS
 
 /** Whether SEAL_STORAGE gets the seals, and whether its bucket keeps them. One or two requests; nothing where it is not set. */
-export async function examineSeals(config: Config, database: OpenDatabase): Promise<Finding[]> {
-  if (config.SEAL_STORAGE === undefined) return []
+export async function examineSeals(config: Config, database: OpenDatabase): Promise<Found> {
+  if (config.SEAL_STORAGE === undefined) return null
   try {
     const storage = await openSealStorage(config)
-    if (!storage) return []
+    if (!storage) return null
     try {
       const delivery = await examineDelivery(database, storage)
       const isBucket = config.SEAL_STORAGE.startsWith('s3://')
@@ -27,13 +27,11 @@ export async function examineSeals(config: Config, database: OpenDatabase): Prom
       storage.close()
     }
   } catch (error) {
-    return [
-      warn(
-        'seals',
-        `SEAL_STORAGE cannot be read: ${wordsOf(error)}`,
-        'Check SEAL_STORAGE, the S3 settings and the permissions of the key.',
-      ),
-    ]
+    return warn(
+      'seals',
+      `SEAL_STORAGE cannot be read: ${wordsOf(error)}`,
+      'Check SEAL_STORAGE, the S3 settings and the permissions of the key.',
+    )
   }
 }
 

@@ -7,7 +7,7 @@ import type { AppKeys } from '../../server/platform/crypto/key-ring.ts'
 import { createVault } from '../../server/platform/crypto/vault.ts'
 import type { OpenDatabase } from '../../server/platform/database/open-database.ts'
 import { countAdminsWithoutSecondFactor } from '../../server/users/second-factor.service.ts'
-import { type Finding, fail, info, ok, warn, wordsOf } from './finding.ts'
+import { type Finding, type Found, fail, info, ok, warn, wordsOf } from './finding.ts'
 
 const ROTATE = 'Run "affiliate keys rotate"; the service may run meanwhile.'
 
@@ -17,27 +17,25 @@ export async function examineSecrets(
   config: Config,
   environment: Environment,
   database: OpenDatabase | null,
-): Promise<Finding[]> {
+): Promise<Found> {
   const keyFile = join(dataFolder(config), 'app.key')
   return [
     await examineKey(config, database),
-    ...(environment.APP_KEY ? [] : privacyOf(keyFile)),
-    ...privacyOf(join(dataFolder(config), 'sandbox.json')),
+    environment.APP_KEY ? null : privacyOf(keyFile),
+    privacyOf(join(dataFolder(config), 'sandbox.json')),
     examineWebhookSecrets(config),
-    ...(database && config.NODE_ENV === 'production' ? await examineAdmins(database) : []),
+    database && config.NODE_ENV === 'production' ? await examineAdmins(database) : null,
   ]
 }
 
-async function examineAdmins({ reader }: OpenDatabase): Promise<Finding[]> {
+async function examineAdmins({ reader }: OpenDatabase): Promise<Found> {
   const count = await countAdminsWithoutSecondFactor(reader)
-  if (count === 0) return []
-  return [
-    warn(
-      'secrets',
-      `${count} admin${count === 1 ? ' has' : 's have'} no second factor`,
-      'They set it up at their next log-in; or run "affiliate users enroll-second-factor USER".',
-    ),
-  ]
+  if (count === 0) return null
+  return warn(
+    'secrets',
+    `${count} admin${count === 1 ? ' has' : 's have'} no second factor`,
+    'They set it up at their next log-in; or run "affiliate users enroll-second-factor USER".',
+  )
 }
 
 async function examineKey(config: Config, database: OpenDatabase | null): Promise<Finding> {
@@ -69,11 +67,11 @@ async function examineKey(config: Config, database: OpenDatabase | null): Promis
   return ok('secrets', 'APP_KEY opens what this database has sealed')
 }
 
-function privacyOf(file: string): Finding[] {
-  if (!existsSync(file)) return []
+function privacyOf(file: string): Found {
+  if (!existsSync(file)) return null
   const mode = statSync(file).mode & 0o777
-  if ((mode & 0o077) === 0) return [ok('secrets', `${file} is readable to its owner only`)]
-  return [warn('secrets', `${file} is readable to others (mode ${mode.toString(8)})`, `chmod 600 ${file}`)]
+  if ((mode & 0o077) === 0) return ok('secrets', `${file} is readable to its owner only`)
+  return warn('secrets', `${file} is readable to others (mode ${mode.toString(8)})`, `chmod 600 ${file}`)
 }
 
 function examineWebhookSecrets({ PROCESSOR, PROCESSOR_WEBHOOK_SECRETS }: Config): Finding {

@@ -6,14 +6,14 @@ import { printable } from '../../server/platform/printable.ts'
 import { liveHosts } from '../../server/processes/processes.service.ts'
 import { HOUR_MS } from '../../shared/durations.ts'
 import { durationText } from '../terminal/output.ts'
-import { type Finding, ok, warn } from './finding.ts'
+import { type Finding, type Found, ok, warn } from './finding.ts'
 
 const LATE_MS = 5 * 60_000
 /** Every schedule that makes sense has run within it. */
 const STALE_MS = 26 * HOUR_MS
 
 /** Whether events are applied and scheduled jobs run: the signs that a worker and a scheduler are there. */
-export async function examineWork(config: Config, database: OpenDatabase): Promise<Finding[]> {
+export async function examineWork(config: Config, database: OpenDatabase): Promise<Found> {
   const { reader } = database
   const now = Date.now()
   const oldest = await reader
@@ -30,20 +30,18 @@ export async function examineWork(config: Config, database: OpenDatabase): Promi
   return [
     judgeBacklog(oldest ? now - oldest.next_attempt_at : null),
     judgeNotifications(await notificationBacklog(reader, now)),
-    ...(config.EXPORT_STORAGE === 'local' ? judgeHosts(await liveHosts(reader)) : []),
+    config.EXPORT_STORAGE === 'local' ? judgeHosts(await liveHosts(reader)) : null,
     ...runs.filter(({ name }) => !off.includes(name)).map((run) => judgeRun(run, now)),
   ]
 }
 
-function judgeHosts(hosts: readonly string[]): Finding[] {
-  if (hosts.length < 2) return []
-  return [
-    warn(
-      'exports',
-      `export files are local, and the service runs on ${hosts.join(', ')}: no export is made`,
-      'Set EXPORT_STORAGE=s3 on every host.',
-    ),
-  ]
+function judgeHosts(hosts: readonly string[]): Found {
+  if (hosts.length < 2) return null
+  return warn(
+    'exports',
+    `export files are local, and the service runs on ${hosts.join(', ')}: no export is made`,
+    'Set EXPORT_STORAGE=s3 on every host.',
+  )
 }
 
 function judgeBacklog(overdueMs: number | null): Finding {

@@ -19,9 +19,9 @@ async function filled(fixture: StoreFixture): Promise<FilledOrder> {
   const { created_at } = JSON.parse(fillFixture(text, { ...values, clickAt: CLICKED_AT }))
   const { commission_rate_percent, attribution_window_days, product_ids } = fixture.terms
   const terms = {
-    commissionRate: percentToBasisPoints(commission_rate_percent) ?? 0,
-    attributionWindowDays: attribution_window_days,
-    productIds: product_ids,
+    commission_rate: percentToBasisPoints(commission_rate_percent) ?? 0,
+    attribution_window_days,
+    product_ids,
   }
   return {
     terms: /\{\{(click|coupon)\}\}/.test(text) ? terms : null,
@@ -52,9 +52,9 @@ test('other terms change reason and amounts', async () => {
     const { rejection_reason, net_amount, commission } = expectSale(fixture, changed)
     return [rejection_reason, net_amount, commission]
   }
-  assert.equal(await of('other-product', { productIds: null }), [null, '1850.00', '185.00'])
-  assert.equal(await of('gift-card', { productIds: ['1'] }), ['product_not_in_offer', '0.00', '0.00'])
-  assert.equal(await of('outside-attribution-window', { attributionWindowDays: 60 }), [
+  assert.equal(await of('other-product', { product_ids: null }), [null, '1850.00', '185.00'])
+  assert.equal(await of('gift-card', { product_ids: ['1'] }), ['product_not_in_offer', '0.00', '0.00'])
+  assert.equal(await of('outside-attribution-window', { attribution_window_days: 60 }), [
     null,
     '5100.00',
     '510.00',
@@ -64,7 +64,7 @@ test('other terms change reason and amounts', async () => {
     '2999.00',
     '0.00',
   ])
-  assert.equal(await of('test-order', { attributionWindowDays: 0 }), ['test_order', '1500.00', '0.00'])
+  assert.equal(await of('test-order', { attribution_window_days: 0 }), ['test_order', '1500.00', '0.00'])
 })
 
 test.run()

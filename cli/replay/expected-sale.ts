@@ -2,6 +2,7 @@ import { DAY_MS } from '../../shared/durations.ts'
 import { formatMoney, parseMoney } from '../../shared/money.ts'
 import { type BasisPoints, rateOf } from '../../shared/rates.ts'
 import { type RejectionReason, SALE_REJECTION_REASONS } from '../../shared/rejection-reasons.ts'
+import { sum } from '../terminal/output.ts'
 import type { SaleExpectation, StoreFixture } from './fixture-files.ts'
 
 /** Decided by the link's terms, so the manifest's terms do not say it. */
@@ -13,9 +14,9 @@ const OF_TERMS: readonly RejectionReason[] = [
 
 /** The terms that the link locked. */
 export interface Terms {
-  commissionRate: BasisPoints
-  attributionWindowDays: number
-  productIds: string[] | null
+  commission_rate: BasisPoints
+  attribution_window_days: number
+  product_ids: string[] | null
 }
 
 /** How an order was filled. Times in epoch ms. */
@@ -40,10 +41,10 @@ export interface FilledOrder {
 export function expectSale(fixture: StoreFixture, filled: FilledOrder): SaleExpectation {
   const terms = filled.linkOfSender ? filled.terms : null
   const lines = linesOf(fixture, filled.productId)
-  const named = terms?.productIds ?? []
+  const named = terms?.product_ids ?? []
   const covered = lines.filter(({ productId }) => named.length === 0 || named.includes(productId))
   const net = sum(covered.map((line) => line.net))
-  const commission = terms === null ? 0 : rateOf(net, terms.commissionRate)
+  const commission = terms === null ? 0 : rateOf(net, terms.commission_rate)
   const reasons = new Set<RejectionReason>()
   const { rejection_reason: own } = fixture.expect
   if (own !== null && !(terms && OF_TERMS.includes(own))) reasons.add(own)
@@ -51,7 +52,7 @@ export function expectSale(fixture: StoreFixture, filled: FilledOrder): SaleExpe
     reasons.add(filled.byCoupon ? 'no_tracking_reference' : 'other_merchants_link')
   }
   if (terms !== null) {
-    const windowEnd = filled.clickedAt + terms.attributionWindowDays * DAY_MS
+    const windowEnd = filled.clickedAt + terms.attribution_window_days * DAY_MS
     if (!filled.byCoupon && filled.orderedAt > windowEnd) reasons.add('outside_attribution_window')
     if (covered.length === 0) reasons.add('product_not_in_offer')
     if (commission === 0) reasons.add('nothing_payable')
@@ -80,8 +81,4 @@ function amountOf(text: string): number {
   const amount = parseMoney(text)
   if (amount === null) throw new Error(`"${text}" in the manifest is not an amount`)
   return amount
-}
-
-function sum(amounts: readonly number[]): number {
-  return amounts.reduce((total, amount) => total + amount, 0)
 }

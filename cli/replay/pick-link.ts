@@ -1,7 +1,7 @@
 import type { App } from '../../server/app.ts'
 import { newestLinks, resolveLink, type ShownLink } from '../../server/links/links.service.ts'
 import { listStores } from '../../server/stores/stores.service.ts'
-import { destinationsInForce } from '../../server/users/payout-destinations.service.ts'
+import { destinationsInForce } from '../../server/users/sealed-accounts.service.ts'
 import { Failure } from '../failures.ts'
 import type { ReplayOptions } from './session.ts'
 
@@ -26,16 +26,16 @@ export async function pickLink(
   const links = await newestLinks(app.platform, MOST_LINKS)
   const fitting: ShownLink[] = []
   for (const link of links) {
-    if (link.active && (await sellsAt(app, link.merchantId, options.store))) fitting.push(link)
+    if (link.active && (await sellsAt(app, link.merchant_id, options.store))) fitting.push(link)
   }
   const destinations = payable
     ? await destinationsInForce(
         app.database.reader,
-        fitting.map(({ creatorId }) => creatorId),
+        fitting.map(({ creator_id: creatorId }) => creatorId),
         app.platform.clock.now(),
       )
     : new Map()
-  const link = fitting.find(({ creatorId }) => destinations.has(creatorId)) ?? fitting[0]
+  const link = fitting.find(({ creator_id: creatorId }) => destinations.has(creatorId)) ?? fitting[0]
   return link ? { link, among: fitting.length } : null
 }
 

@@ -1,6 +1,6 @@
 import { CURRENCY, displayMoney, formatMoney } from '../../shared/money.ts'
 import { basisPointsToPercent } from '../../shared/rates.ts'
-import type { Output } from '../terminal/output.ts'
+import { fieldsText, type Output } from '../terminal/output.ts'
 import type { RowColumn } from '../terminal/table.ts'
 import type { Replay } from './deliver.ts'
 import type { PickedLink } from './pick-link.ts'
@@ -62,10 +62,7 @@ function ledTo(replay: Replay): string {
   if (!event) return refusalOf(answers.at(-1)?.body ?? '')
   if (event.reason !== null)
     return event.state === 'pending' ? `tried again later: ${event.reason}` : event.reason
-  const result: Record<string, unknown> = event.result === null ? {} : JSON.parse(event.result)
-  return Object.entries(result)
-    .map(([name, value]) => `${name} ${value}`)
-    .join(', ')
+  return fieldsText(event.result === null ? {} : JSON.parse(event.result))
 }
 
 function brieflyLedTo(replay: Replay): string {
@@ -100,9 +97,9 @@ export function wireReport({ replays, skipped, link }: ReplayReport) {
 function wireLink({ link }: PickedLink) {
   return {
     slug: link.slug,
-    commission_rate: basisPointsToPercent(link.commissionRate),
-    attribution_window_days: link.attributionWindowDays,
-    product_ids: link.productIds,
+    commission_rate: basisPointsToPercent(link.commission_rate),
+    attribution_window_days: link.attribution_window_days,
+    product_ids: link.product_ids,
   }
 }
 

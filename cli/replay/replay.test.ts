@@ -1,6 +1,4 @@
 // long
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -18,9 +16,8 @@ import { orderBody } from '../../server/test/testkit/orders.ts'
 import { addUser } from '../../server/test/testkit/people.ts'
 import { call, openServiceBed, type ServiceBed } from '../../server/test/testkit/service-bed.ts'
 import { verifyBooks } from '../../server/verification/verify-books.ts'
-import { ENTRY, environmentOf } from '../test/run-affiliate.ts'
+import { startAffiliate } from '../test/run-affiliate.ts'
 import { runHere } from '../test/run-here.ts'
-import { startAffiliate } from '../test/running-affiliate.ts'
 
 const it = suite('replaying to a running service')
 let bed: ServiceBed
@@ -288,10 +285,12 @@ it('is ended by Ctrl-C, leaves sound books, and does it all when run again', asy
     (await database.reader.selectFrom('inbound_events').select('state').execute()).map(({ state }) => state)
   const before = (await events()).length
   const args = ['webhooks', 'replay', 'all', '--link', slug, '--url', bed.url]
-  const command = startAffiliate([...args, '--times', `${TIMES}`, '--json'], settings)
+  const command = startAffiliate([...args, '--times', `${TIMES}`, '--json'], {
+    environment: settings,
+  })
   await command.until(async () => (await events()).length > before + 1)
-  const { status, stdout, stderr } = await command.interrupt()
-  assert.equal([status, stdout, stderr], [130, '', ''])
+  const { code, stdout, stderr } = await command.interrupt()
+  assert.equal([code, stdout, stderr], [130, '', ''])
   assert.ok((await events()).length < before + TIMES, 'it was at its end already')
   // Each body that the service has taken is decided, as though no one had been interrupted.
   await eventually(events, (states) => !states.includes('pending'))
@@ -300,22 +299,9 @@ it('is ended by Ctrl-C, leaves sound books, and does it all when run again', asy
   assert.equal(await brokenInvariants(), [])
 })
 
-/** A listener in a process of its own, with what it has printed so far. */
-function listen(...args: string[]) {
-  const child = spawn(process.execPath, [ENTRY, 'webhooks', 'listen', ...args], {
-    env: environmentOf(settings),
-  })
-  const printed = { stdout: '', stderr: '' }
-  for (const stream of ['stdout', 'stderr'] as const) {
-    child[stream].setEncoding('utf8').on('data', (text: string) => {
-      printed[stream] += text
-    })
-  }
-  const until = (found: () => boolean) => eventually(() => found() || child.exitCode !== null)
-  return { child, printed, ended: once(child, 'close'), until }
-}
-
 it('is heard by those who listen, until Ctrl-C', async () => {
+  const listen = (...args: string[]) =>
+    startAffiliate(['webhooks', 'listen', ...args], { environment: settings })
   const people = listen()
   await people.until(() => people.printed.stderr.includes('Ctrl-C'))
   const scripts = listen('--json', '--source', 'store', '--count', '1')
@@ -324,15 +310,14 @@ it('is heard by those who listen, until Ctrl-C', async () => {
     await replay('test-order', '--link', slug)
     return scripts.child.exitCode !== null
   })
-  assert.equal(await scripts.ended, [0, null])
-  const lines = scripts.printed.stdout.trim().split('\n')
-  assert.is(lines.length, 1)
-  assert.equal([JSON.parse(lines[0] ?? '').store.shop_domain, scripts.printed.stderr], [DOMAIN, ''])
+  const heard = await scripts.ended
+  const lines = heard.stdout.trim().split('\n')
+  assert.equal([heard.code, lines.length, heard.stderr], [0, 1, ''])
+  assert.is(JSON.parse(lines[0] ?? '').store.shop_domain, DOMAIN)
   await people.until(
     () => people.printed.stdout.includes('test order') || /(done|ignored)/.test(people.printed.stdout),
   )
-  people.child.kill('SIGINT')
-  assert.equal(await people.ended, [0, null])
+  assert.is((await people.interrupt()).code, 0)
   assert.match(
     people.printed.stdout,
     /(done|ignored) +chenab-lawn\.myshopify\.com, sent by an operator {2}orders\/paid {2}/,

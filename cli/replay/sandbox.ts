@@ -9,7 +9,7 @@ import type { ShownLink } from '../../server/links/links.service.ts'
 import { runPayouts } from '../../server/payouts/payout-run.service.ts'
 import { getPayout, type PayoutRow } from '../../server/payouts/payouts.service.ts'
 import type { SandboxSwitches } from '../../server/processor/sandbox/switches.ts'
-import { destinationsInForce } from '../../server/users/payout-destinations.service.ts'
+import { destinationsInForce } from '../../server/users/sealed-accounts.service.ts'
 import { Failure } from '../failures.ts'
 import { sendEvents } from './deliver.ts'
 import type { ProcessorFixture } from './fixture-files.ts'
@@ -134,7 +134,7 @@ export class Sandbox {
   /** Sells, closes the merchant's cycle as the schedule does at its end, and waits for the invoice. */
   async #closeNewCycle(commission: number, fixture: string): Promise<CycleRow> {
     const { platform, database } = this.#session.app
-    const { slug, merchantId } = await this.#sell(commission, fixture)
+    const { slug, merchant_id: merchantId } = await this.#sell(commission, fixture)
     const filter = { merchantId, state: 'open', limit: 1, before: null } as const
     const [open] = await listCycles(platform, filter)
     if (!open) throw new Failure(`The sale on ${slug} opened no billing cycle.`)
@@ -201,7 +201,7 @@ export class Sandbox {
     const { app } = this.#session
     const link = await this.#link()
     const run = await runPayouts(app.platform, app.processor, { dryRun: true })
-    const own = run.find(({ creatorId }) => creatorId === link.creatorId)
+    const own = run.find(({ creatorId }) => creatorId === link.creator_id)
     const why = own?.kind === 'waits' ? own.why.replaceAll('_', ' ') : 'nothing is released'
     return new Failure(
       `No payout to ${link.creator.display_name} can be made: ${why}. See "affiliate payouts run --dry-run" and "affiliate flagged list".`,
@@ -239,7 +239,7 @@ export async function refuseWithoutDestination(
 ): Promise<void> {
   if (link === null) return
   const now = platform.clock.now()
-  if ((await destinationsInForce(database.reader, [link.creatorId], now)).has(link.creatorId)) return
+  if ((await destinationsInForce(database.reader, [link.creator_id], now)).has(link.creator_id)) return
   throw new Failure(
     `${link.creator.display_name} has no payout destination, so no payout can be made. Set one with PATCH /me, or name another link with --link.`,
   )

@@ -10,7 +10,7 @@ import { findOrder } from '../../server/sales/sale-explanation.service.ts'
 import { signShopifyBody } from '../../server/shopify/signature.ts'
 import { listEveryStore, listStores, shopDomainsOf } from '../../server/stores/stores.service.ts'
 import { claimsForWebhook, type WebhookClaim } from '../../server/stores/webhook-claims.service.ts'
-import { emailsOf } from '../../server/users/users.service.ts'
+import { peopleOf } from '../../server/users/users.service.ts'
 import { DAY_MS } from '../../shared/durations.ts'
 import { formatMoney } from '../../shared/money.ts'
 import { Failure, wrongUsage } from '../failures.ts'
@@ -76,7 +76,7 @@ export async function prepareSale(
   const { storeSales } = await readFixtures()
   const fixture = storeSales.find(({ name }) => name === SALE)
   if (!fixture) throw new Error(`there is no fixture ${SALE}`)
-  const price = Math.max(LEAST_PRICE, Math.ceil((commission * 10_000) / link.commissionRate))
+  const price = Math.max(LEAST_PRICE, Math.ceil((commission * 10_000) / link.commission_rate))
   const text = freshOrder(await readFixture('store-sales', fixture.file), fixture)
   const values = { ...(await clickValues(session, link)), notAfter: app.platform.clock.now() }
   const body = Buffer.from(fillFixture(text.replaceAll(SALE_PRICE, formatMoney(price)), values))
@@ -119,7 +119,7 @@ async function fillOrder(
   const { created_at } = JSON.parse(filled) as { created_at: string }
   const expect = expectSale(fixture, {
     terms: link,
-    linkOfSender: link?.merchantId === sender.store.merchantId,
+    linkOfSender: link?.merchant_id === sender.store.merchantId,
     clickedAt: values.clickAt,
     orderedAt: Date.parse(created_at),
     byCoupon: needsCoupon(text),
@@ -216,7 +216,7 @@ async function onlyStore({ platform }: App, slug: string | undefined): Promise<s
   const { items } =
     slug === undefined
       ? await listEveryStore(platform, page)
-      : await listStores(platform, (await resolveLink(platform, slug)).merchantId, page)
+      : await listStores(platform, (await resolveLink(platform, slug)).merchant_id, page)
   const stores = items.filter((store) => store.removed_at === null)
   const [first] = stores
   if (first === undefined) {
@@ -258,12 +258,12 @@ async function valuesFor(
 
 async function linkValues(app: App, link: ShownLink) {
   const { reader } = app.database
-  const emails = await emailsOf(reader, [link.creatorId])
+  const creator = (await peopleOf(reader, [link.creator_id])).get(link.creator_id)
   const coupon = (await couponCodesOf(reader, [link.id])).get(link.id)
   return {
     ...(coupon !== undefined && { coupon }),
-    creatorEmail: emails.get(link.creatorId) ?? NO_CLICK,
-    productId: link.productIds?.[0] ?? FIXTURE_PRODUCT_ID,
+    creatorEmail: creator?.email ?? NO_CLICK,
+    productId: link.product_ids?.[0] ?? FIXTURE_PRODUCT_ID,
   }
 }
 

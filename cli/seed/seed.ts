@@ -3,7 +3,7 @@ import { FIXTURE_PRODUCT_ID, fillFixture } from '../../fixtures/fill-fixture.ts'
 import { freshOrder } from '../../fixtures/fresh-order.ts'
 import type { App } from '../../server/app.ts'
 import { applyToOffer, decideOnApplication } from '../../server/applications/applications.service.ts'
-import { type ClickRecorder, createClickRecorder, rollUpClicks } from '../../server/clicks/clicks.service.ts'
+import { createClickRecorder, rollUpClicks } from '../../server/clicks/clicks.service.ts'
 import { createInboxRecorder } from '../../server/inbox/intake.service.ts'
 import { lastRuns } from '../../server/jobs/schedule-runs.service.ts'
 import { drainUntilIdle } from '../../server/jobs/worker.ts'
@@ -16,9 +16,10 @@ import { isProduction, markSeeded } from '../../server/production-mark.ts'
 import { updateProfile } from '../../server/profile/profile.service.ts'
 import { connectStore } from '../../server/stores/stores.service.ts'
 import { register } from '../../server/users/credentials.service.ts'
-import { createAdmin, listUsers } from '../../server/users/users.service.ts'
+import { createAdmin, listUsers, peopleOf } from '../../server/users/users.service.ts'
 import { DAY_MS, HOUR_MS } from '../../shared/durations.ts'
 import { percentToBasisPoints } from '../../shared/rates.ts'
+import type { Role } from '../../shared/schemas/common.ts'
 import { Failure } from '../failures.ts'
 import { readFixture, readFixtures, type StoreFixture } from '../replay/fixture-files.ts'
 import { ADMIN, COUPON_CODE, CREATORS, MERCHANT, OFFERS, SHOP_DOMAIN } from '../story.ts'
@@ -42,7 +43,7 @@ const AGENT =
 
 export interface Seeded {
   password: string
-  accounts: { role: 'merchant' | 'creator' | 'admin'; email: string; display_name: string }[]
+  accounts: ReturnType<typeof accountOf>[]
   shop_domain: string
   offers: number
   /** Of the approved links: the first creator's to the first offer comes first. */
@@ -126,37 +127,35 @@ export async function seed(app: App, clock: MovingClock, now: number): Promise<S
   ]
   await applyToOffer(platform, bilal, khussa, { message: 'Khussa reviews every Friday', promotion_url: null })
   const links = await Promise.all(slugs.map((slug) => resolveLink(platform, slug)))
-  const emails = new Map(people.creators.map((id, index) => [id, CREATORS[index]?.email ?? '']))
-  const story = new Story(app, clock, store.id, links, emails)
-  await story.tell(now)
+  const creators = await peopleOf(platform.database.reader, people.creators)
+  const emails = new Map([...creators].map(([id, { email }]) => [id, email]))
+  const told = await tellStory(app, clock, now, { storeId: store.id, links, emails })
   return {
     password: SEED_PASSWORD,
     accounts: [
-      { role: 'merchant', email: MERCHANT.email, display_name: MERCHANT.displayName },
-      ...CREATORS.map(({ email, displayName }) => ({
-        role: 'creator' as const,
-        email,
-        display_name: displayName,
-      })),
-      { role: 'admin', email: ADMIN.email, display_name: ADMIN.displayName },
+      accountOf('merchant', MERCHANT),
+      ...CREATORS.map((creator) => accountOf('creator', creator)),
+      accountOf('admin', ADMIN),
     ],
     shop_domain: SHOP_DOMAIN,
     offers: offers.length,
     slugs,
-    clicks: story.clicks,
-    orders: story.orders,
+    ...told,
   }
+}
+
+function accountOf(role: Role, { email, displayName }: { email: string; displayName: string }) {
+  return { role, email, display_name: displayName }
 }
 
 async function registerPeople(platform: Platform): Promise<{ merchant: string; creators: string[] }> {
   await createAdmin(platform, ADMIN.email, SEED_PASSWORD, ADMIN.displayName)
   const merchant = await register(platform, { ...MERCHANT, password: SEED_PASSWORD, role: 'merchant' })
   const creators: string[] = []
-  for (const { email, displayName, iban } of CREATORS) {
-    const opened = await register(platform, { email, displayName, password: SEED_PASSWORD, role: 'creator' })
-    const { userId: id } = opened
+  for (const { iban, ...creator } of CREATORS) {
+    const { userId: id } = await register(platform, { ...creator, password: SEED_PASSWORD, role: 'creator' })
     await updateProfile(platform, id, {
-      destination: { iban, account_title: displayName.toUpperCase() },
+      destination: { iban, account_title: creator.displayName.toUpperCase() },
       currentPassword: SEED_PASSWORD,
     })
     creators.push(id)
@@ -182,95 +181,76 @@ async function approvedLink(
 }
 
 /** Visitors and orders of the last week, and one old click. */
-class Story {
-  clicks = 0
-  orders = 0
-  readonly #app: App
-  readonly #clock: MovingClock
-  readonly #storeId: string
-  readonly #links: readonly LinkRecord[]
-  readonly #emails: ReadonlyMap<string, string>
-  readonly #recorder: ClickRecorder
+async function tellStory(
+  { platform, processor, eventRules }: App,
+  clock: MovingClock,
+  now: number,
+  {
+    storeId,
+    links,
+    emails,
+  }: { storeId: string; links: readonly LinkRecord[]; emails: ReadonlyMap<string, string> },
+): Promise<Pick<Seeded, 'clicks' | 'orders'>> {
+  const { storeSales } = await readFixtures()
+  const recorder = createClickRecorder(platform)
+  const told = { clicks: 0, orders: 0 }
+  const linkAt = (index: number) => links[index % links.length] as LinkRecord
 
-  constructor(
-    app: App,
-    clock: MovingClock,
-    storeId: string,
-    links: readonly LinkRecord[],
-    emails: ReadonlyMap<string, string>,
-  ) {
-    this.#emails = emails
-    this.#app = app
-    this.#clock = clock
-    this.#storeId = storeId
-    this.#links = links
-    this.#recorder = createClickRecorder(app.platform)
-  }
-
-  async tell(now: number): Promise<void> {
-    const { storeSales } = await readFixtures()
-    this.#clock.moveTo(now - 35 * DAY_MS)
-    for (const link of this.#links) await this.#visit(link)
-    for (const [day, names] of ORDERS.entries()) {
-      this.#clock.moveTo(now - (ORDERS.length - day) * DAY_MS)
-      for (let visit = 0; visit < VISITS_A_DAY; visit += 1) {
-        await this.#visit(this.#link(visit))
-        this.#clock.moveTo(this.#clock.now() + HOUR_MS)
-      }
-      for (const [at, name] of names.entries()) {
-        const fixture = storeSales.find((one) => one.name === name)
-        if (!fixture) throw new Error(`there is no fixture ${name}`)
-        await this.#order(fixture, this.#link(day + at))
-      }
-    }
-    await this.#recorder.idle()
-    this.#clock.moveTo(now)
-    await rollUpClicks(this.#app.platform)
-  }
-
-  #link(index: number): LinkRecord {
-    return this.#links[index % this.#links.length] as LinkRecord
-  }
-
-  async #visit(link: LinkRecord): Promise<string> {
-    const { platform } = this.#app
+  async function visit(link: LinkRecord): Promise<string> {
     const id = platform.ids.next()
-    this.clicks += 1
-    await this.#recorder.record({
+    told.clicks += 1
+    await recorder.record({
       id,
       linkId: link.id,
       tracked: true,
       kind: 'visit',
-      createdAt: this.#clock.now(),
+      createdAt: clock.now(),
       // A documentation network (RFC 5737); each visitor has an address of their own.
-      address: `203.0.113.${this.clicks}`,
+      address: `203.0.113.${told.clicks}`,
       agent: AGENT,
     })
     return id
   }
 
   /** A visitor buys, and the store reports it two hours later. */
-  async #order(fixture: StoreFixture, link: LinkRecord): Promise<void> {
-    const { platform, processor, eventRules } = this.#app
-    const clickAt = this.#clock.now()
-    const text = freshOrder(await readFixture('store-sales', fixture.file), fixture, 2001 + this.orders)
+  async function order(fixture: StoreFixture, link: LinkRecord): Promise<void> {
+    const clickAt = clock.now()
+    const text = freshOrder(await readFixture('store-sales', fixture.file), fixture, 2001 + told.orders)
     const body = fillFixture(text, {
-      click: await this.#visit(link),
+      click: await visit(link),
       clickAt,
-      creatorEmail: this.#emails.get(link.creatorId) ?? '',
+      creatorEmail: emails.get(link.creator_id) ?? '',
       productId: FIXTURE_PRODUCT_ID,
       coupon: (await couponCodesOf(platform.database.reader, [link.id])).get(link.id) ?? '',
     })
-    this.#clock.moveTo(clickAt + 2 * HOUR_MS)
-    const inbox = createInboxRecorder(platform)
-    await inbox.record({
+    clock.moveTo(clickAt + 2 * HOUR_MS)
+    await createInboxRecorder(platform).record({
       source: 'store',
-      scope: this.#storeId,
+      scope: storeId,
       deliveryId: platform.ids.next(),
       topic: 'orders/paid',
       rawBody: Buffer.from(body),
     })
     await drainUntilIdle({ platform, processor, eventRules })
-    this.orders += 1
+    told.orders += 1
   }
+
+  clock.moveTo(now - 35 * DAY_MS)
+  for (const link of links) await visit(link)
+  for (const [day, names] of ORDERS.entries()) {
+    clock.moveTo(now - (ORDERS.length - day) * DAY_MS)
+    for (let at = 0; at < VISITS_A_DAY; at += 1) {
+      await visit(linkAt(at))
+      clock.moveTo(clock.now() + HOUR_MS)
+    }
+    for (const [at, name] of names.entries()) {
+      const fixture = storeSales.find((one) => one.name === name)
+      if (!fixture) throw new Error(`there is no fixture ${name}`)
+      await order(fixture, linkAt(day + at))
+    }
+  }
+  await recorder.idle()
+  clock.moveTo(now)
+  await rollUpClicks(platform)
+  return told
 }

@@ -196,6 +196,17 @@ export function durationText(ms: number): string {
   return `${Math.max(0, Math.round(ms))} ms`
 }
 
+export function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, one) => total + one, 0)
+}
+
+/** `sale_id 12, state done`: what became of an event or a scheduled run. */
+export function fieldsText(fields: Record<string, unknown>): string {
+  return Object.entries(fields)
+    .map(([name, value]) => `${name} ${value}`)
+    .join(', ')
+}
+
 /** `3 sales`; the plural is with s. */
 export function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`

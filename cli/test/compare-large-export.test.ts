@@ -7,6 +7,7 @@ import * as assert from 'uvu/assert'
 import { insertSales } from '../../server/sales/sales.store.ts'
 import { testDialects } from '../../server/test/testkit/databases.ts'
 import { openBooks } from './books.ts'
+import { runAffiliate } from './run-affiliate.ts'
 
 const ROWS = 100_000
 /** Of the process with the database's driver: far less than the file and its orders need. */
@@ -66,9 +67,14 @@ for (const dialect of testDialects()) {
     }
     const path = `${books.market.bed.testDatabase.folder}/orders_export.csv`
     await writeExport(path, Date.now() + 60_000)
-    const { code, stdout, stderr } = await books.affiliate(
+    const { code, stdout, stderr } = await runAffiliate(
       ['stores', 'compare', `s${books.shop.merchantId}.myshopify.com`, path, '--json', '--limit', '10'],
-      { NODE_OPTIONS: `--max-old-space-size=${HEAP_MB} --import=${REPORT_CPU}` },
+      {
+        environment: {
+          ...books.settings,
+          NODE_OPTIONS: `--max-old-space-size=${HEAP_MB} --import=${REPORT_CPU}`,
+        },
+      },
     )
     assert.is(code, 0, stderr)
     const ms = Number(/CPU (\d+) ms/.exec(stderr)?.[1])

@@ -19,9 +19,7 @@ import { testDialects } from '../../server/test/testkit/databases.ts'
 import { eventually } from '../../server/test/testkit/eventually.ts'
 import { addLink, addLiveOffer } from '../../server/test/testkit/listings.ts'
 import { type Books, openBooks } from './books.ts'
-import { isAlive } from './is-alive.ts'
-import { APP_KEY } from './run-affiliate.ts'
-import { type RunningAffiliate, startAffiliate } from './running-affiliate.ts'
+import { APP_KEY, isAlive, type RunningAffiliate, startAffiliate } from './run-affiliate.ts'
 import { makeStuck } from './stuck-table.ts'
 
 /** What reads for long, each with a table that it comes to in the middle of its work, and never gets past before Ctrl-C. */
@@ -75,7 +73,7 @@ for (const dialect of testDialects()) {
   const startWith = (settings: Record<string, string>, args: string[]): RunningAffiliate => {
     const { url, folder } = books.market.bed.testDatabase
     const environment = { DATABASE_URL: url, DATA_DIR: folder, APP_KEY, TMPDIR: temporary, ...settings }
-    return startAffiliate(args, environment, folder)
+    return startAffiliate(args, { environment, folder })
   }
   const start = (...args: string[]) => startWith({}, args)
 
@@ -97,8 +95,8 @@ for (const dialect of testDialects()) {
         const command = start(...words)
         if (dialect === 'postgresql') await table.waitedFor(1)
         else await command.until(() => isAtWork(command))
-        const { status, stdout, stderr } = await command.interrupt()
-        assert.equal([status, stdout, stderr], [130, '', ''])
+        const { code, stdout, stderr } = await command.interrupt()
+        assert.equal([code, stdout, stderr], [130, '', ''])
         assert.equal(readdirSync(temporary), [])
       } finally {
         await table.letGo()
@@ -141,9 +139,9 @@ for (const dialect of testDialects()) {
     const args = ['billing', 'close', '--as-of', '2099-01-01', '--yes']
     const command = start(...args)
     await command.until(() => isWriting(market.bed.testDatabase.folder))
-    const { status } = await command.interrupt()
+    const { code } = await command.interrupt()
     await sql`drop trigger never_ends`.execute(writer)
-    assert.equal([status, await closed()], [130, 0])
+    assert.equal([code, await closed()], [130, 0])
     await market.verify()
     const { items } = await books.json(...args)
     assert.equal([items.length, await closed()], [8, 8])
@@ -168,8 +166,8 @@ for (const dialect of testDialects()) {
       join(folder, 'backup.db'),
     ])
     await command.until(() => existsSync(`${tool}.pid`) && readFileSync(`${tool}.pid`, 'utf8') !== '')
-    const { status } = await command.interrupt()
-    assert.equal([status, backups()], [130, []])
+    const { code } = await command.interrupt()
+    assert.equal([code, backups()], [130, []])
     const pid = Number(readFileSync(`${tool}.pid`, 'utf8'))
     await eventually(() => !isAlive(pid))
   })
@@ -185,14 +183,14 @@ for (const dialect of testDialects()) {
       await command.until(
         () => (statSync(draft, { throwIfNoEntry: false })?.size ?? 0) > 0 || existsSync(file),
       )
-      const { status } = await command.interrupt()
+      const { code } = await command.interrupt()
       if (existsSync(file) && tries < 5) {
         // It was whole before the signal came.
         assert.equal(backups(), ['backup.db'])
         rmSync(file)
         continue
       }
-      assert.equal([status, backups()], [130, []])
+      assert.equal([code, backups()], [130, []])
       break
     }
     await sql`drop table ballast`.execute(database.writer)

@@ -27,9 +27,8 @@ import { call } from '../../server/test/testkit/service-bed.ts'
 import { addServiceRole } from '../../server/test/testkit/service-role.ts'
 import { removeGuards } from '../../server/test/testkit/tamper.ts'
 import { backUp } from '../backup/backup.ts'
-import { isAlive } from './is-alive.ts'
+import { isAlive, startAffiliate } from './run-affiliate.ts'
 import { type EndedHere, runHere } from './run-here.ts'
-import { startAffiliate } from './running-affiliate.ts'
 import { openSmallDisk } from './small-disk.ts'
 
 const ONE_LINE = /^affiliate: [^\n]*\n$/
@@ -309,11 +308,11 @@ export function testRestore(dialect: TestDialect, system: InstalledPostgres | nu
       await sql`create table ballast as select zeroblob(200000000)`.execute(big.writer)
       await big.close()
       const before = await places()
-      const command = startAffiliate(['db', 'restore', backup], environment, filled.folder)
+      const command = startAffiliate(['db', 'restore', backup], { environment, folder: filled.folder })
       const draft = join(filled.folder, `affiliate-restored.db.${command.child.pid}.tmp`, 'draft')
       await command.until(() => (statSync(draft, { throwIfNoEntry: false })?.size ?? 0) > 0)
-      const { status } = await command.interrupt()
-      assert.equal([status, await places()], [130, before])
+      const { code } = await command.interrupt()
+      assert.equal([code, await places()], [130, before])
       return
     }
     // The real program reads the archive; the one that would load it never ends.
@@ -327,15 +326,14 @@ export function testRestore(dialect: TestDialect, system: InstalledPostgres | nu
     )
     chmodSync(tool, 0o700)
     const before = await places()
-    const command = startAffiliate(
-      ['db', 'restore', backup],
-      { ...environment, PATH: `${tools}:${process.env.PATH}` },
-      filled.folder,
-    )
+    const command = startAffiliate(['db', 'restore', backup], {
+      environment: { ...environment, PATH: `${tools}:${process.env.PATH}` },
+      folder: filled.folder,
+    })
     await command.until(() => existsSync(`${tool}.pid`) && readFileSync(`${tool}.pid`, 'utf8') !== '')
     assert.ok((await places()).length > before.length)
-    const { status, stderr } = await command.interrupt()
-    assert.equal([status, stderr, await places()], [130, '', before])
+    const { code, stderr } = await command.interrupt()
+    assert.equal([code, stderr, await places()], [130, '', before])
     const pid = Number(readFileSync(`${tool}.pid`, 'utf8'))
     await eventually(() => !isAlive(pid))
   })

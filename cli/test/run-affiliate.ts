@@ -1,5 +1,6 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import { eventually } from '../../server/test/testkit/eventually.ts'
 
 export const ENTRY = fileURLToPath(new URL('../affiliate.mjs', import.meta.url))
 
@@ -12,33 +13,77 @@ export interface Ended {
   stderr: string
 }
 
-export interface RunOptions {
+interface StartOptions {
   /** Settings; of the test's own environment only PATH and caches go along. */
   environment?: Record<string, string>
-  input?: string
   folder?: string
 }
 
-/** Runs `affiliate` in a process of its own, as a script would: no terminal on any side. */
-export function runAffiliate(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
-  return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [ENTRY, ...args], {
-      cwd: options.folder,
-      env: environmentOf(options.environment),
-      stdio: 'pipe',
-    })
-    const ended: Ended = { code: null, stdout: '', stderr: '' }
-    for (const stream of ['stdout', 'stderr'] as const) {
-      child[stream].setEncoding('utf8').on('data', (text: string) => {
-        ended[stream] += text
-      })
-    }
-    // A command that needs no input may have ended before it is written.
-    child.stdin.on('error', () => undefined)
-    child.stdin.end(options.input ?? '')
-    child.once('error', reject)
-    child.once('close', (code) => resolve({ ...ended, code }))
+export interface RunningAffiliate {
+  child: ChildProcessWithoutNullStreams
+  /** What it has printed so far. */
+  printed: { stdout: string; stderr: string }
+  /** As a shell tells it: a process that Ctrl-C has ended counts as 130. */
+  ended: Promise<Ended>
+  /** Resolves when `found` says so, or the command has ended. */
+  until(found: () => boolean | Promise<boolean>): Promise<void>
+  /** Sends what Ctrl-C sends, and waits for the end. */
+  interrupt(): Promise<Ended>
+}
+
+const SIGINT_STATUS = 130
+
+/** Starts `affiliate` in a process of its own, as a script would: no terminal on any side. */
+export function startAffiliate(args: readonly string[], options: StartOptions = {}): RunningAffiliate {
+  const child = spawn(process.execPath, [ENTRY, ...args], {
+    cwd: options.folder,
+    env: environmentOf(options.environment),
   })
+  const printed = { stdout: '', stderr: '' }
+  for (const stream of ['stdout', 'stderr'] as const) {
+    child[stream].setEncoding('utf8').on('data', (text: string) => {
+      printed[stream] += text
+    })
+  }
+  // A command that needs no input may have ended before it is written.
+  child.stdin.on('error', () => undefined)
+  const ended = new Promise<Ended>((resolve, reject) => {
+    child.once('error', reject)
+    child.once('close', (code, signal) =>
+      resolve({ code: signal === 'SIGINT' ? SIGINT_STATUS : code, ...printed }),
+    )
+  })
+  return {
+    child,
+    printed,
+    ended,
+    async until(found) {
+      await eventually(async () => child.exitCode !== null || child.signalCode !== null || (await found()))
+    },
+    interrupt() {
+      child.kill('SIGINT')
+      return ended
+    },
+  }
+}
+
+/** Runs `affiliate` in a process of its own to its end. */
+export function runAffiliate(
+  args: readonly string[],
+  { input = '', ...options }: StartOptions & { input?: string } = {},
+): Promise<Ended> {
+  const { child, ended } = startAffiliate(args, options)
+  child.stdin.end(input)
+  return ended
+}
+
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
 }
 
 export function environmentOf(settings: Record<string, string> = {}): Record<string, string> {

@@ -5,6 +5,7 @@ import { readConfig } from '../../server/platform/config.ts'
 import { SAFEPAY_EVENT_TYPES } from '../../server/processor/safepay/safepay-events.ts'
 import { SafepayDouble } from '../../server/test/safepay/safepay-double.ts'
 import { SAFEPAY_SETTINGS } from '../../server/test/safepay/safepay-market.ts'
+import { findingsIn } from '../doctor/finding.ts'
 import { examineSafepay } from '../doctor/safepay.ts'
 import { runHere } from './run-here.ts'
 
@@ -33,7 +34,7 @@ const register = async (settings: Record<string, string>, ...options: string[]) 
   return { code, stderr, ...(stdout === '' ? {} : JSON.parse(stdout)) }
 }
 const examine = async (settings: Record<string, string>) =>
-  (await examineSafepay(readConfig(settings))).map(
+  findingsIn(await examineSafepay(readConfig(settings))).map(
     ({ state, detail, mend }) => `${state}: ${detail} ${mend ?? ''}`,
   )
 

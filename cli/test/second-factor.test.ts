@@ -4,8 +4,8 @@ import * as assert from 'uvu/assert'
 import { codeOf } from '../../server/test/testkit/authenticator.ts'
 import { confirmTotp, startTotp } from '../../server/users/second-factor.service.ts'
 import { type Books, openBooks } from './books.ts'
+import { startAffiliate } from './run-affiliate.ts'
 import type { Typed } from './run-in-pty.ts'
-import { startAffiliate } from './running-affiliate.ts'
 
 const PASSWORD = 'a long passphrase'
 /** Commands go by the clock on the wall. */
@@ -45,22 +45,20 @@ const audits = async (action: string) =>
 
 it('are set up with a code of the secret that is shown', async () => {
   const { settings, market } = books
-  const running = startAffiliate(
-    ['users', 'enroll-second-factor', 'op@example.pk'],
-    { ...PRODUCTION, ...settings },
-    market.bed.testDatabase.folder,
-  )
+  const running = startAffiliate(['users', 'enroll-second-factor', 'op@example.pk'], {
+    environment: { ...PRODUCTION, ...settings },
+    folder: market.bed.testDatabase.folder,
+  })
   const { child, printed } = running
-  const answer = (code: string) => child.stdin?.write(`${code}\n`)
+  const answer = (code: string) => child.stdin.write(`${code}\n`)
   await running.until(() => /app shows: $/.test(printed.stderr))
   const secret = SECRET.exec(printed.stderr)?.[1]?.replaceAll(' ', '') ?? ''
   assert.match(printed.stderr, `otpauth://totp/market.example.pk:op%40example.pk?secret=${secret}&issuer=`)
   answer('000000')
   await running.until(() => /not the current code[\s\S]*app shows: $/.test(printed.stderr))
   answer(codeOf(secret, WALL))
-  await running.until(() => child.exitCode !== null)
-  child.stdin?.end()
-  assert.is(child.exitCode, 0, printed.stderr)
+  child.stdin.end()
+  assert.is((await running.ended).code, 0, printed.stderr)
   assert.match(printed.stdout, /^The second factor of op@example\.pk is on\.$/m)
   assert.is(printed.stdout.match(/^ {2}[A-Z2-7]{4}(-[A-Z2-7]{4}){3}$/gm)?.length, 10)
   assert.not.match(printed.stdout, secret)

@@ -1,25 +1,24 @@
 import { DAY_MS } from '../../shared/durations.ts'
 import { basisPointsToPercent } from '../../shared/rates.ts'
 import type { Application as WireApplication } from '../../shared/schemas/applications.ts'
-import { idParam } from '../../shared/schemas/common.ts'
 import { changeCoupon, couponCodesOf } from '../links/coupons.service.ts'
 import { createLink, type LinkRecord, linksOfApplications, linkUrl } from '../links/links.service.ts'
 import { publishEvents } from '../notifications/outbox.service.ts'
 import { authenticOffer, type OfferRecord, offerNotFound } from '../offers/offers.service.ts'
 import { checkProductUrl } from '../offers/product-url.rule.ts'
-import { decodeCursor, encodeCursor, type Page, pageOf } from '../platform/api/page.ts'
+import { type Page, pageById } from '../platform/api/page.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import { invalidFields, Refusal } from '../platform/api/refusal.ts'
 import { isoTime } from '../platform/clock.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
-import { entities, LOCK } from '../platform/database/entities.ts'
 import { type KeysetScan, pageItems, type ScanScope } from '../platform/database/keyset-scan.ts'
+import { changeRow, insertRow, lockRows } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import {
   checkQuota,
-  displayNamesOf,
   isSuspended,
   lockAccount,
+  peopleOf,
   requireVerifiedEmail,
 } from '../users/users.service.ts'
 import { type ApplicationStatus, decideApplication, mayApply } from './application.rule.ts'
@@ -77,8 +76,7 @@ export async function applyToOffer(
       count: () => countApplicationsSince(tx, creatorId, now - DAY_MS),
       detail: `At most ${MAX_APPLICATIONS_PER_DAY} applications within 24 hours. Apply to this offer later.`,
     })
-    const { em, Application } = await entities(tx)
-    const application = em.create(Application, {
+    const application = await insertRow(tx, 'applications', {
       id: platform.ids.next(),
       offer_id: offerId,
       merchant_id: offer.merchant_id,
@@ -112,8 +110,8 @@ export async function decideOnApplication(
     throw invalidFields([{ path: 'coupon_code', message: 'is for approvals only' }])
   }
   const row = await platform.database.transaction(async (tx) => {
-    const { em, Application } = await entities(tx)
-    const application = await em.findOne(Application, { id: applicationId, merchant_id: merchantId }, LOCK)
+    const key = { id: applicationId, merchant_id: merchantId }
+    const [application] = await lockRows(tx, 'applications', key)
     if (!application) throw new Refusal('not_found', 'Application not found.')
     const offer = await offerOf(platform, tx, application.offer_id)
     const decision = decideApplication({
@@ -125,25 +123,23 @@ export async function decideOnApplication(
     })
     if (decision.kind === 'refused') throw new Refusal(decision.code, decision.detail)
     if (decision.kind === 'unchanged') return application
-    application.status = decision.kind === 'approve' ? 'approved' : 'rejected'
-    application.decision_reason = answer.reason
-    application.decided_at = platform.clock.now()
+    await changeRow(tx, 'applications', application, {
+      status: decision.kind === 'approve' ? 'approved' : 'rejected',
+      decision_reason: answer.reason,
+      decided_at: platform.clock.now(),
+    })
     if (decision.kind === 'approve') {
       const link = await createLink(platform, tx, {
-        applicationId,
-        offerId: offer.id,
-        merchantId,
-        creatorId: application.creator_id,
-        commissionRate: offer.commission_rate,
-        attributionWindowDays: offer.attribution_window_days,
-        productIds: offer.product_ids,
+        application_id: applicationId,
+        offer_id: offer.id,
+        merchant_id: merchantId,
+        creator_id: application.creator_id,
+        commission_rate: offer.commission_rate,
+        attribution_window_days: offer.attribution_window_days,
+        product_ids: offer.product_ids,
       })
-      if (code !== null) {
-        await em.flush()
-        await changeCoupon(platform, tx, link, { actor: merchantId, code })
-      }
+      if (code !== null) await changeCoupon(platform, tx, link, { actor: merchantId, code })
     }
-    await em.flush()
     await publishApplication(platform, tx, application, 'application.decided')
     return application
   })
@@ -192,10 +188,11 @@ export async function listEveryApplication(
   scope: ApplicationScope,
   query: ListQuery,
 ): Promise<Page<ShownApplication>> {
-  const after = decodeCursor(query.cursor, idParam)
-  const rows = await listRows(platform.database.reader, scope, query.status, after, query.limit + 1)
-  const page = pageOf(rows, query.limit, (last) => encodeCursor(last.id))
-  return { ...page, items: await shownApplications(page.items, platform.database.reader) }
+  const { reader } = platform.database
+  const page = await pageById(query, ({ before, limit }) =>
+    listRows(reader, scope, query.status, before, limit),
+  )
+  return { ...page, items: await shownApplications(page.items, reader) }
 }
 
 async function offerOf(platform: Platform, db: Queries | Tx, offerId: string): Promise<OfferRecord> {
@@ -228,7 +225,10 @@ async function shownApplication(
 
 /** Adds creators' names and links, in the given order. */
 async function shownApplications(rows: readonly ApplicationRow[], db: Queries): Promise<ShownApplication[]> {
-  const names = await displayNamesOf(db, [...new Set(rows.map((row) => row.creator_id))])
+  const people = await peopleOf(
+    db,
+    rows.map((row) => row.creator_id),
+  )
   const approved = rows.filter((row) => row.status === 'approved').map((row) => row.id)
   const links = await linksOfApplications(db, approved)
   const codes = await couponCodesOf(
@@ -239,7 +239,7 @@ async function shownApplications(rows: readonly ApplicationRow[], db: Queries): 
     const link = links.get(row.id)
     return {
       ...row,
-      creator: { id: row.creator_id, display_name: names.get(row.creator_id) ?? '' },
+      creator: { id: row.creator_id, display_name: people.get(row.creator_id)?.display_name ?? '' },
       link: link ? { ...link, couponCode: codes.get(link.id) ?? null } : null,
     }
   })
@@ -272,7 +272,7 @@ export function wireApplication(platform: Platform, row: ShownApplication): Wire
     status: row.status,
     message: row.message,
     promotion_url: row.promotion_url,
-    locked_commission_rate: row.link && basisPointsToPercent(row.link.commissionRate),
+    locked_commission_rate: row.link && basisPointsToPercent(row.link.commission_rate),
     affiliate_link: row.link && {
       slug: row.link.slug,
       url: linkUrl(platform, row.link.slug),

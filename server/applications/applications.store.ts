@@ -1,4 +1,5 @@
 import type { Selectable } from 'kysely'
+import { countOf } from '../platform/database/bulk-values.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import { countRows, type ScanCount, type ScanPage, type ScanScope } from '../platform/database/keyset-scan.ts'
 import type { Schema } from '../platform/database/schema.ts'
@@ -14,14 +15,10 @@ export interface ApplicationScope {
 }
 
 /** The number of a creator's applications since `since` (epoch ms), in any status. */
-export async function countApplicationsSince(tx: Tx, creatorId: string, since: number): Promise<number> {
-  const { applications } = await tx
-    .selectFrom('applications')
-    .select((eb) => eb.fn.countAll<number>().as('applications'))
-    .where('creator_id', '=', creatorId)
-    .where('created_at', '>', since)
-    .executeTakeFirstOrThrow()
-  return applications
+export function countApplicationsSince(tx: Tx, creatorId: string, since: number): Promise<number> {
+  return countOf(
+    tx.selectFrom('applications').where('creator_id', '=', creatorId).where('created_at', '>', since),
+  )
 }
 
 /** The statuses of a creator's applications to an offer. */

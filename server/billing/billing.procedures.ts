@@ -1,6 +1,5 @@
 import { cyclePage, listCyclesInput } from '../../shared/schemas/billing.ts'
-import { idParam } from '../../shared/schemas/common.ts'
-import { decodeCursor, encodeCursor, mapPage, pageOf } from '../platform/api/page.ts'
+import { mapPage, pageById } from '../platform/api/page.ts'
 import { procedure, router } from '../platform/api/procedure.ts'
 import { listCycles } from './billing.service.ts'
 import { wireCycle } from './billing-wire.ts'
@@ -14,15 +13,8 @@ export const billingRouter = router({
     .input(listCyclesInput)
     .output(cyclePage)
     .query(async ({ ctx, input }) => {
-      const rows = await listCycles(ctx.platform, {
-        merchantId: ctx.actor.userId,
-        state: input.state ?? null,
-        before: decodeCursor(input.cursor, idParam),
-        limit: input.limit + 1,
-      })
-      return mapPage(
-        pageOf(rows, input.limit, (last) => encodeCursor(last.id)),
-        wireCycle,
-      )
+      const filter = { merchantId: ctx.actor.userId, state: input.state ?? null }
+      const page = await pageById(input, (request) => listCycles(ctx.platform, { ...filter, ...request }))
+      return mapPage(page, wireCycle)
     }),
 })

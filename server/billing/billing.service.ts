@@ -13,13 +13,11 @@ import {
   type CycleRow,
   type CycleShare,
   countCycles,
-  findCycle,
   findCycles,
   insertCycles,
   lastPeriodEnds,
   lockOpenCycles,
   periodsById,
-  sharesOf,
 } from './billing.store.ts'
 import { nextCyclePeriod } from './billing-period.rule.ts'
 import { wireCycle } from './billing-wire.ts'
@@ -27,7 +25,12 @@ import { type CycleCharge, cycleCharge, isRoomFor, LARGEST_CYCLE } from './close
 import { closeLocked } from './close-cycle.service.ts'
 import { availableCredits } from './credits.store.ts'
 
-export type { CycleRow, ShareRow } from './billing.store.ts'
+export {
+  type CycleRow,
+  findCycle as getCycle,
+  type ShareRow,
+  sharesOf as cycleShares,
+} from './billing.store.ts'
 
 /** An accepted sale to add to its merchant's open cycle. Amounts in paisa. */
 export interface SaleToBill {
@@ -198,15 +201,6 @@ function expectedCharge(cycle: CycleRow, availableCredit: Paisa): CycleCharge {
     feeTotal: cycle.fee_total,
     availableCredit,
   })
-}
-
-export function getCycle(db: Queries, cycleId: string): Promise<CycleRow | undefined> {
-  return findCycle(db, cycleId)
-}
-
-/** What each creator earned in a cycle. */
-export function cycleShares(db: Queries, cycleId: string) {
-  return sharesOf(db, cycleId)
 }
 
 /** A merchant's billing position. Amounts in paisa. */

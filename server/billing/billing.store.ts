@@ -166,6 +166,7 @@ export function findCycles(db: Queries, filter: CycleFilter): Promise<CycleRow[]
     .execute()
 }
 
+/** What each creator earned in a cycle. */
 export function sharesOf(db: Queries, cycleId: string): Promise<ShareRow[]> {
   return db
     .selectFrom('billing_cycle_shares')

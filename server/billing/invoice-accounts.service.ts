@@ -3,11 +3,7 @@ import { closeFlag, flagsOfKindAbout, openFlagAbout, raiseFlag } from '../flags/
 import { IntegrityError, UnknownKeyError } from '../platform/crypto/vault.ts'
 import type { Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
-import {
-  type BillingAccount,
-  billingAccountOf,
-  ownBillingAccount,
-} from '../users/billing-accounts.service.ts'
+import { type BillingAccount, billingAccountOf, ownBillingAccount } from '../users/sealed-accounts.service.ts'
 import { lockAccount } from '../users/users.service.ts'
 import { type CycleRow, findCycle } from './billing.store.ts'
 

@@ -24,7 +24,7 @@ interface ExportOwner {
 }
 
 /** How many exports of one user may wait or run. One runs at a time. */
-export const MAX_UNFINISHED = 5
+const MAX_UNFINISHED = 5
 
 interface ExportRequest {
   resource: ExportResource
@@ -86,8 +86,6 @@ export async function startExport(
         action: 'export.start',
         subjectType: 'job',
         subjectId: job.id,
-        reason: null,
-        before: null,
         after: { resource: job.resource, format: job.format, from: job.from_at, to: job.to_at },
       })
     }

@@ -1,4 +1,5 @@
 import { type Selectable, sql } from 'kysely'
+import { countOf } from '../platform/database/bulk-values.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import type { Schema } from '../platform/database/schema.ts'
 import { LeaseQueue } from '../platform/queue/lease-queue.ts'
@@ -24,14 +25,10 @@ export async function insertJob(tx: Tx, row: ExportJobRow): Promise<void> {
   await tx.insertInto('export_jobs').values(row).execute()
 }
 
-export async function countUnfinished(tx: Tx, userId: string): Promise<number> {
-  const { unfinished } = await tx
-    .selectFrom('export_jobs')
-    .select((eb) => eb.fn.countAll<number>().as('unfinished'))
-    .where('user_id', '=', userId)
-    .where('state', 'in', ['queued', 'running'])
-    .executeTakeFirstOrThrow()
-  return unfinished
+export function countUnfinished(tx: Tx, userId: string): Promise<number> {
+  return countOf(
+    tx.selectFrom('export_jobs').where('user_id', '=', userId).where('state', 'in', ['queued', 'running']),
+  )
 }
 
 export function findJob(db: Queries, userId: string, jobId: string): Promise<ExportJobRow | undefined> {

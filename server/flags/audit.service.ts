@@ -12,9 +12,9 @@ export interface AuditRecord {
   action: string
   subjectType: string
   subjectId: string
-  reason: string | null
-  before: Record<string, unknown> | null
-  after: Record<string, unknown> | null
+  reason?: string | null
+  before?: Record<string, unknown> | null | undefined
+  after?: Record<string, unknown> | null
 }
 
 /** Records an action on money or a person, in the transaction of that action. */
@@ -43,8 +43,8 @@ function rowOf(platform: Platform, record: AuditRecord): NewRow<'audit_entries'>
     subject_type: record.subjectType,
     subject_id: record.subjectId,
     reason: record.reason?.toWellFormed() ?? null,
-    before: record.before && JSON.stringify(record.before),
-    after: record.after && JSON.stringify(record.after),
+    before: record.before ? JSON.stringify(record.before) : null,
+    after: record.after ? JSON.stringify(record.after) : null,
     created_at: platform.clock.now(),
   }
 }

@@ -1,11 +1,9 @@
 import type { FlagKindWire, FlagWire } from '../../shared/schemas/admin.ts'
-import { idParam } from '../../shared/schemas/common.ts'
-import { decodeCursor, encodeCursor, type Page, pageOf } from '../platform/api/page.ts'
+import { type Page, type PageRequest, pageById } from '../platform/api/page.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import { isoTime } from '../platform/clock.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
-import { entities, LOCK } from '../platform/database/entities.ts'
-import { rowProblem, updateRows } from '../platform/database/protected-rows.ts'
+import { changeRow, lockRows, rowProblem, updateRows } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import { recordAudit } from './audit.service.ts'
 import {
@@ -16,10 +14,9 @@ import {
   findFlag,
   findFlags,
   insertOrRefreshFlags,
-  lastResolvedAt,
 } from './flags.store.ts'
 
-export type { FlagRow } from './flags.store.ts'
+export { type FlagRow, resolvedFlagTimes } from './flags.store.ts'
 
 /** The kinds of flags, with their severity. */
 export const FLAG_KINDS = {
@@ -160,14 +157,13 @@ export interface FlagResolution {
 export function resolveFlag(platform: Platform, resolution: FlagResolution): Promise<FlagRow> {
   const { flagId, actor, note } = resolution
   return platform.database.transaction(async (tx) => {
-    const { em, Flag } = await entities(tx)
-    const flag = await em.findOne(Flag, flagId, LOCK)
+    const [flag] = await lockRows(tx, 'flags', { id: flagId })
     if (!flag) throw new Refusal('not_found', 'Flag not found.')
     if (flag.status === 'resolved') {
       if (flag.note === note) return flag
       throw new Refusal('already_decided', 'This flag was resolved with another note.')
     }
-    Object.assign(flag, { status: 'resolved', note, resolved_at: platform.clock.now() })
+    await changeRow(tx, 'flags', flag, { status: 'resolved', note, resolved_at: platform.clock.now() })
     await recordAudit(platform, tx, {
       actor,
       action: 'flag.resolve',
@@ -197,18 +193,14 @@ export async function closeFlag(
 }
 
 /** Newest first. Refuses another list's cursor with `validation_failed`. */
-export async function listFlags(
+export function listFlags(
   platform: Platform,
-  query: Pick<FlagFilter, 'kind' | 'severity' | 'status'> & { limit: number; cursor?: string | undefined },
+  query: Pick<FlagFilter, 'kind' | 'severity' | 'status'> & PageRequest,
 ): Promise<Page<FlagRow>> {
-  const { kind, severity, status, limit } = query
-  const before = decodeCursor(query.cursor, idParam)
-  const rows = await findFlags(
-    platform.database.reader,
-    { kind, severity, status },
-    { before, limit: limit + 1 },
+  const { kind, severity, status } = query
+  return pageById(query, (request) =>
+    findFlags(platform.database.reader, { kind, severity, status }, request),
   )
-  return pageOf(rows, limit, (last) => encodeCursor(last.id))
 }
 
 /** One flag, open or resolved. */
@@ -270,15 +262,6 @@ export function flagsOfKindAbout(db: Queries, kind: FlagKind, subjectId: string)
   return findFlags(db, { kind, subjectId }, { limit: MAX_FLAGS_ABOUT })
 }
 
-/** When each subject's flag of this kind was last resolved, epoch ms; subjects without one are missing. */
-export function resolvedFlagTimes(
-  db: Queries,
-  kind: FlagKind,
-  subjectIds: readonly string[],
-): Promise<Map<string, number>> {
-  return lastResolvedAt(db, kind, subjectIds)
-}
-
 /** The number of open flags of a kind whose evidence names a merchant as `merchant_id`. */
 export function openFlagCountOf(db: Queries, kind: FlagKind, merchantId: string): Promise<number> {
   return countFlags(db, { kind, status: 'open' }, merchantId)
@@ -286,34 +269,4 @@ export function openFlagCountOf(db: Queries, kind: FlagKind, merchantId: string)
 
 export function resolvedFlagCount(db: Queries, kind: FlagKind, subjectId: string): Promise<number> {
   return countFlags(db, { kind, subjectId, status: 'resolved' })
-}
-
-export interface Pattern<Tally> {
-  kind: FlagKind
-  /** The start of the pattern's window, epoch ms. */
-  windowStart: number
-  /** Counts for these subjects what happened since a time (epoch ms). */
-  tally(subjectIds: readonly string[], since: number): Promise<Map<string, Tally>>
-  isUnusual(tally: Tally): boolean
-}
-
-/**
- * The subjects for which a pattern is unusual, with their tallies. For a subject whose flag was resolved within the window, the window
- * starts at that time, so that reviewed events do not count again.
- */
-export async function unusualSubjects<Tally>(
-  tx: Tx,
-  pattern: Pattern<Tally>,
-  subjectIds: readonly string[],
-): Promise<Map<string, Tally>> {
-  const tallies = await pattern.tally(subjectIds, pattern.windowStart)
-  const unusual = new Map([...tallies].filter(([, tally]) => pattern.isUnusual(tally)))
-  const resolved = await resolvedFlagTimes(tx, pattern.kind, [...unusual.keys()])
-  for (const [subjectId, resolvedAt] of resolved) {
-    if (resolvedAt < pattern.windowStart) continue
-    unusual.delete(subjectId)
-    const since = (await pattern.tally([subjectId], resolvedAt)).get(subjectId)
-    if (since !== undefined && pattern.isUnusual(since)) unusual.set(subjectId, since)
-  }
-  return unusual
 }

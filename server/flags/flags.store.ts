@@ -64,7 +64,7 @@ export function findFlag(db: Queries, id: string): Promise<FlagRow | undefined> 
 }
 
 /** When each subject's flag of this kind was last resolved, epoch ms; subjects without one are missing. */
-export async function lastResolvedAt(
+export async function resolvedFlagTimes(
   db: Queries,
   kind: string,
   subjectIds: readonly string[],

@@ -2,7 +2,7 @@ import fastify from 'fastify'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { z } from 'zod'
-import { assertEveryProcedureDeclares, publicProcedure, router } from '../platform/api/procedure.ts'
+import { proceduresOf, publicProcedure, router } from '../platform/api/procedure.ts'
 import { type Answer, isProblem, openTinyApi, type TinyApi, tinyRouter } from '../test/testkit/tiny-api.ts'
 import { registerRest } from './rest.ts'
 
@@ -158,7 +158,7 @@ it('finds in tRPC what it reads from it: a canary for upgrades', () => {
 it('does not boot a procedure that no one gave callers to', () => {
   const bare = publicProcedure({ summary: 'x' }).meta({ callers: [], summary: 'x' })
   const unguarded = router({ things: router({ open: bare.query(() => 1) }) })
-  assert.throws(() => assertEveryProcedureDeclares(unguarded), /things\.open does not declare its callers/)
+  assert.throws(() => proceduresOf(unguarded), /things\.open does not declare its callers/)
 })
 
 it('does not register a route whose input it cannot fill', async ({ api }) => {

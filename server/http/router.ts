@@ -6,7 +6,7 @@ import { linkProcedures } from '../links/links.procedures.ts'
 import { webhooksRouter } from '../notifications/channels/webhooks/webhooks.procedures.ts'
 import { offersRouter, vettingProcedures } from '../offers/offers.procedures.ts'
 import { payoutsRouter } from '../payouts/payouts.procedures.ts'
-import { assertEveryProcedureDeclares, router } from '../platform/api/procedure.ts'
+import { proceduresOf, router } from '../platform/api/procedure.ts'
 import { profileProcedures, sessionProcedures } from '../profile/profile.procedures.ts'
 import { listedLinkProcedures } from '../reports/listed-links.procedures.ts'
 import { liveRouter } from '../reports/live.procedures.ts'
@@ -33,6 +33,7 @@ export const appRouter = router({
   webhooks: webhooksRouter,
 })
 
-assertEveryProcedureDeclares(appRouter)
+// A procedure without declared callers must not serve requests.
+proceduresOf(appRouter)
 
 export type AppRouter = typeof appRouter

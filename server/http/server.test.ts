@@ -1,7 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { request as httpRequest } from 'node:http'
 import { join } from 'node:path'
-import { createTRPCClient, httpBatchLink, TRPCClientError } from '@trpc/client'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { migrate } from '../migrator.ts'
@@ -9,7 +8,7 @@ import { proceduresOf, routesOf } from '../platform/api/procedure.ts'
 import { type OpenDatabase, openDatabase } from '../platform/database/open-database.ts'
 import { type TestDialect, testDialects } from '../test/testkit/databases.ts'
 import { openWebTestbed, type WebTestbed } from '../test/testkit/web.ts'
-import { type AppRouter, appRouter } from './router.ts'
+import { appRouter } from './router.ts'
 
 const ID = '019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e'
 const TOKEN = 'x'.repeat(43)
@@ -55,13 +54,19 @@ async function openBrokenDatabase(dialect: TestDialect, folder: string): Promise
   return openDatabase(`sqlite:${file}`, { create: false })
 }
 
-for (const dialect of testDialects()) {
-  const it = suite<{ bed: WebTestbed; lines: LogLine[] }>(`the server on ${dialect}`)
+interface World {
+  bed: WebTestbed
+  lines: LogLine[]
+}
 
-  it.before.each(async (world) => {
-    world.bed = await openWebTestbed(dialect)
-    world.lines = listen(world.bed)
-  })
+async function open(world: World, dialect: TestDialect): Promise<void> {
+  world.bed = await openWebTestbed(dialect)
+  world.lines = listen(world.bed)
+}
+
+for (const dialect of testDialects()) {
+  const it = suite<World>(`the server on ${dialect}`)
+  it.before.each((world) => open(world, dialect))
   it.after.each(({ bed }) => bed.close())
 
   it('tells that it lives and is ready', async ({ bed }) => {
@@ -118,220 +123,191 @@ for (const dialect of testDialects()) {
     assert.is((await bed.ask('GET', '/offers')).status, 200, 'and works on when it is back')
   })
 
-  it('logs each request without what was sent in it', async ({ bed, lines }) => {
-    const secrets = { email: 'someone@example.pk', password: 'a long passphrase' }
-    const answer = await bed.ask('POST', '/auth/login', { body: secrets, headers: { cookie: 'a=secret' } })
-    assert.is(answer.status, 401)
-    await bed.ask('GET', `/offers?q=private-search`)
-    await bed.ask('GET', `/no/such/path-private`)
-    const logged = JSON.stringify(lines)
-    for (const secret of ['someone', 'passphrase', 'secret', 'private'])
-      assert.not.ok(logged.includes(secret))
-    const line = lines.find((one) => one.message === 'request')
-    assert.ok(line)
-    const { requestId, ms, ...facts } = line
-    assert.is(requestId, answer.headers.get('x-request-id'))
-    assert.is(requestId, answer.body.request_id)
-    assert.type(ms, 'number')
-    const route = '/auth/login'
-    assert.equal(facts, { level: 'info', message: 'request', method: 'POST', route, status: 401 })
-  })
-
-  it('logs a bug whole, once, and shows nothing of it', async ({ bed, lines }) => {
-    const { ids } = bed.platform
-    const next = ids.next
-    let calls = 0
-    // The first id is the request's own; the next is asked for inside the procedure.
-    Object.assign(bed.platform, {
-      ids: { next: () => (calls++ === 0 ? next() : assert.unreachable('an inner secret')) },
-    })
-    const answer = await bed.ask('POST', '/auth/register', {
-      body: { email: 'a@example.pk', password: 'a long passphrase', role: 'creator', display_name: 'A' },
-    })
-    Object.assign(bed.platform, { ids })
-    assert.is(answer.status, 500)
-    assert.is(answer.body.code, 'internal')
-    assert.not.match(JSON.stringify(answer.body), /inner secret|stack/)
-    const bugs = lines.filter((line) => line.message === 'bug')
-    assert.is(bugs.length, 1)
-    assert.is(bugs[0]?.requestId, answer.body.request_id)
-    assert.match(String(bugs[0]?.err), /an inner secret/)
-  })
-
-  it('serves a typed tRPC client with the same answers and refusals', async ({ bed }) => {
-    let token = ''
-    const client = createTRPCClient<AppRouter>({
-      links: [
-        httpBatchLink({
-          url: `${bed.base}/trpc`,
-          headers: () => (token ? { authorization: `Bearer ${token}` } : {}),
-        }),
-      ],
-    })
-    const email = 'creator@example.pk'
-    const password = 'a long passphrase'
-    const display_name = 'Creator'
-    const opened = await client.auth.register.mutate({ email, password, role: 'creator', display_name })
-    token = opened.token
-    const [me, again] = await Promise.all([client.users.me.query({}), client.users.me.query({})])
-    assert.equal(me, opened.user)
-    assert.equal(again, opened.user)
-    assert.equal((await bed.ask('GET', '/me', { token })).body, me)
-    await client.auth.logout.mutate({})
-    try {
-      await client.users.me.query({})
-      assert.unreachable('the session has ended')
-    } catch (error) {
-      assert.instance(error, TRPCClientError)
-      const data = (error as TRPCClientError<AppRouter>).data
-      assert.is(data?.problem.code, 'unauthenticated')
-      assert.is(data?.httpStatus, 401)
-      assert.match(data?.problem.request_id ?? '', /^[0-9a-f-]{36}$/)
-      assert.not.ok(JSON.stringify((error as TRPCClientError<AppRouter>).shape).includes('stack'))
-    }
-  })
-
-  it('bounds addresses, headers and bodies', async ({ bed }) => {
-    const [longPath] = await raw(bed.base, `/offers?q=${'x'.repeat(20_000)}`)
-    assert.is(longPath, 431)
-    const [longHeader] = await raw(bed.base, '/offers', { 'x-long': 'x'.repeat(20_000) })
-    assert.is(longHeader, 431)
-    const [badPath, problem] = await raw(bed.base, '/offers/%zz')
-    assert.is(badPath, 400)
-    assert.match(problem, /"code":"validation_failed"/)
-    const password = 'x'.repeat(300_000)
-    const large = await bed.ask('POST', '/auth/login', { body: { email: 'a@example.pk', password } })
-    assert.is(large.status, 413)
-  })
-
-  it('knows which methods a path takes', async ({ bed }) => {
-    const answer = await bed.ask('PUT', '/me', { body: {} })
-    assert.is(answer.status, 405)
-    assert.is(answer.headers.get('allow'), 'GET, HEAD, PATCH')
-    assert.is((await bed.ask('PUT', `/offers/${ID}/status`)).headers.get('allow'), 'PATCH')
-    assert.is((await bed.ask('DELETE', '/go/x')).headers.get('allow'), 'GET, HEAD')
-    assert.is((await bed.ask('GET', '/webhooks/processor')).headers.get('allow'), 'POST')
-  })
-
-  it('finds nothing at a path that leaves out its id', async ({ bed }) => {
-    const paths = ['/offers/', '/offers/?limit=1', '/offers//applications', '/affiliate-links/', '/go/']
-    for (const path of [...paths, '/sales/', '/jobs/', '/jobs//file', '/trpc/', '/me/']) {
-      const answer = await bed.ask('GET', path)
-      assert.is(answer.status, 404, path)
-      assert.equal([answer.body.code, answer.body.status], ['not_found', 404], path)
-      assert.is(answer.headers.get('content-type'), 'application/problem+json', path)
-      assert.is(answer.headers.get('x-request-id'), answer.body.request_id, path)
-    }
-    for (const [method, path] of [
-      ['PATCH', '/offers/'],
-      ['PATCH', '/offers//status'],
-      ['DELETE', '/stores/'],
-      ['POST', '/admin/users//suspend'],
-    ] as const) {
-      assert.is((await bed.ask(method, path, { body: {} })).status, 404, `${method} ${path}`)
-    }
-  })
-
-  it('reads query fields of both kinds of place alike', async ({ bed }) => {
-    for (const query of ['limit=0', 'limit=101', 'limit=x', 'cursor=nonsense', 'limit=1&limit=2']) {
-      const answer = await bed.ask('GET', `/offers?${query}`)
-      assert.is(answer.status, 400, query)
-      assert.is(answer.body.code, 'validation_failed')
-    }
-    const answer = await bed.ask('GET', '/offers?limit=100')
-    assert.equal(answer.body, { items: [], next_cursor: null })
-  })
-
-  it('ignores unknown query parameters and stale tokens on public routes', async ({ bed }) => {
-    const noise = '?fbclid=IwAR0&utm_source=reels&utm_source=again&mc_cid=1&ref=x'
-    assert.is((await bed.ask('GET', `/offers${noise}&limit=1`)).status, 200)
-    const shared = `${noise}&id=1`
-    assert.is((await bed.ask('GET', `/offers/${ID}${shared}`)).status, 404)
-    assert.is((await bed.ask('GET', `/affiliate-links/abcdefgh${shared}`)).status, 404)
-    assert.is((await bed.ask('GET', '/offers', { token: TOKEN })).status, 200)
-    assert.is((await bed.ask('GET', `/offers/${ID}`, { token: TOKEN })).status, 404)
-    assert.is((await bed.ask('GET', '/affiliate-links/abcdefgh', { token: TOKEN })).status, 404)
-    const own = await bed.ask('GET', '/offers?mine=true', { token: TOKEN })
-    assert.equal([own.status, own.body.code], [401, 'unauthenticated'])
-    // Other routes still refuse an unknown parameter.
-    const { status } = await bed.ask('GET', '/summary?fbclid=1', { token: await merchantToken(bed) })
-    assert.is(status, 400)
-  })
-
-  it('says how to write a query right', async ({ bed }) => {
-    const token = await merchantToken(bed)
-    const detailOf = async (path: string) => {
-      const { status, body } = await bed.ask('GET', path, { token })
-      assert.is(status, 400, path)
-      return body.detail as string
-    }
-    assert.match(
-      await detailOf('/offers?search=x'),
-      /^search is not a known parameter; known are category, niche, .*q, /,
-    )
-    assert.match(await detailOf('/sales?offer=x'), /known are acceptance_status, .*offer_id, .*from, to/)
-    assert.match(await detailOf('/offers/123'), /^id must be an id such as [0-9a-f]{8}-[0-9a-f-]{27}\.$/)
-    const period = 'from=2026-11-20T00:00:00Z&to=2026-11-01T00:00:00%2B05:00'
-    assert.is(await detailOf(`/sales?${period}`), 'from is later than to.')
-    assert.match(await detailOf(`/summary?${period}`), /^(There is no such period|from )/)
-    for (const path of ['/sales?limit=1&limit=2', '/offers?q=a&q=b', '/offers?mine=true&mine=true']) {
-      assert.match(await detailOf(path), /^(limit|q|mine) is given twice\.$/)
-    }
-  })
-
-  it('reports every field that is missing, mistyped or unknown at once, in plain English', async ({
-    bed,
-  }) => {
-    const body = { title: 5, commission_rate: 91, product_ids: [], attribution_window_days: 1.5, owner: 'me' }
-    const answer = await bed.ask('POST', '/offers?x=1', { token: await merchantToken(bed), body })
-    assert.is(answer.status, 400)
-    const issues = answer.body.issues as { path: string; message: string }[]
-    const byPath = issues.map(({ path, message }) => `${path} ${message}`).sort()
-    assert.equal(byPath, [
-      'attribution_window_days must be a whole number',
-      'category is required',
-      'commission_rate must be between 0.01 and 90',
-      'niche is required',
-      'owner is not a known field',
-      'product_ids must have at least 1 entry',
-      'product_url is required',
-      'title must be text',
-      'x is not a known parameter',
-    ])
-    assert.is(answer.body.detail, 'attribution_window_days must be a whole number, and 8 more problems.')
-    const credentials = await bed.ask('POST', '/auth/register', {
-      body: { role: 'admin', password: 'a'.repeat(300) },
-    })
-    assert.equal(
-      (credentials.body.issues as { path: string; message: string }[]).map(
-        ({ path, message }) => `${path} ${message}`,
-      ),
-      [
-        'display_name is required',
-        'email is required',
-        'password must have at most 256 characters',
-        'role must be one of merchant, creator',
-      ],
-    )
-  })
-
-  it('names the body as a whole by an empty path', async ({ bed }) => {
-    const answer = await bed.ask('POST', '/auth/login', { body: ['no object'] })
-    assert.equal(
-      [answer.status, answer.body.issues],
-      [400, [{ path: '', message: 'The body must be a JSON object.' }]],
-    )
-  })
-
-  it('serves its own description', async ({ bed }) => {
-    const { body } = await bed.ask('GET', '/openapi.json')
-    assert.is(body.openapi, '3.1.0')
-    assert.equal(body.servers, [{ url: bed.platform.publicBaseUrl }])
-  })
-
   it('can be migrated while it runs', async ({ bed }) => {
     assert.equal(await migrate(bed.testDatabase.database), [])
   })
 
   it.run()
 }
+
+// Not the database's matter.
+const it = suite<World>('the server')
+it.before.each((world) => open(world, 'sqlite'))
+it.after.each(({ bed }) => bed.close())
+
+it('logs each request without what was sent in it', async ({ bed, lines }) => {
+  const secrets = { email: 'someone@example.pk', password: 'a long passphrase' }
+  const answer = await bed.ask('POST', '/auth/login', { body: secrets, headers: { cookie: 'a=secret' } })
+  assert.is(answer.status, 401)
+  await bed.ask('GET', `/offers?q=private-search`)
+  await bed.ask('GET', `/no/such/path-private`)
+  const logged = JSON.stringify(lines)
+  for (const secret of ['someone', 'passphrase', 'secret', 'private']) assert.not.ok(logged.includes(secret))
+  const line = lines.find((one) => one.message === 'request')
+  assert.ok(line)
+  const { requestId, ms, ...facts } = line
+  assert.is(requestId, answer.headers.get('x-request-id'))
+  assert.is(requestId, answer.body.request_id)
+  assert.type(ms, 'number')
+  const route = '/auth/login'
+  assert.equal(facts, { level: 'info', message: 'request', method: 'POST', route, status: 401 })
+})
+
+it('logs a bug whole, once, and shows nothing of it', async ({ bed, lines }) => {
+  const { ids } = bed.platform
+  const next = ids.next
+  let calls = 0
+  // The first id is the request's own; the next is asked for inside the procedure.
+  Object.assign(bed.platform, {
+    ids: { next: () => (calls++ === 0 ? next() : assert.unreachable('an inner secret')) },
+  })
+  const answer = await bed.ask('POST', '/auth/register', {
+    body: { email: 'a@example.pk', password: 'a long passphrase', role: 'creator', display_name: 'A' },
+  })
+  Object.assign(bed.platform, { ids })
+  assert.is(answer.status, 500)
+  assert.is(answer.body.code, 'internal')
+  assert.not.match(JSON.stringify(answer.body), /inner secret|stack/)
+  const bugs = lines.filter((line) => line.message === 'bug')
+  assert.is(bugs.length, 1)
+  assert.is(bugs[0]?.requestId, answer.body.request_id)
+  assert.match(String(bugs[0]?.err), /an inner secret/)
+})
+
+it('bounds addresses, headers and bodies', async ({ bed }) => {
+  const [longPath] = await raw(bed.base, `/offers?q=${'x'.repeat(20_000)}`)
+  assert.is(longPath, 431)
+  const [longHeader] = await raw(bed.base, '/offers', { 'x-long': 'x'.repeat(20_000) })
+  assert.is(longHeader, 431)
+  const [badPath, problem] = await raw(bed.base, '/offers/%zz')
+  assert.is(badPath, 400)
+  assert.match(problem, /"code":"validation_failed"/)
+  const password = 'x'.repeat(300_000)
+  const large = await bed.ask('POST', '/auth/login', { body: { email: 'a@example.pk', password } })
+  assert.is(large.status, 413)
+})
+
+it('knows which methods a path takes', async ({ bed }) => {
+  const answer = await bed.ask('PUT', '/me', { body: {} })
+  assert.is(answer.status, 405)
+  assert.is(answer.headers.get('allow'), 'GET, HEAD, PATCH')
+  assert.is((await bed.ask('PUT', `/offers/${ID}/status`)).headers.get('allow'), 'PATCH')
+  assert.is((await bed.ask('DELETE', '/go/x')).headers.get('allow'), 'GET, HEAD')
+  assert.is((await bed.ask('GET', '/webhooks/processor')).headers.get('allow'), 'POST')
+})
+
+it('finds nothing at a path that leaves out its id', async ({ bed }) => {
+  const paths = ['/offers/', '/offers/?limit=1', '/offers//applications', '/affiliate-links/', '/go/']
+  for (const path of [...paths, '/sales/', '/jobs/', '/jobs//file', '/trpc/', '/me/']) {
+    const answer = await bed.ask('GET', path)
+    assert.is(answer.status, 404, path)
+    assert.equal([answer.body.code, answer.body.status], ['not_found', 404], path)
+    assert.is(answer.headers.get('content-type'), 'application/problem+json', path)
+    assert.is(answer.headers.get('x-request-id'), answer.body.request_id, path)
+  }
+  for (const [method, path] of [
+    ['PATCH', '/offers/'],
+    ['PATCH', '/offers//status'],
+    ['DELETE', '/stores/'],
+    ['POST', '/admin/users//suspend'],
+  ] as const) {
+    assert.is((await bed.ask(method, path, { body: {} })).status, 404, `${method} ${path}`)
+  }
+})
+
+it('reads query fields of both kinds of place alike', async ({ bed }) => {
+  for (const query of ['limit=0', 'limit=101', 'limit=x', 'cursor=nonsense', 'limit=1&limit=2']) {
+    const answer = await bed.ask('GET', `/offers?${query}`)
+    assert.is(answer.status, 400, query)
+    assert.is(answer.body.code, 'validation_failed')
+  }
+  const answer = await bed.ask('GET', '/offers?limit=100')
+  assert.equal(answer.body, { items: [], next_cursor: null })
+})
+
+it('ignores unknown query parameters and stale tokens on public routes', async ({ bed }) => {
+  const noise = '?fbclid=IwAR0&utm_source=reels&utm_source=again&mc_cid=1&ref=x'
+  assert.is((await bed.ask('GET', `/offers${noise}&limit=1`)).status, 200)
+  const shared = `${noise}&id=1`
+  assert.is((await bed.ask('GET', `/offers/${ID}${shared}`)).status, 404)
+  assert.is((await bed.ask('GET', `/affiliate-links/abcdefgh${shared}`)).status, 404)
+  assert.is((await bed.ask('GET', '/offers', { token: TOKEN })).status, 200)
+  assert.is((await bed.ask('GET', `/offers/${ID}`, { token: TOKEN })).status, 404)
+  assert.is((await bed.ask('GET', '/affiliate-links/abcdefgh', { token: TOKEN })).status, 404)
+  const own = await bed.ask('GET', '/offers?mine=true', { token: TOKEN })
+  assert.equal([own.status, own.body.code], [401, 'unauthenticated'])
+  // Other routes still refuse an unknown parameter.
+  const { status } = await bed.ask('GET', '/summary?fbclid=1', { token: await merchantToken(bed) })
+  assert.is(status, 400)
+})
+
+it('says how to write a query right', async ({ bed }) => {
+  const token = await merchantToken(bed)
+  const detailOf = async (path: string) => {
+    const { status, body } = await bed.ask('GET', path, { token })
+    assert.is(status, 400, path)
+    return body.detail as string
+  }
+  assert.match(
+    await detailOf('/offers?search=x'),
+    /^search is not a known parameter; known are category, niche, .*q, /,
+  )
+  assert.match(await detailOf('/sales?offer=x'), /known are acceptance_status, .*offer_id, .*from, to/)
+  assert.match(await detailOf('/offers/123'), /^id must be an id such as [0-9a-f]{8}-[0-9a-f-]{27}\.$/)
+  const period = 'from=2026-11-20T00:00:00Z&to=2026-11-01T00:00:00%2B05:00'
+  assert.is(await detailOf(`/sales?${period}`), 'from is later than to.')
+  assert.match(await detailOf(`/summary?${period}`), /^(There is no such period|from )/)
+  for (const path of ['/sales?limit=1&limit=2', '/offers?q=a&q=b', '/offers?mine=true&mine=true']) {
+    assert.match(await detailOf(path), /^(limit|q|mine) is given twice\.$/)
+  }
+})
+
+it('reports every field that is missing, mistyped or unknown at once, in plain English', async ({ bed }) => {
+  const body = { title: 5, commission_rate: 91, product_ids: [], attribution_window_days: 1.5, owner: 'me' }
+  const answer = await bed.ask('POST', '/offers?x=1', { token: await merchantToken(bed), body })
+  assert.is(answer.status, 400)
+  const issues = answer.body.issues as { path: string; message: string }[]
+  const byPath = issues.map(({ path, message }) => `${path} ${message}`).sort()
+  assert.equal(byPath, [
+    'attribution_window_days must be a whole number',
+    'category is required',
+    'commission_rate must be between 0.01 and 90',
+    'niche is required',
+    'owner is not a known field',
+    'product_ids must have at least 1 entry',
+    'product_url is required',
+    'title must be text',
+    'x is not a known parameter',
+  ])
+  assert.is(answer.body.detail, 'attribution_window_days must be a whole number, and 8 more problems.')
+  const credentials = await bed.ask('POST', '/auth/register', {
+    body: { role: 'admin', password: 'a'.repeat(300) },
+  })
+  assert.equal(
+    (credentials.body.issues as { path: string; message: string }[]).map(
+      ({ path, message }) => `${path} ${message}`,
+    ),
+    [
+      'display_name is required',
+      'email is required',
+      'password must have at most 256 characters',
+      'role must be one of merchant, creator',
+    ],
+  )
+})
+
+it('names the body as a whole by an empty path', async ({ bed }) => {
+  const answer = await bed.ask('POST', '/auth/login', { body: ['no object'] })
+  assert.equal(
+    [answer.status, answer.body.issues],
+    [400, [{ path: '', message: 'The body must be a JSON object.' }]],
+  )
+})
+
+it('serves its own description', async ({ bed }) => {
+  const { body } = await bed.ask('GET', '/openapi.json')
+  assert.is(body.openapi, '3.1.0')
+  assert.equal(body.servers, [{ url: bed.platform.publicBaseUrl }])
+})
+
+it.run()

@@ -1,5 +1,5 @@
 import { type SqlBool, sql } from 'kysely'
-import { inList, valuesTable } from '../platform/database/bulk-values.ts'
+import { countOf, inList, valuesTable } from '../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
 import type { EventSource, EventState } from './event-states.ts'
 import type { EventRow } from './inbox.store.ts'
@@ -104,11 +104,8 @@ export function eventsAfter(
   return events.selectAll().where('id', '>', after).orderBy('id').limit(limit).execute()
 }
 
-export async function countEvents(db: Queries, filter: StoredEventFilter): Promise<number> {
-  const { events } = await storedEvents(db, filter)
-    .select((select) => select.fn.countAll<number>().as('events'))
-    .executeTakeFirstOrThrow()
-  return events
+export function countEvents(db: Queries, filter: StoredEventFilter): Promise<number> {
+  return countOf(storedEvents(db, filter))
 }
 
 export type SetAsideClass = 'conflicting' | 'unreadable' | 'failed'

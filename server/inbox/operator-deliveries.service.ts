@@ -39,8 +39,6 @@ export function recordOperatorDelivery(platform: Platform, delivery: OperatorDel
       action: 'webhook.replay',
       subjectType: 'delivery',
       subjectId: delivery_id,
-      reason: null,
-      before: null,
       after: { scope, body_hash, fixture, url, redelivery: received !== undefined },
     })
   })

@@ -2,7 +2,7 @@ import { type MessagePort, receiveMessageOnPort, workerData } from 'node:worker_
 import { type LeadingText, leadingTexts, upcomingEvents } from '../inbox/upcoming-events.service.ts'
 import type { Database } from '../platform/database/database.ts'
 import { openDatabase } from '../platform/database/open-database.ts'
-import { MalformedOrder, type OrderNames } from '../shopify/malformed-order.ts'
+import { MalformedOrder, type OrderNames } from '../shopify/fields.ts'
 import type { OrderFacts } from '../shopify/order-facts.ts'
 import { isToBeRead, KEPT_BYTES, readOrder } from './read-order.ts'
 

@@ -7,7 +7,7 @@ import {
 } from 'node:worker_threads'
 import type { ClaimedEvent } from '../inbox/inbox.service.ts'
 import type { Platform } from '../platform/platform.ts'
-import { MalformedOrder } from '../shopify/malformed-order.ts'
+import { MalformedOrder } from '../shopify/fields.ts'
 import type { ReaderMessage, ReadOn, ThreadSettings } from './order-reader-thread.ts'
 import { KEPT_BYTES, NOTHING_READ, type ReadOrder, type ReadOrders } from './read-order.ts'
 

@@ -1,4 +1,4 @@
-import { MalformedOrder } from '../shopify/malformed-order.ts'
+import { MalformedOrder } from '../shopify/fields.ts'
 import { isOrderPaid, type OrderFacts, readOrderFacts } from '../shopify/order-facts.ts'
 
 /** The order in an event's body, or why there is none; `null` for an event whose body does not matter. */

@@ -27,7 +27,7 @@ import {
 } from '../test/testkit/marketplace.ts'
 import { addUser, changeUser } from '../test/testkit/people.ts'
 import { MINUTE, TESTBED_KEY, withKeys } from '../test/testkit/testbed.ts'
-import { billingAccountOf } from '../users/billing-accounts.service.ts'
+import { billingAccountOf } from '../users/sealed-accounts.service.ts'
 import { verifyBooks } from '../verification/verify-books.ts'
 import { watchIdentities } from '../watches/identity-watch.service.ts'
 import { type Rotation, rotateKeys } from './rotate-keys.ts'

@@ -17,8 +17,7 @@ import {
 import type { Digested } from '../platform/database/protected-tables.ts'
 import type { Platform } from '../platform/platform.ts'
 import { SEALED_SECRETS } from '../stores/store-secrets.service.ts'
-import { SEALED_BILLING_ACCOUNTS } from '../users/billing-accounts.service.ts'
-import { SEALED_DESTINATIONS } from '../users/payout-destinations.service.ts'
+import { SEALED_BILLING_ACCOUNTS, SEALED_DESTINATIONS } from '../users/sealed-accounts.service.ts'
 import { SEALED_SECOND_FACTORS } from '../users/second-factor.service.ts'
 import { refreshMailboxes } from '../watches/identity-watch.service.ts'
 
@@ -218,8 +217,6 @@ function finish(platform: Platform, actor: string, rotation: Rotation): Promise<
       action: 'keys.rotate',
       subjectType: 'app_key',
       subjectId: rotation.keyId,
-      reason: null,
-      before: null,
       after: {
         resealed: Object.fromEntries(rotation.tables.map(({ table, resealed }) => [table, resealed])),
         left: rotation.left.length,

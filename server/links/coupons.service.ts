@@ -18,9 +18,9 @@ import {
 } from './coupons.store.ts'
 import { type LinkRecord, type LinkTerms, linkOfSlug, linkTerms } from './links.service.ts'
 
-export const MAX_CODES_PER_DAY = 200
+const MAX_CODES_PER_DAY = 200
 
-export interface CouponChange {
+interface CouponChange {
   slug: string
   /** The link's merchant; `OPERATOR` may change every link. */
   actor: string
@@ -35,7 +35,7 @@ export interface CouponChange {
 export function setCoupon(platform: Platform, { slug, actor, code }: CouponChange): Promise<LinkRecord> {
   return platform.database.transaction(async (tx) => {
     const link = await linkOfSlug(platform, tx, slug)
-    const mayChange = link && (actor === OPERATOR || actor === link.merchantId)
+    const mayChange = link && (actor === OPERATOR || actor === link.merchant_id)
     if (!mayChange) throw new Refusal('not_found', 'Affiliate link not found.')
     await changeCoupon(platform, tx, link, { actor, code })
     return link
@@ -46,22 +46,22 @@ export function setCoupon(platform: Platform, { slug, actor, code }: CouponChang
 export async function changeCoupon(
   platform: Platform,
   tx: Tx,
-  link: Pick<LinkRecord, 'id' | 'merchantId'>,
+  link: Pick<LinkRecord, 'id' | 'merchant_id'>,
   { actor, code }: Pick<CouponChange, 'actor' | 'code'>,
 ): Promise<void> {
   const now = platform.clock.now()
   // So that two changes of one merchant run one after the other.
-  await lockAccount(tx, link.merchantId)
+  await lockAccount(tx, link.merchant_id)
   const [former] = await couponsInForce(tx, [link.id])
   if ((former?.code ?? null) === code) return
-  const last = code === null ? undefined : await lastOfCode(tx, link.merchantId, code)
+  const last = code === null ? undefined : await lastOfCode(tx, link.merchant_id, code)
   if (last && last.ends_at === null) {
     throw new Refusal('coupon_taken', `Another of the merchant's links has the coupon code ${code}.`)
   }
   if (code !== null) {
-    await checkQuota(tx, link.merchantId, {
+    await checkQuota(tx, link.merchant_id, {
       most: MAX_CODES_PER_DAY,
-      count: () => countCodesSince(tx, link.merchantId, now - DAY_MS),
+      count: () => countCodesSince(tx, link.merchant_id, now - DAY_MS),
       detail: `At most ${MAX_CODES_PER_DAY} new coupon codes within 24 hours. Try again later.`,
     })
   }
@@ -69,7 +69,7 @@ export async function changeCoupon(
   const at = Math.max(now, former?.starts_at ?? 0, last?.ends_at ?? 0)
   if (former) await endCoupon(tx, former.id, at)
   if (code !== null) {
-    const row = { link_id: link.id, merchant_id: link.merchantId, code, starts_at: at, ends_at: null }
+    const row = { link_id: link.id, merchant_id: link.merchant_id, code, starts_at: at, ends_at: null }
     await addCoupon(tx, { id: platform.ids.next(), ...row })
   }
   await recordAudit(platform, tx, {
@@ -77,7 +77,6 @@ export async function changeCoupon(
     action: 'link.coupon',
     subjectType: 'affiliate_link',
     subjectId: link.id,
-    reason: null,
     before: { coupon_code: former?.code ?? null },
     after: { coupon_code: code },
   })
@@ -101,7 +100,7 @@ export interface CodedOrder {
 }
 
 /** A discount code that belonged to a link; times in epoch ms. */
-export interface OrderCoupon {
+interface OrderCoupon {
   code: string
   starts_at: number
   /** Exclusive; `null` while in force. */

@@ -1,6 +1,6 @@
 import { type Selectable, sql } from 'kysely'
 import type { AppKeys } from '../platform/crypto/key-ring.ts'
-import { valuesTable } from '../platform/database/bulk-values.ts'
+import { countOf, valuesTable } from '../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
 import { authentic, insertRows, type NewRow, updateRows } from '../platform/database/protected-rows.ts'
 import type { Schema } from '../platform/database/schema.ts'
@@ -36,14 +36,10 @@ export function lastOfCode(
 }
 
 /** The number of a merchant's codes that began since `since` (epoch ms). */
-export async function countCodesSince(tx: Tx, merchantId: string, since: number): Promise<number> {
-  const { codes } = await tx
-    .selectFrom('link_coupons')
-    .select((eb) => eb.fn.countAll<number>().as('codes'))
-    .where('merchant_id', '=', merchantId)
-    .where('starts_at', '>', since)
-    .executeTakeFirstOrThrow()
-  return codes
+export function countCodesSince(tx: Tx, merchantId: string, since: number): Promise<number> {
+  return countOf(
+    tx.selectFrom('link_coupons').where('merchant_id', '=', merchantId).where('starts_at', '>', since),
+  )
 }
 
 export async function addCoupon(tx: Tx, row: NewRow<'link_coupons'>): Promise<void> {
@@ -55,7 +51,7 @@ export async function endCoupon(tx: Tx, id: string, endsAt: number): Promise<voi
 }
 
 /** A code that an order of a merchant's store carries. */
-export interface MerchantCode {
+interface MerchantCode {
   merchant_id: string
   code: string
 }

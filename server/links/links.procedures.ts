@@ -28,5 +28,5 @@ export const linkProcedures = {
 
 function isParty(actor: Actor | null, link: ShownLink): boolean {
   if (actor === null) return false
-  return actor.role === 'admin' || [link.creatorId, link.merchantId].includes(actor.userId)
+  return actor.role === 'admin' || [link.creator_id, link.merchant_id].includes(actor.userId)
 }

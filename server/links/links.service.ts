@@ -1,15 +1,13 @@
 import { randomBytes } from 'node:crypto'
-import type { BasisPoints } from '../../shared/rates.ts'
 import type { ResolvedLink } from '../../shared/schemas/links.ts'
 import { AUTHENTIC_COLUMNS, LINK_TARGETS, type OfferRecord, offerRecords } from '../offers/offers.service.ts'
 import { withoutTrackingReference, withTrackingReference } from '../offers/product-url.rule.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import type { AppKeys } from '../platform/crypto/key-ring.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
-import { entities } from '../platform/database/entities.ts'
-import { authentic } from '../platform/database/protected-rows.ts'
+import { authentic, insertRow } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
-import { displayNamesOf, isSuspended } from '../users/users.service.ts'
+import { peopleOf } from '../users/users.service.ts'
 import {
   type LinkRow,
   linkBySlug,
@@ -19,66 +17,25 @@ import {
   targetOfSlug,
 } from './links.store.ts'
 
-/** The terms that an approval locks. Rate in basis points. */
-export interface NewLink {
-  applicationId: string
-  offerId: string
-  merchantId: string
-  creatorId: string
-  commissionRate: BasisPoints
-  attributionWindowDays: number
-  productIds: string[] | null
-}
+/** A link with its locked terms. `product_ids`: `null` or empty for every product. */
+export type LinkRecord = Omit<LinkRow, 'product_ids' | 'row_digest'> & { product_ids: string[] | null }
 
-/** A link with its locked terms; times in epoch ms. */
-export interface LinkRecord extends NewLink {
-  id: string
-  slug: string
-  createdAt: number
-}
+type NewLink = Omit<LinkRecord, 'id' | 'slug' | 'created_at'>
 
 /** A link and the terms that its approval locked, as the decision about a sale sees them. */
-export interface LinkTerms {
-  id: string
-  slug: string
-  merchant_id: string
-  offer_id: string
-  creator_id: string
-  commission_rate: BasisPoints
-  attribution_window_days: number
-  /** `null` or empty: every product counts. */
-  product_ids: string[] | null
-  /** Epoch ms. */
-  locked_at: number
-}
+export type LinkTerms = Omit<LinkRecord, 'application_id' | 'created_at'> & { locked_at: number }
 
-function termsOf(link: LinkRecord): LinkTerms {
-  return {
-    id: link.id,
-    slug: link.slug,
-    merchant_id: link.merchantId,
-    offer_id: link.offerId,
-    creator_id: link.creatorId,
-    commission_rate: link.commissionRate,
-    attribution_window_days: link.attributionWindowDays,
-    product_ids: link.productIds,
-    locked_at: link.createdAt,
-  }
+function termsOf({ application_id, created_at: locked_at, ...terms }: LinkRecord): LinkTerms {
+  return { ...terms, locked_at }
 }
 
 /** Creates the link of an approved application, in the transaction of the approval. */
 export async function createLink(platform: Platform, tx: Tx, link: NewLink): Promise<LinkRecord> {
-  const { em, AffiliateLink } = await entities(tx)
-  const row = em.create(AffiliateLink, {
+  const row = await insertRow(tx, 'affiliate_links', {
     id: platform.ids.next(),
     slug: randomSlug(),
-    application_id: link.applicationId,
-    offer_id: link.offerId,
-    merchant_id: link.merchantId,
-    creator_id: link.creatorId,
-    commission_rate: link.commissionRate,
-    attribution_window_days: link.attributionWindowDays,
-    product_ids: link.productIds && JSON.stringify(link.productIds),
+    ...link,
+    product_ids: link.product_ids && JSON.stringify(link.product_ids),
     created_at: platform.clock.now(),
   })
   return linkRecordOf(row)
@@ -205,41 +162,32 @@ export async function newestLinks(platform: Platform, limit: number): Promise<Sh
 /** Links with the present state of their offers, merchants and creators, in the given order. */
 export async function shownLinks(platform: Platform, links: readonly LinkRecord[]): Promise<ShownLink[]> {
   const { reader } = platform.database
-  const people = [...new Set(links.flatMap((link) => [link.creatorId, link.merchantId]))]
   const offers = await offerRecords(
     platform,
     reader,
-    links.map((link) => link.offerId),
+    links.map((link) => link.offer_id),
   )
-  const names = await displayNamesOf(reader, people)
-  const suspended = await isSuspended(reader, people)
-  const party = (id: string) => ({ id, display_name: names.get(id) ?? '' })
+  const people = await peopleOf(
+    reader,
+    links.flatMap((link) => [link.creator_id, link.merchant_id]),
+  )
+  const party = (id: string) => ({ id, display_name: people.get(id)?.display_name ?? '' })
+  const isSuspended = (id: string) => typeof people.get(id)?.suspended_at === 'number'
   return links.map((link) => {
-    const offer = offers.get(link.offerId)
+    const offer = offers.get(link.offer_id)
     if (!offer) throw new Error(`link ${link.id} without its offer`)
-    const state = stateOf(offer.status, suspended.has(link.merchantId), suspended.has(link.creatorId))
+    const state = stateOf(offer.status, isSuspended(link.merchant_id), isSuspended(link.creator_id))
     return {
       ...link,
       active: state === 'tracked',
-      creator: party(link.creatorId),
-      offer: { ...offer, merchant: party(link.merchantId) },
+      creator: party(link.creator_id),
+      offer: { ...offer, merchant: party(link.merchant_id) },
     }
   })
 }
 
-export function linkRecordOf(row: LinkRow): LinkRecord {
-  return {
-    id: row.id,
-    slug: row.slug,
-    applicationId: row.application_id,
-    offerId: row.offer_id,
-    merchantId: row.merchant_id,
-    creatorId: row.creator_id,
-    commissionRate: row.commission_rate,
-    attributionWindowDays: row.attribution_window_days,
-    productIds: row.product_ids === null ? null : JSON.parse(row.product_ids),
-    createdAt: row.created_at,
-  }
+export function linkRecordOf({ product_ids, row_digest, ...row }: LinkRow): LinkRecord {
+  return { ...row, product_ids: product_ids === null ? null : JSON.parse(product_ids) }
 }
 
 /** A link for the public. */

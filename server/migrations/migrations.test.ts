@@ -142,7 +142,6 @@ ${await sqlFor(tables, orm)}`,
       const module = (path: string) => JSON.stringify(new URL(path, import.meta.url).href)
       const printed = await raceProcesses(2, {
         prepare: `
-          await import(${module('../entities.ts')})
           const { openDatabase } = await import(${module('../platform/database/open-database.ts')})
           const { migrate, openOrm } = await import(${module('../migrator.ts')})
           const database = await openDatabase(${JSON.stringify(url)}, { create: true })

@@ -2,6 +2,7 @@ import * as assert from 'uvu/assert'
 import type { OfferSort } from '../../shared/schemas/offers.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import { foldedWords } from '../platform/database/folded-text.ts'
+import { lockRows } from '../platform/database/protected-rows.ts'
 import { addLiveOffer, addMerchant, OFFER } from '../test/testkit/listings.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { addOffers, inOrderOf, rowOf } from '../test/testkit/offer-rows.ts'
@@ -10,7 +11,7 @@ import { anyCharacter, fc } from '../test/testkit/property.ts'
 import { listOffers, MOST_SORTED_MATCHES, type OfferListing } from './offer-list.store.ts'
 import { offersRouter } from './offers.procedures.ts'
 import { createOffer, type OfferFields, setOfferStatus, updateOffer } from './offers.service.ts'
-import { assignOffer, lockOffer, type OfferRow } from './offers.store.ts'
+import { assignOffer, type OfferRow } from './offers.store.ts'
 
 const SORTS: readonly OfferSort[] = ['newest', 'commission_desc', 'commission_asc']
 
@@ -75,9 +76,9 @@ for (const { it, dialect } of marketSuites<{ merchant: Actor; visitor: Visitor }
       fc.asyncProperty(fc.string({ unit: anyCharacter, minLength: 1, maxLength: 60 }), async (text) => {
         const fields = { title: `Offer ${text}`, category: text, niche: text } as const
         await platform.database.transaction(async (tx) => {
-          const offer = await lockOffer(tx, { id })
+          const [offer] = await lockRows(tx, 'offers', { id })
           assert.ok(offer)
-          assignOffer(offer, storable(fields))
+          await assignOffer(tx, offer, storable(fields), platform.clock.now())
         })
         const { scope, ...rest } = LISTING
         const search = (filter: OfferListing['filter']) =>

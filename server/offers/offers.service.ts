@@ -8,9 +8,10 @@ import { decodeCursor, encodeCursor, mapPage, type Page, pageOf } from '../platf
 import type { Actor } from '../platform/api/procedure.ts'
 import { invalidFields, Refusal } from '../platform/api/refusal.ts'
 import { advisoryLock, afterCommit, type Queries, type Tx } from '../platform/database/database.ts'
+import { lockRows, type RowOf } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import { merchantHasStore, merchantStoresLock } from '../stores/stores.service.ts'
-import { checkQuota, displayNamesOf, isSuspended, requireVerifiedEmail } from '../users/users.service.ts'
+import { checkQuota, isSuspended, peopleOf, requireVerifiedEmail } from '../users/users.service.ts'
 import {
   countByCategory,
   listOffers as listRows,
@@ -20,14 +21,11 @@ import {
 import { decideOfferMove, type OfferStatus } from './offer-status.rule.ts'
 import {
   addOffer,
-  addStatus,
   assignOffer,
   authenticOffers,
   countDrafts,
   findEveryOffer,
   hasLiveOffer,
-  lockLiveOffers,
-  lockOffer,
   type OfferChange,
   type OfferRow,
   offersById,
@@ -129,7 +127,7 @@ export async function updateOffer(
   const change: OfferChange = { ...rest, ...checkedAddresses(platform, fields) }
   if (product_ids !== undefined) change.product_ids = product_ids && JSON.stringify(product_ids)
   const row = await platform.database.transaction(async (tx) => {
-    const offer = await lockOffer(tx, { id: offerId, merchant_id: merchantId })
+    const [offer] = await lockRows(tx, 'offers', { id: offerId, merchant_id: merchantId })
     if (!offer) throw offerNotFound()
     if (offer.status === 'ended') throw new Refusal('conflict', 'An ended offer cannot be edited.')
     refuseUnvettedRaise(platform, offer, fields.commission_rate)
@@ -152,7 +150,7 @@ export async function setOfferStatus(
   const { offer, move } = await platform.database.transaction(async (tx) => {
     // No offer goes live while the merchant's last store is removed.
     await advisoryLock(tx, merchantStoresLock(merchantId))
-    const offer = await lockOffer(tx, { id: offerId, merchant_id: merchantId })
+    const [offer] = await lockRows(tx, 'offers', { id: offerId, merchant_id: merchantId })
     if (!offer) throw offerNotFound()
     if (to === 'live' && offer.status !== 'live') await requireVerifiedEmail(platform, tx, merchantId)
     const move = decideOfferMove({
@@ -178,7 +176,7 @@ export async function pauseLiveOffers(
   merchantId: string,
   by: { actor: string; reason: string },
 ): Promise<number> {
-  const offers = await lockLiveOffers(tx, merchantId)
+  const offers = await lockRows(tx, 'offers', { merchant_id: merchantId, status: 'live' })
   for (const offer of offers) {
     await changeOffer(platform, tx, offer, { status: 'paused' })
     await recordAudit(platform, tx, {
@@ -212,7 +210,7 @@ export interface Vetting {
 export async function vetOffer(platform: Platform, vetting: Vetting): Promise<ShownOffer> {
   const verdict = vetting.decision === 'approve' ? 'approved' : 'rejected'
   const row = await platform.database.transaction(async (tx) => {
-    const offer = await lockOffer(tx, { id: vetting.offerId })
+    const [offer] = await lockRows(tx, 'offers', { id: vetting.offerId })
     if (!offer) throw offerNotFound()
     const { commission_rate: rate, status, vetting_verdict, vetted_rate, rejection_scope } = offer
     if (vetting.commissionRate !== undefined && vetting.commissionRate !== rate) {
@@ -252,11 +250,14 @@ export async function vetOffer(platform: Platform, vetting: Vetting): Promise<Sh
 }
 
 /** Changes a locked offer and everything that depends on it: caches, vetting queue, flags. Equal values change nothing. */
-async function changeOffer(platform: Platform, tx: Tx, offer: OfferRow, change: OfferChange): Promise<void> {
+async function changeOffer(
+  platform: Platform,
+  tx: Tx,
+  offer: RowOf<'offers'>,
+  change: OfferChange,
+): Promise<void> {
   const former = { ...offer }
-  if (!assignOffer(offer, change)) return
-  offer.updated_at = platform.clock.now()
-  if (offer.status !== former.status) await addStatus(tx, offer)
+  if (!(await assignOffer(tx, offer, change, platform.clock.now()))) return
   const isChanged = (column: keyof OfferRow) => offer[column] !== former[column]
   if (former.status === 'live' || offer.status === 'live') clearPublicOffers(platform, tx)
   // A draft has no links.
@@ -432,14 +433,14 @@ export async function offerTitles(db: Queries, offerIds: readonly string[]): Pro
 }
 
 async function shownOffer(platform: Platform, row: OfferRow): Promise<ShownOffer> {
-  const names = await displayNamesOf(platform.database.reader, [row.merchant_id])
-  return withMerchant(platform, row, names.get(row.merchant_id) ?? '')
+  const [shown] = await shownOffers(platform, [row])
+  return shown as ShownOffer
 }
 
 async function shownOffers(platform: Platform, rows: readonly OfferRow[]): Promise<ShownOffer[]> {
-  const merchants = [...new Set(rows.map((row) => row.merchant_id))]
-  const names = await displayNamesOf(platform.database.reader, merchants)
-  return rows.map((row) => withMerchant(platform, row, names.get(row.merchant_id) ?? ''))
+  const merchantIds = rows.map((row) => row.merchant_id)
+  const people = await peopleOf(platform.database.reader, merchantIds)
+  return rows.map((row) => withMerchant(platform, row, people.get(row.merchant_id)?.display_name ?? ''))
 }
 
 function withMerchant(platform: Platform, row: OfferRow, name: string): ShownOffer {

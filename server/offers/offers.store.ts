@@ -1,11 +1,17 @@
 import { type Selectable, sql } from 'kysely'
 import type { BasisPoints } from '../../shared/rates.ts'
 import type { AppKeys } from '../platform/crypto/key-ring.ts'
-import { inList } from '../platform/database/bulk-values.ts'
+import { countOf, inList } from '../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
-import { entities, LOCK } from '../platform/database/entities.ts'
 import { foldedKey, foldedWords } from '../platform/database/folded-text.ts'
-import { authentic, insertRows, requireAuthentic, TamperedRow } from '../platform/database/protected-rows.ts'
+import {
+  authentic,
+  changeRow,
+  insertRows,
+  type RowOf,
+  requireAuthentic,
+  TamperedRow,
+} from '../platform/database/protected-rows.ts'
 import type { Schema } from '../platform/database/schema.ts'
 import type { OfferStatus } from './offer-status.rule.ts'
 
@@ -37,47 +43,41 @@ export type OfferRow = Pick<Selectable<Schema['offers']>, (typeof OFFER_COLUMNS)
 export type OfferChange = { [Column in keyof OfferRow]?: OfferRow[Column] | undefined }
 
 /** Adds an offer, whose history begins with its status. */
-export async function addOffer(tx: Tx, row: Omit<OfferRow, 'status_count'>): Promise<void> {
-  const { em, Offer } = await entities(tx)
-  const columns = { ...row, status_count: 0 }
-  const offer = em.create(Offer, { ...columns, ...searchColumns(columns) })
-  await addStatus(tx, offer)
+export async function addOffer(tx: Tx, row: OfferRow): Promise<void> {
+  await insertRows(tx, 'offers', [{ ...row, ...searchColumns(row) }])
+  await addStatus(tx, row)
 }
 
-/** Adds the present status of a new or locked offer to its history. */
-export async function addStatus(tx: Tx, offer: OfferRow): Promise<void> {
-  const { em } = await entities(tx)
-  offer.status_count += 1
-  await em.flush()
-  const { id, status, status_count, updated_at } = offer
+async function addStatus(tx: Tx, { id, status, status_count, updated_at }: OfferRow): Promise<void> {
   await insertRows(tx, 'offer_status_changes', [
     { offer_id: id, sequence: status_count, status, changed_at: updated_at },
   ])
 }
 
-/** Locks an offer until the transaction ends; what is assigned to it is saved before the commit. */
-export async function lockOffer(
+/**
+ * Gives a locked offer new values, and the search columns that follow from them; a new status is added to its history. Returns whether a value
+ * is new.
+ */
+export async function assignOffer(
   tx: Tx,
-  where: { id: string; merchant_id?: string },
-): Promise<OfferRow | null> {
-  const { em, Offer } = await entities(tx)
-  return em.findOne(Offer, where, LOCK)
-}
-
-/** Locks all live offers of a merchant, as `lockOffer` does. */
-export async function lockLiveOffers(tx: Tx, merchantId: string): Promise<OfferRow[]> {
-  const { em, Offer } = await entities(tx)
-  return em.find(Offer, { merchant_id: merchantId, status: 'live' }, { ...LOCK, orderBy: { id: 'asc' } })
-}
-
-/** Assigns new values to a locked offer, and the search columns that follow from them. Returns whether a value is new. */
-export function assignOffer(offer: OfferRow, change: OfferChange): boolean {
-  const changed = Object.entries(change).filter(
-    ([column, value]) => value !== undefined && value !== offer[column as keyof OfferRow],
+  offer: RowOf<'offers'>,
+  change: OfferChange,
+  now: number,
+): Promise<boolean> {
+  const changed: Partial<OfferRow> = Object.fromEntries(
+    Object.entries(change).filter(
+      ([column, value]) => value !== undefined && value !== offer[column as keyof OfferRow],
+    ),
   )
-  if (changed.length === 0) return false
-  Object.assign(offer, Object.fromEntries(changed))
-  Object.assign(offer, searchColumns(offer))
+  if (Object.keys(changed).length === 0) return false
+  const isMoved = changed.status !== undefined
+  await changeRow(tx, 'offers', offer, {
+    ...changed,
+    ...searchColumns({ ...offer, ...changed }),
+    status_count: offer.status_count + (isMoved ? 1 : 0),
+    updated_at: now,
+  })
+  if (isMoved) await addStatus(tx, offer)
   return true
 }
 
@@ -118,14 +118,8 @@ export async function authenticOffers(
   return rows
 }
 
-export async function countDrafts(tx: Tx, merchantId: string): Promise<number> {
-  const { drafts } = await tx
-    .selectFrom('offers')
-    .select((eb) => eb.fn.countAll<number>().as('drafts'))
-    .where('merchant_id', '=', merchantId)
-    .where('status', '=', 'draft')
-    .executeTakeFirstOrThrow()
-  return drafts
+export function countDrafts(tx: Tx, merchantId: string): Promise<number> {
+  return countOf(tx.selectFrom('offers').where('merchant_id', '=', merchantId).where('status', '=', 'draft'))
 }
 
 export async function hasLiveOffer(tx: Tx, merchantId: string): Promise<boolean> {

@@ -63,17 +63,17 @@ for (const { it } of marketSuites<{ shop: Shop }>('hosts of offers')) {
     await createOffer(platform, shop.merchantId, at('elsewhere.pk'))
     const [first] = await flagsAbout(market, shop.merchantId)
     await resolveFlag(platform, { flagId: first?.id ?? '', actor: OPERATOR, note: 'a draft' })
-    await updateOffer(platform, shop.merchantId, link.offerId, { product_url: 'https://elsewhere.pk/x' })
+    await updateOffer(platform, shop.merchantId, link.offer_id, { product_url: 'https://elsewhere.pk/x' })
     assert.is((await links.list({})).items[0]?.product_host, 'elsewhere.pk')
     const [, second, ...more] = await flagsAbout(market, shop.merchantId)
     assert.equal(more, [])
     assert.equal(second?.evidence.hosts, [
-      { host: 'elsewhere.pk', offer_id: link.offerId, offer_status: 'live', former_host: 'kurta.pk' },
+      { host: 'elsewhere.pk', offer_id: link.offer_id, offer_status: 'live', former_host: 'kurta.pk' },
     ])
     // Another page of the same host is no change of the host.
-    await updateOffer(platform, shop.merchantId, link.offerId, { product_url: 'https://elsewhere.pk/y' })
+    await updateOffer(platform, shop.merchantId, link.offer_id, { product_url: 'https://elsewhere.pk/y' })
     assert.is((await flagsAbout(market, shop.merchantId)).length, 2)
-    await updateOffer(platform, shop.merchantId, link.offerId, { product_url: 'https://kurta.pk/y' })
+    await updateOffer(platform, shop.merchantId, link.offer_id, { product_url: 'https://kurta.pk/y' })
     assert.is((await flagsAbout(market, shop.merchantId)).length, 2)
   })
 

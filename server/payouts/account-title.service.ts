@@ -2,7 +2,7 @@ import { lastResolvedFlag, openFlagAbout, raiseFlag } from '../flags/flags.servi
 import type { Platform } from '../platform/platform.ts'
 import { wasSentWith } from '../processor/attempts.service.ts'
 import type { Processor } from '../processor/processor.ts'
-import { destinationsInForce, type PayoutAccount } from '../users/payout-destinations.service.ts'
+import { destinationsInForce, type PayoutAccount } from '../users/sealed-accounts.service.ts'
 import { isSameTitle } from './account-title.rule.ts'
 import { type PayoutRow, paidPayoutIds } from './payouts.store.ts'
 

@@ -28,9 +28,9 @@ import { hasFailed } from '../processor/records.rule.ts'
 import {
   destinationProblem,
   destinationsInForce,
-  flagBrokenDestination,
+  flagBrokenAccount,
   missingDestinations,
-} from '../users/payout-destinations.service.ts'
+} from '../users/sealed-accounts.service.ts'
 import { isSuspended } from '../users/users.service.ts'
 import {
   cutShares,
@@ -177,7 +177,6 @@ async function auditPayout(
     action: 'payout.run',
     subjectType: 'payout',
     subjectId: payoutId,
-    reason: null,
     before: { creator_id: creatorId, released },
     after: { creator_id: creatorId, released: released - amount, amount },
   })
@@ -321,7 +320,9 @@ async function payCreator(
     return { creatorId, kind: 'paid_out', payoutId, amount: decision.amount, released }
   }
   if (decision.raiseFlag && facts.integrityProblem !== null) {
-    await flagBrokenDestination(platform, tx, creatorId, { problem: facts.integrityProblem })
+    await flagBrokenAccount(platform, tx, 'payout_destinations', creatorId, {
+      problem: facts.integrityProblem,
+    })
   } else if (decision.raiseFlag) await flagFailures(platform, tx, creatorId, facts, decision.why)
   return { creatorId, kind: 'waits', why: decision.why, amount: released }
 }

@@ -1,6 +1,5 @@
-import { idParam } from '../../shared/schemas/common.ts'
 import { listPayoutsInput, payoutPage } from '../../shared/schemas/payouts.ts'
-import { decodeCursor, encodeCursor, mapPage, pageOf } from '../platform/api/page.ts'
+import { mapPage, pageById } from '../platform/api/page.ts'
 import { procedure, router } from '../platform/api/procedure.ts'
 import { wirePart, wirePayout } from './payout-wire.ts'
 import { listPayoutParts, listPayouts } from './payouts.service.ts'
@@ -15,17 +14,17 @@ export const payoutsRouter = router({
     .input(listPayoutsInput)
     .output(payoutPage)
     .query(async ({ ctx, input }) => {
-      const filter = {
-        state: input.state ?? null,
-        before: decodeCursor(input.cursor, idParam),
-        limit: input.limit + 1,
+      const { platform, actor } = ctx
+      const state = input.state ?? null
+      if (actor.role === 'merchant') {
+        const parts = await pageById(input, (request) =>
+          listPayoutParts(platform, actor.userId, { state, ...request }),
+        )
+        return mapPage(parts, wirePart)
       }
-      const cursorOf = (last: { id: string }) => encodeCursor(last.id)
-      if (ctx.actor.role === 'merchant') {
-        const parts = await listPayoutParts(ctx.platform, ctx.actor.userId, filter)
-        return mapPage(pageOf(parts, input.limit, cursorOf), wirePart)
-      }
-      const rows = await listPayouts(ctx.platform, ctx.actor.userId, filter)
-      return mapPage(pageOf(rows, input.limit, cursorOf), wirePayout)
+      const payouts = await pageById(input, (request) =>
+        listPayouts(platform, actor.userId, { state, ...request }),
+      )
+      return mapPage(payouts, wirePayout)
     }),
 })

@@ -9,30 +9,28 @@ import {
 import type { Platform } from '../platform/platform.ts'
 import { type RecordFilter, recordsOf } from '../processor/attempts.service.ts'
 import type { OurRecord } from '../processor/records.rule.ts'
-import { displayNamesOf } from '../users/users.service.ts'
+import { peopleOf } from '../users/users.service.ts'
 import { wirePart, wirePayout } from './payout-wire.ts'
 import {
   countPayouts,
   findPayout,
-  findPayoutByProcessorId,
   findPayoutParts,
   findPayouts,
   findPayoutsToCompare,
   type PayoutFilter,
   type PayoutPart,
   type PayoutRow,
-  payoutsOfShare,
 } from './payouts.store.ts'
 
-export type { PayoutPart, PayoutRow } from './payouts.store.ts'
+export {
+  findPayoutByProcessorId as payoutByProcessorId,
+  type PayoutPart,
+  type PayoutRow,
+  payoutsOfShare as sharePayouts,
+} from './payouts.store.ts'
 
 export async function getPayout(platform: Platform, payoutId: string): Promise<PayoutRow | undefined> {
   return findPayout(platform.database.reader, payoutId)
-}
-
-/** The payout that has this id at the processor. */
-export function payoutByProcessorId(db: Queries, processorId: string): Promise<PayoutRow | undefined> {
-  return findPayoutByProcessorId(db, processorId)
 }
 
 /** A creator's payouts, or all for the operator (`creatorId` null), newest first. */
@@ -52,16 +50,11 @@ export async function listPayoutParts(
 ): Promise<PayoutPart[]> {
   const db = platform.database.reader
   const rows = await findPayoutParts(db, merchantId, filter)
-  const names = await displayNamesOf(
+  const people = await peopleOf(
     db,
     rows.map((row) => row.creator_id),
   )
-  return rows.map((row) => ({ ...row, creatorName: names.get(row.creator_id) ?? '' }))
-}
-
-/** The payouts that carried a creator's share of a billing cycle, oldest first, including failed ones. */
-export function sharePayouts(db: Queries, cycleId: string, creatorId: string): Promise<PayoutRow[]> {
-  return payoutsOfShare(db, cycleId, creatorId)
+  return rows.map((row) => ({ ...row, creatorName: people.get(row.creator_id)?.display_name ?? '' }))
 }
 
 /** Payouts to compare with the processor's records, by id. */
@@ -102,11 +95,10 @@ export function scanPayouts(platform: Platform, scope: ScanScope): KeysetScan<Pa
 
 async function readAll(platform: Platform, step: ScanPage) {
   const rows = await listPayouts(platform, null, { state: null, before: step.below, limit: step.size })
-  const names = await displayNamesOf(platform.database.reader, [
-    ...new Set(rows.map((row) => row.creator_id)),
-  ])
+  const creatorIds = rows.map((row) => row.creator_id)
+  const people = await peopleOf(platform.database.reader, creatorIds)
   return pageItems(step, rows, (row) => ({
     ...wirePayout(row),
-    creator: { id: row.creator_id, display_name: names.get(row.creator_id) ?? '' },
+    creator: { id: row.creator_id, display_name: people.get(row.creator_id)?.display_name ?? '' },
   }))
 }

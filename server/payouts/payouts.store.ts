@@ -219,7 +219,7 @@ export function findPayoutParts(
     .execute()
 }
 
-/** The payouts that carried a creator's share of one cycle or a part of it, oldest first. */
+/** The payouts that carried a creator's share of one cycle or a part of it, oldest first, including failed ones. */
 export function payoutsOfShare(db: Queries, cycleId: string, creatorId: string): Promise<PayoutRow[]> {
   return db
     .selectFrom('payouts as payout')

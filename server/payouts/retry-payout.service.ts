@@ -3,7 +3,7 @@ import type { Queries } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { Processor } from '../processor/processor.ts'
 import { type RetryableCall, type RetryRequest, retryCall } from '../processor/retry.service.ts'
-import { destinationsInForce, missingDestinations } from '../users/payout-destinations.service.ts'
+import { destinationsInForce, missingDestinations } from '../users/sealed-accounts.service.ts'
 import { findPayout, lockPayout, type PayoutRow } from './payouts.store.ts'
 
 export interface RetriedPayout {

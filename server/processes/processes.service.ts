@@ -151,7 +151,6 @@ async function auditChange(platform: Platform, tx: Tx): Promise<void> {
     action: 'settings.change',
     subjectType: 'settings',
     subjectId: 'money',
-    reason: null,
     before: JSON.parse(former),
     after,
   })

@@ -1,5 +1,6 @@
 import type { Dispatcher } from 'undici'
 import { z } from 'zod'
+import { jsonOrNull } from '../../shared/json.ts'
 import type { OutgoingCalls } from '../platform/network/outgoing-calls.ts'
 import type { CallOutcome } from './processor.ts'
 
@@ -64,7 +65,7 @@ export async function exchange(
     status: response.statusCode,
     retryAfter: headerText('retry-after'),
     date: headerText('date'),
-    body: parseJson(await boundedText(response.body)),
+    body: jsonOrNull(await boundedText(response.body)),
   }
 }
 
@@ -78,14 +79,6 @@ async function boundedText(stream: Dispatcher.ResponseData['body']): Promise<str
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString('utf8')
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return null
-  }
 }
 
 export function asFailure(error: unknown): CallFailure {

@@ -7,22 +7,20 @@ import { refreshMerchantName } from '../offers/offers.service.ts'
 import { invalidFields, Refusal } from '../platform/api/refusal.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
-import {
-  addBillingAccount,
-  type BillingAccount,
-  billingAccountChange,
-  ownBillingAccount,
-} from '../users/billing-accounts.service.ts'
 import { checkIban } from '../users/iban.rule.ts'
 import { isRightPassword } from '../users/password-attempts.service.ts'
+import { checkRaastId } from '../users/raast-id.rule.ts'
 import {
   type AccountChange,
+  addBillingAccount,
   addDestination,
+  type BillingAccount,
+  billingAccountChange,
   destinationChange,
+  ownBillingAccount,
   ownDestinations,
   type PayoutAccount,
-} from '../users/payout-destinations.service.ts'
-import { checkRaastId } from '../users/raast-id.rule.ts'
+} from '../users/sealed-accounts.service.ts'
 import { hasSecondFactor, requireFreshSession } from '../users/second-factor.service.ts'
 import { wireDestinations, wireUser } from '../users/user-wire.ts'
 import {
@@ -30,7 +28,6 @@ import {
   renameUser,
   requireVerifiedEmail,
   type UserRow,
-  userRecordOf,
   userRow,
 } from '../users/users.service.ts'
 
@@ -41,7 +38,7 @@ export function profileOf(platform: Platform, userId: string): Promise<UserWire>
 
 async function readProfile(platform: Platform, db: Queries, userId: string): Promise<UserWire> {
   const row = await userRow(db, userId)
-  const user = { ...wireUser(userRecordOf(row)), second_factor: await hasSecondFactor(platform, db, userId) }
+  const user = { ...wireUser(row), second_factor: await hasSecondFactor(platform, db, userId) }
   if (row.role === 'merchant') {
     const { expected, receivable, availableCredit } = await merchantAccount(db, userId)
     const account = {

@@ -45,6 +45,6 @@ export interface AccountHolder {
 /** The user with this id or e-mail address, or the platform for `platform`. Refuses with `not_found`. */
 export async function findAccountHolder(database: Database, text: string): Promise<AccountHolder> {
   if (text.trim().toLowerCase() === 'platform') return { id: NIL_ID, user: null }
-  const { id, email, displayName, role } = await findUser({ database }, text)
+  const { id, email, display_name: displayName, role } = await findUser({ database }, text)
   return { id, user: { email, displayName, role } }
 }

@@ -1,6 +1,5 @@
 import { CURRENCY, formatMoney, type Paisa } from '../../shared/money.ts'
 import { basisPointsToPercent } from '../../shared/rates.ts'
-import { idParam } from '../../shared/schemas/common.ts'
 import type { AffiliateLink } from '../../shared/schemas/links.ts'
 import { countVisits } from '../clicks/clicks.service.ts'
 import { couponCodesOf } from '../links/coupons.service.ts'
@@ -14,13 +13,13 @@ import {
 } from '../links/links.service.ts'
 import { type LinkScope, linksOf } from '../links/links.store.ts'
 import { productHostOf } from '../offers/product-url.rule.ts'
-import { decodeCursor, encodeCursor, type Page, pageOf } from '../platform/api/page.ts'
+import { type Page, type PageRequest, pageById } from '../platform/api/page.ts'
 import { isoTime } from '../platform/clock.ts'
 import type { Platform } from '../platform/platform.ts'
 import { linkEarnings } from '../sales/sales.service.ts'
 
 /** A link with its visits and earnings. */
-export interface ListedLink extends ShownLink {
+interface ListedLink extends ShownLink {
   /** In force now. */
   couponCode: string | null
   clicks: number
@@ -33,12 +32,10 @@ export interface ListedLink extends ShownLink {
 export async function listLinks(
   platform: Platform,
   scope: LinkScope,
-  query: { limit: number; cursor?: string | undefined },
+  query: PageRequest,
 ): Promise<Page<ListedLink>> {
   const { reader } = platform.database
-  const after = decodeCursor(query.cursor, idParam)
-  const rows = await linksOf(reader, scope, after, query.limit + 1)
-  const page = pageOf(rows, query.limit, (last) => encodeCursor(last.id))
+  const page = await pageById(query, ({ before, limit }) => linksOf(reader, scope, before, limit))
   return { ...page, items: await withEarnings(platform, page.items.map(linkRecordOf)) }
 }
 
@@ -72,14 +69,14 @@ export function wireLink(platform: Platform, link: ListedLink): AffiliateLink {
     coupon_code: link.couponCode,
     offer: wireLinkedOffer(link.offer),
     product_host: productHostOf(link.offer.product_url),
-    commission_rate: basisPointsToPercent(link.commissionRate),
-    attribution_window_days: link.attributionWindowDays,
-    product_ids: link.productIds,
+    commission_rate: basisPointsToPercent(link.commission_rate),
+    attribution_window_days: link.attribution_window_days,
+    product_ids: link.product_ids,
     clicks: link.clicks,
     unique_clicks: link.uniqueClicks,
     accepted_sales: link.acceptedSales,
     commission_earned: formatMoney(link.commissionEarned),
     currency: CURRENCY,
-    created_at: isoTime(link.createdAt),
+    created_at: isoTime(link.created_at),
   }
 }

@@ -1,5 +1,6 @@
 import { type Expression, type SqlBool, sql } from 'kysely'
 import type { Account, EntryKind } from '../ledger/journal-words.ts'
+import { countOf } from '../platform/database/bulk-values.ts'
 import type { Queries } from '../platform/database/database.ts'
 
 export interface StatementRow {
@@ -19,13 +20,8 @@ export interface StatementPeriod {
   to: number
 }
 
-export async function countPostings(db: Queries, ownerId: string): Promise<number> {
-  const { postings } = await db
-    .selectFrom('ledger_postings')
-    .select((select) => select.fn.countAll<number>().as('postings'))
-    .where('owner_id', '=', ownerId)
-    .executeTakeFirstOrThrow()
-  return postings
+export function countPostings(db: Queries, ownerId: string): Promise<number> {
+  return countOf(db.selectFrom('ledger_postings').where('owner_id', '=', ownerId))
 }
 
 function postingsOf(db: Queries, isOwners: Expression<SqlBool>, { from, to }: StatementPeriod) {

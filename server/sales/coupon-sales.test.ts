@@ -167,11 +167,11 @@ for (const { it } of marketSuites<Context>('sales by coupon code', { verify: tru
   it('needs a live offer at the time of the order', async ({ market, platform, shop, link, sell }) => {
     const live = market.clock.now()
     await market.after(MINUTE)
-    await setOfferStatus(platform, shop.merchantId, link.offerId, 'paused')
+    await setOfferStatus(platform, shop.merchantId, link.offer_id, 'paused')
     await market.after(MINUTE)
     const paused = market.clock.now()
     await market.after(MINUTE)
-    await setOfferStatus(platform, shop.merchantId, link.offerId, 'live')
+    await setOfferStatus(platform, shop.merchantId, link.offer_id, 'live')
     assert.is((await sell({ codes: ['SANA10'], createdAt: paused })).reason, 'coupon_not_in_force')
     assert.is((await sell({ codes: ['SANA10'], createdAt: live })).reason, null)
   })
@@ -180,7 +180,7 @@ for (const { it } of marketSuites<Context>('sales by coupon code', { verify: tru
     const { market, platform, shop, sana, link, give, sell } = context
     const sold = await sell({ codes: ['SANA10'], createdAt: market.clock.now() + 3 * MINUTE })
     assert.is(sold.creator, sana.userId)
-    await setOfferStatus(platform, shop.merchantId, link.offerId, 'paused')
+    await setOfferStatus(platform, shop.merchantId, link.offer_id, 'paused')
     await give(link, null)
     assert.is((await sell({ codes: ['SANA10'] })).reason, 'coupon_not_in_force')
     await market.after(HOUR)

@@ -4,7 +4,7 @@ import { countStoredEvents, type StoredEvent, storedEvents } from '../inbox/even
 import type { Queries } from '../platform/database/database.ts'
 import { NIL_ID } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
-import { MalformedOrder } from '../shopify/malformed-order.ts'
+import { MalformedOrder } from '../shopify/fields.ts'
 import { isOrderPaid, type OrderFacts, readOrderFacts } from '../shopify/order-facts.ts'
 import { getStoresById } from '../stores/stores.service.ts'
 import { decideSale, readReceipt, type SaleDecision, type SaleReceipt } from './accept-sale.rule.ts'

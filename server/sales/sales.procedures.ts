@@ -1,8 +1,7 @@
 import { formatMoney, parseMoney } from '../../shared/money.ts'
 import { creditRequest, requestCreditInput } from '../../shared/schemas/admin.ts'
-import { idParam } from '../../shared/schemas/common.ts'
 import { getSaleInput, listSalesInput, salePage, saleWithReceipt } from '../../shared/schemas/sales.ts'
-import { decodeCursor, encodeCursor, mapPage, pageOf } from '../platform/api/page.ts'
+import { mapPage, pageById } from '../platform/api/page.ts'
 import { type Actor, procedure, router } from '../platform/api/procedure.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import { isoTime } from '../platform/clock.ts'
@@ -21,7 +20,7 @@ export const salesRouter = router({
     .input(listSalesInput)
     .output(salePage)
     .query(async ({ ctx, input }) => {
-      const rows = await listSales(ctx.platform, scopeOf(ctx.actor), {
+      const filter = {
         acceptanceStatus: input.acceptance_status ?? null,
         rejectionReason: input.rejection_reason,
         offerId: input.offer_id ?? null,
@@ -32,10 +31,10 @@ export const salesRouter = router({
         orderName: input.order_name,
         from: input.from === undefined ? null : Date.parse(input.from),
         to: input.to === undefined ? null : Date.parse(input.to),
-        before: decodeCursor(input.cursor, idParam),
-        limit: input.limit + 1,
-      })
-      const page = pageOf(rows, input.limit, (last) => encodeCursor(last.id))
+      }
+      const page = await pageById(input, (request) =>
+        listSales(ctx.platform, scopeOf(ctx.actor), { ...filter, ...request }),
+      )
       const items = await withNames(ctx.platform, page.items)
       return mapPage({ ...page, items }, (sale) => wireNamedSale(sale, ctx.actor.role))
     }),

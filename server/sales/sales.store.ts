@@ -210,8 +210,8 @@ export function findSalesByOrder(
     .execute()
 }
 
-/** The number of accepted sales and their commission (paisa) by link. */
-export async function sumByLink(
+/** The number of accepted sales and their commission (paisa) by link. Links without any are missing. */
+export async function linkEarnings(
   db: Queries,
   linkIds: readonly string[],
 ): Promise<Map<string, { accepted_sales: number; commission: number }>> {

@@ -272,13 +272,13 @@ for (const { it } of marketSuites<Context>('sales', { settings: { HIGH_COMMISSIO
         { order_name: '#3', offer: null, creator: null, rejection_reason: 'no_tracking_reference' },
         {
           order_name: '#2',
-          offer: { id: his.offerId, title: 'Kurta' },
+          offer: { id: his.offer_id, title: 'Kurta' },
           creator: { id: bilal.userId, display_name: 'Bilal' },
           rejection_reason: null,
         },
         {
           order_name: '#1',
-          offer: { id: hers.offerId, title: 'Lamp' },
+          offer: { id: hers.offer_id, title: 'Lamp' },
           creator: { id: sana.userId, display_name: 'Sana' },
           rejection_reason: null,
         },

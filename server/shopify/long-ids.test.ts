@@ -1,7 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { fc } from '../test/testkit/property.ts'
-import { MalformedOrder } from './malformed-order.ts'
+import { MalformedOrder } from './fields.ts'
 import { parseLossless } from './order-facts.ts'
 
 const BIG_ID = '820982911946154508'

@@ -1,13 +1,15 @@
 import { type LineAmount, sumOfAmounts, timesRounded } from '../../shared/line-amount.ts'
 import { CURRENCY, displayMoney } from '../../shared/money.ts'
+import { couponCodeInput } from '../../shared/schemas/links.ts'
 import { shopDomain } from '../../shared/schemas/stores.ts'
 import { parseBoundedJson, UnreadableJson } from '../platform/bounded-json.ts'
-import { readDiscountCodes } from './discount-codes.ts'
 import {
   type Fields,
   isFields,
   LARGEST_AMOUNT,
   LARGEST_ORDER,
+  MalformedOrder,
+  type OrderNames,
   readAmount,
   readCount,
   readFlag,
@@ -16,7 +18,6 @@ import {
   readMoment,
   readText,
 } from './fields.ts'
-import { MalformedOrder, type OrderNames } from './malformed-order.ts'
 import { type PlacedReference, readReferences } from './tracking.ts'
 
 /** One line of an order. Amounts are for the whole line as it was ordered, in hundredths of the order's currency. */
@@ -219,4 +220,20 @@ const ORDER_PAID_TOPIC = 'orders/paid'
 /** The header is not signed, and the address is for paid orders: a sender that leaves it out means them. */
 export function isOrderPaid(topic: string | null): boolean {
   return topic === null || topic.toLowerCase() === ORDER_PAID_TOPIC
+}
+
+/** Shopify combines a handful of codes at most; a signed body may name any number. */
+const MAX_CODES = 25
+
+/**
+ * The discount codes of an order that can be coupon codes, upper case and without repeats, in the order's sequence. Shopify compares codes
+ * without case. A code of another shape is passed over.
+ */
+function readDiscountCodes(order: Fields): string[] {
+  if (!Array.isArray(order.discount_codes)) return []
+  const codes = order.discount_codes.slice(0, MAX_CODES).flatMap((discount) => {
+    const code = couponCodeInput.safeParse(discount?.code)
+    return code.success ? [code.data] : []
+  })
+  return [...new Set(codes)]
 }

@@ -2,9 +2,10 @@ import { recordAudit } from '../flags/audit.service.ts'
 import { pauseLiveOffers } from '../offers/offers.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import { advisoryLock, type Tx } from '../platform/database/database.ts'
-import { entities, LOCK } from '../platform/database/entities.ts'
+import { changeRow, lockRows } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import {
+  lockOwnStore,
   merchantHasStore,
   merchantStoresLock,
   type StoreRow,
@@ -12,7 +13,7 @@ import {
   storeAction,
   storeNotFound,
 } from './stores.service.ts'
-import { claimsOnDomain } from './stores.store.ts'
+import { claimsOnDomain, deleteSecrets, secretsOfStores } from './stores.store.ts'
 import { dropCachedClaims } from './webhook-claims.service.ts'
 
 /** A store that is out of use. `offersPaused` counts the merchant's live offers that were paused because it was the last store. */
@@ -28,9 +29,7 @@ export interface RemovedStore {
 export function removeStore(platform: Platform, merchantId: string, storeId: string): Promise<RemovedStore> {
   return platform.database.transaction(async (tx) => {
     await advisoryLock(tx, merchantStoresLock(merchantId))
-    const { em, Store } = await entities(tx)
-    const store = await em.findOne(Store, { id: storeId, merchant_id: merchantId, removed_at: null }, LOCK)
-    if (!store) throw storeNotFound()
+    const store = await lockOwnStore(tx, merchantId, storeId)
     return takeOutOfUse(platform, tx, store, { actor: merchantId, action: 'store.remove', reason: null })
   })
 }
@@ -58,9 +57,8 @@ export function releaseClaim(platform: Platform, decision: ClaimDecision): Promi
   const { merchantId, actor, reason } = decision
   return platform.database.transaction(async (tx) => {
     await advisoryLock(tx, merchantStoresLock(merchantId))
-    const { em, Store } = await entities(tx)
     const claimed = { shop_domain: normalizeDomain(decision.domain), merchant_id: merchantId }
-    const claim = await em.findOne(Store, { ...claimed, removed_at: null }, LOCK)
+    const [claim] = await lockRows(tx, 'stores', { ...claimed, removed_at: null })
     if (!claim) throw storeNotFound()
     return takeOutOfUse(platform, tx, claim, { actor, action: 'store.release', reason })
   })
@@ -70,12 +68,12 @@ export function releaseClaim(platform: Platform, decision: ClaimDecision): Promi
 export function allowClaim(platform: Platform, decision: ClaimDecision): Promise<StoreRow> {
   const { merchantId, actor, reason } = decision
   return platform.database.transaction(async (tx) => {
-    const { em, Store } = await entities(tx)
     const claimed = { shop_domain: normalizeDomain(decision.domain), merchant_id: merchantId }
-    const store = await em.findOne(Store, { ...claimed, released_at: { $ne: null } }, LOCK)
-    if (!store) throw new Refusal('not_found', 'No claim of this merchant on this domain was released.')
+    const [store] = await lockRows(tx, 'stores', claimed)
+    if (!store || store.released_at === null)
+      throw new Refusal('not_found', 'No claim of this merchant on this domain was released.')
     const before = stateOf(store)
-    store.released_at = null
+    await changeRow(tx, 'stores', store, { released_at: null })
     await recordAudit(platform, tx, {
       ...storeAction(actor, 'store.allow', store, reason),
       before,
@@ -91,12 +89,11 @@ async function takeOutOfUse(
   store: StoreRow,
   by: { actor: string; action: 'store.remove' | 'store.release'; reason: string | null },
 ): Promise<RemovedStore> {
-  const { em, StoreSecret } = await entities(tx)
   const before = stateOf(store)
-  store.removed_at = platform.clock.now()
-  if (by.action === 'store.release') store.released_at = store.removed_at
-  await em.flush()
-  await em.nativeDelete(StoreSecret, { store_id: store.id })
+  const removed_at = platform.clock.now()
+  const isReleased = by.action === 'store.release'
+  await changeRow(tx, 'stores', store, { removed_at, ...(isReleased && { released_at: removed_at }) })
+  await deleteSecrets(tx, (await secretsOfStores(tx, [store.id])).get(store.id) ?? [])
   const isLast = !(await merchantHasStore(tx, store.merchant_id))
   const offersPaused = isLast
     ? await pauseLiveOffers(platform, tx, store.merchant_id, {

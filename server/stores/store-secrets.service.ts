@@ -1,17 +1,19 @@
 import { openFlags, raiseFlag } from '../flags/flags.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
-import type { SealedTable } from '../platform/crypto/sealed-rows.ts'
+import { sealedTable } from '../platform/crypto/sealed-rows.ts'
 import { type Binding, IntegrityError, UnknownKeyError } from '../platform/crypto/vault.ts'
 import type { Tx } from '../platform/database/database.ts'
-import { entities } from '../platform/database/entities.ts'
 import { RateLimiter } from '../platform/network/rate-limiter.ts'
 import type { Platform } from '../platform/platform.ts'
 import { lockAccount } from '../users/users.service.ts'
 import {
+  ALL_SECRETS,
+  deleteSecrets,
+  insertSecret,
+  type OwnedSecretRow,
   replaceSecret,
   type StoreRow,
   type StoreSecretRow,
-  secretsAfter,
   secretsByFingerprint,
 } from './stores.store.ts'
 
@@ -42,11 +44,7 @@ export function sealSecret(
 }
 
 /** Opens a store's secret. Throws `IntegrityError` when the row was changed, and `UnknownKeyError`. */
-export async function openSecret(
-  { vault }: Pick<Platform, 'vault'>,
-  store: Owner,
-  row: StoreSecretRow,
-): Promise<string> {
+export function openSecret({ vault }: Pick<Platform, 'vault'>, store: Owner, row: StoreSecretRow): string {
   const secret = vault.open(row.secret_encrypted, bindingOf(store, row))
   if (!vault.fingerprints(secret, PURPOSE).includes(row.fingerprint)) {
     throw new IntegrityError('has the fingerprint of another secret')
@@ -55,28 +53,23 @@ export async function openSecret(
 }
 
 /** Every store's secrets, for verification and the rotation of keys. */
-export const SEALED_SECRETS: SealedTable = {
+export const SEALED_SECRETS = sealedTable<OwnedSecretRow>({
   name: 'store_secrets',
   column: 'secret_encrypted',
-  async page(db, vault, after, limit) {
-    const rows = await secretsAfter(db, after, limit)
-    return rows.map(({ merchant_id, shop_domain, ...row }) => {
-      const store = { id: row.store_id, merchant_id, shop_domain }
-      return {
-        id: row.id,
-        sealed: row.secret_encrypted,
-        open: () => openSecret({ vault }, store, row),
-        async reseal(tx, secret) {
-          const renewed = sealSecret({ vault }, store, row, secret)
-          const holders = await secretsByFingerprint(tx, [renewed.fingerprint])
-          if (holders.some((holder) => holder.id !== row.id)) {
-            throw new IntegrityError('is the secret of another row too')
-          }
-          return replaceSecret(tx, row.secret_encrypted, renewed)
-        },
-      }
-    })
+  rows: ALL_SECRETS,
+  open: (vault, row) => openSecret({ vault }, ownerOf(row), row),
+  seal(vault, row, secret) {
+    const { secret_encrypted, fingerprint } = sealSecret({ vault }, ownerOf(row), row, secret)
+    return { secret_encrypted, fingerprint }
   },
+  async checkReseal(tx, row, { fingerprint = '' }) {
+    const holders = await secretsByFingerprint(tx, [fingerprint])
+    if (holders.some(({ id }) => id !== row.id)) throw new IntegrityError('is the secret of another row too')
+  },
+})
+
+function ownerOf({ store_id, merchant_id, shop_domain }: OwnedSecretRow): Owner {
+  return { id: store_id, merchant_id, shop_domain }
 }
 
 type Owner = Pick<StoreRow, 'id' | 'merchant_id' | 'shop_domain'>
@@ -93,19 +86,15 @@ function bindingOf(store: Owner, row: Omit<StoreSecretRow, 'secret_encrypted' | 
 /** Makes `secret` the store's present one. Refuses with `secret_taken`, and with `rate_limited` after too many of those. */
 export async function addSecret(platform: Platform, tx: Tx, store: StoreRow, secret: string): Promise<void> {
   await refuseSecretGuesses(platform, tx, store.merchant_id)
-  const { em, StoreSecret } = await entities(tx)
   const now = platform.clock.now()
-  const holders = await em.find(StoreSecret, {
-    fingerprint: { $in: secretFingerprints(platform, secret) },
-  })
+  const holders = await secretsByFingerprint(tx, secretFingerprints(platform, secret))
   for (const holder of holders) {
     const expired = holder.valid_until !== null && holder.valid_until <= now
     if (!expired && holder.store_id !== store.id) throw await secretTaken(platform, store.merchant_id)
-    em.remove(holder)
   }
-  await em.flush()
+  await deleteSecrets(tx, holders)
   const row = { id: platform.ids.next(), store_id: store.id, valid_until: null, created_at: now }
-  em.create(StoreSecret, sealSecret(platform, store, row, secret))
+  await insertSecret(tx, sealSecret(platform, store, row, secret))
 }
 
 /** Keeps the present secret valid for 24 hours, or removes it when it cannot be opened. */
@@ -116,14 +105,13 @@ export async function retireSecret(
   row: StoreSecretRow,
 ): Promise<void> {
   try {
-    const secret = await openSecret(platform, store, row)
+    const secret = openSecret(platform, store, row)
     const validUntil = platform.clock.now() + FORMER_SECRET_MS
-    Object.assign(row, sealSecret(platform, store, { ...row, valid_until: validUntil }, secret))
+    await replaceSecret(tx, sealSecret(platform, store, { ...row, valid_until: validUntil }, secret))
   } catch (error) {
     if (error instanceof UnknownKeyError) throw keyMissing(platform, error)
     if (!(error instanceof IntegrityError)) throw error
-    const { em } = await entities(tx)
-    em.remove(row)
+    await deleteSecrets(tx, [row])
   }
 }
 

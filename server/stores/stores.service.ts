@@ -1,9 +1,8 @@
-import { idParam } from '../../shared/schemas/common.ts'
 import { recordAudit } from '../flags/audit.service.ts'
-import { decodeCursor, encodeCursor, type Page, pageOf } from '../platform/api/page.ts'
+import { type Page, type PageRequest, pageById } from '../platform/api/page.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import { advisoryLock, type Queries, type Tx } from '../platform/database/database.ts'
-import { entities, LOCK } from '../platform/database/entities.ts'
+import { authentic, changeRow, insertRow, lockRows } from '../platform/database/protected-rows.ts'
 import { isId } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import { checkQuota } from '../users/users.service.ts'
@@ -12,28 +11,24 @@ import { addSecret, retireSecret, secretFingerprints, secretTaken } from './stor
 import {
   claimsOnDomain,
   countStoresInUse,
+  deleteSecrets,
   everyStore,
   hostsOfStores,
   ownStore,
-  refusedStores,
   type StoreRow,
+  secretsOfStores,
   storesById,
   storesOf,
 } from './stores.store.ts'
 import { dropCachedClaims } from './webhook-claims.service.ts'
 
-export type { StoreRow } from './stores.store.ts'
+export { refusedStores, type StoreRow } from './stores.store.ts'
 
 export const MAX_STORES = 10
 /** Each webhook may be tried against every former secret, so quick rotations must not pile up. */
 const MAX_FORMER_SECRETS = 3
 /** Each delivery may be tried against the secrets of every claim. */
 export const MAX_CLAIMS_PER_DOMAIN = 10
-
-interface PageRequest {
-  limit: number
-  cursor?: string | undefined
-}
 
 /**
  * Connects a merchant's store by its host name (lower case), beside other merchants' claims on it: merchants type their own
@@ -51,9 +46,8 @@ export async function connectStore(
   const connected = await refusingDuplicates(platform, merchantId, async (tx) => {
     await checkStoreQuota(tx, merchantId)
     await advisoryLock(tx, domainLock(domain))
-    const { em, Store } = await entities(tx)
-    const claims = await em.find(Store, { shop_domain: domain }, { orderBy: { id: 'asc' } })
-    const former = claims.find((claim) => claim.merchant_id === merchantId)
+    const claims = authentic(platform.keys, 'stores', await claimsOnDomain(tx, domain))
+    const [former] = await lockRows(tx, 'stores', { shop_domain: domain, merchant_id: merchantId })
     if (former && former.removed_at === null) throw storeTaken()
     if (former && former.released_at !== null) throw claimReleased(domain)
     if (claims.filter((claim) => claim.removed_at === null).length >= MAX_CLAIMS_PER_DOMAIN) {
@@ -62,14 +56,18 @@ export async function connectStore(
       return null
     }
     const before = former ? stateOf(former) : null
-    const store = former ?? em.create(Store, newStore(platform, merchantId, domain))
-    store.removed_at = null
-    store.first_event_at = null
-    store.connected_at = platform.clock.now()
-    store.last_refused_at = null
-    store.last_refusal = null
-    store.refused_since = null
-    store.refused_count = 0
+    const fresh = {
+      removed_at: null,
+      first_event_at: null,
+      connected_at: platform.clock.now(),
+      last_refused_at: null,
+      last_refusal: null,
+      refused_since: null,
+      refused_count: 0,
+    }
+    const created = { merchant_id: merchantId, shop_domain: domain, created_at: fresh.connected_at }
+    const store = former ?? (await insertRow(tx, 'stores', { id: platform.ids.next(), ...created, ...fresh }))
+    if (former) await changeRow(tx, 'stores', former, fresh)
     await addSecret(platform, tx, store, input.webhook_secret)
     await recordAudit(platform, tx, {
       ...storeAction(merchantId, 'store.connect', store),
@@ -92,34 +90,13 @@ function checkStoreQuota(tx: Tx, merchantId: string): Promise<void> {
   })
 }
 
-function newStore(platform: Platform, merchantId: string, domain: string): Omit<StoreRow, 'row_digest'> {
-  const now = platform.clock.now()
-  return {
-    id: platform.ids.next(),
-    merchant_id: merchantId,
-    shop_domain: domain,
-    created_at: now,
-    removed_at: null,
-    released_at: null,
-    first_event_at: null,
-    connected_at: now,
-    last_refused_at: null,
-    last_refusal: null,
-    refused_since: null,
-    refused_count: 0,
-    rejecting_sent_at: null,
-  }
-}
-
 /** The merchant's stores in use, newest first. */
 export async function listStores(
   platform: Platform,
   merchantId: string,
   page: PageRequest,
 ): Promise<Page<StoreRow>> {
-  const after = decodeCursor(page.cursor, idParam)
-  const rows = await storesOf(platform.database.reader, merchantId, after, page.limit + 1)
-  return pageOf(rows, page.limit, (last) => encodeCursor(last.id))
+  return pageById(page, ({ before, limit }) => storesOf(platform.database.reader, merchantId, before, limit))
 }
 
 /** One of the merchant's stores in use. Refuses with `not_found`. */
@@ -131,14 +108,7 @@ export async function getStore(platform: Platform, merchantId: string, storeId: 
 
 /** Every merchant's stores, removed ones too, newest first: for operators. */
 export async function listEveryStore(platform: Platform, page: PageRequest): Promise<Page<StoreRow>> {
-  const after = decodeCursor(page.cursor, idParam)
-  const rows = await everyStore(platform.database.reader, after, page.limit + 1)
-  return pageOf(rows, page.limit, (last) => encodeCursor(last.id))
-}
-
-/** Stores in use with refused deliveries that no valid one has followed yet, as far as is known: a page by id after the id `after`. */
-export function refusedStoresAfter(db: Queries | Tx, after: string, limit: number): Promise<StoreRow[]> {
-  return refusedStores(db, after, limit)
+  return pageById(page, ({ before, limit }) => everyStore(platform.database.reader, before, limit))
 }
 
 export interface SecretRotation {
@@ -158,10 +128,8 @@ export function rotateSecret(
   { secret, revokeFormer = false }: SecretRotation,
 ): Promise<StoreRow> {
   return refusingDuplicates(platform, merchantId, async (tx) => {
-    const { em, Store, StoreSecret } = await entities(tx)
-    const store = await em.findOne(Store, { id: storeId, merchant_id: merchantId, removed_at: null }, LOCK)
-    if (!store) throw storeNotFound()
-    const secrets = await em.find(StoreSecret, { store_id: storeId }, { ...LOCK, orderBy: { id: 'desc' } })
+    const store = await lockOwnStore(tx, merchantId, storeId)
+    const secrets = (await secretsOfStores(tx, [storeId])).get(storeId) ?? []
     const fingerprints = secretFingerprints(platform, secret)
     const present = secrets.find((row) => row.valid_until === null)
     const replaced = present === undefined || !fingerprints.includes(present.fingerprint)
@@ -170,19 +138,19 @@ export function rotateSecret(
     )
     if (!replaced && !(revokeFormer && former.length > 0)) return store
     const dropped = revokeFormer ? former : replaced ? former.slice(MAX_FORMER_SECRETS - 1) : []
-    for (const row of dropped) em.remove(row)
+    await deleteSecrets(tx, dropped)
     if (replaced) {
-      if (present && revokeFormer) em.remove(present)
+      if (present && revokeFormer) await deleteSecrets(tx, [present])
       else if (present) await retireSecret(platform, tx, store, present)
       await addSecret(platform, tx, store, secret)
     }
-    await em.flush()
+    const kept = (await secretsOfStores(tx, [storeId])).get(storeId) ?? []
     await recordAudit(platform, tx, {
       ...storeAction(merchantId, 'store.rotate_secret', store),
       before: { ...stateOf(store), former_secrets: secrets.length - 1 },
       after: {
         ...stateOf(store),
-        former_secrets: (await em.count(StoreSecret, { store_id: storeId })) - 1,
+        former_secrets: kept.length - 1,
         replaced,
         revoked_former: revokeFormer,
       },
@@ -190,6 +158,14 @@ export function rotateSecret(
     dropCachedClaims(platform, tx, store.shop_domain)
     return store
   })
+}
+
+/** The merchant's store in use, locked until the transaction ends. Refuses with `not_found`. */
+export async function lockOwnStore(tx: Tx, merchantId: string, storeId: string): Promise<StoreRow> {
+  const key = { id: storeId, merchant_id: merchantId, removed_at: null }
+  const [store] = await lockRows(tx, 'stores', key)
+  if (!store) throw storeNotFound()
+  return store
 }
 
 /** Whether the merchant has a store in use, which offers need to go live. */

@@ -1,6 +1,6 @@
 import { type Selectable, sql } from 'kysely'
 import { ORDER_SOURCES } from '../../shared/schemas/stores.ts'
-import { valuesTable } from '../platform/database/bulk-values.ts'
+import { countOf, valuesTable } from '../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
 import type { Schema } from '../platform/database/schema.ts'
 import type { RefusalReason } from './store.entity.ts'
@@ -60,14 +60,10 @@ export function everyStore(db: Queries, after: string | null, limit: number): Pr
   return query.orderBy('id', 'desc').limit(limit).execute()
 }
 
-export async function countStoresInUse(db: Queries | Tx, merchantId: string): Promise<number> {
-  const { stores } = await db
-    .selectFrom('stores')
-    .select((eb) => eb.fn.countAll<number>().as('stores'))
-    .where('merchant_id', '=', merchantId)
-    .where('removed_at', 'is', null)
-    .executeTakeFirstOrThrow()
-  return stores
+export function countStoresInUse(db: Queries | Tx, merchantId: string): Promise<number> {
+  return countOf(
+    db.selectFrom('stores').where('merchant_id', '=', merchantId).where('removed_at', 'is', null),
+  )
 }
 
 export function secretsByFingerprint(tx: Tx, fingerprints: readonly string[]): Promise<StoreSecretRow[]> {
@@ -93,29 +89,21 @@ export async function secretsOfStores(
 /** A secret with its store's merchant and domain. */
 export type OwnedSecretRow = StoreSecretRow & Pick<StoreRow, 'merchant_id' | 'shop_domain'>
 
-/** All stores' secrets after the id `after`, by id. */
-export function secretsAfter(db: Queries, after: string | null, limit: number): Promise<OwnedSecretRow[]> {
-  return db
-    .selectFrom('store_secrets as secret')
-    .innerJoin('stores as store', 'store.id', 'secret.store_id')
-    .selectAll('secret')
-    .select(['store.merchant_id', 'store.shop_domain'])
-    .$if(after !== null, (query) => query.where('secret.id', '>', after ?? ''))
-    .orderBy('secret.id')
-    .limit(limit)
-    .execute()
+/** Selects all stores' secrets; see `Sealing.rows`. */
+export const ALL_SECRETS = sql`select sealed.*, stores.merchant_id, stores.shop_domain
+  from store_secrets as sealed join stores on stores.id = sealed.store_id`
+
+export async function insertSecret(tx: Tx, row: StoreSecretRow): Promise<void> {
+  await tx.insertInto('store_secrets').values(row).execute()
 }
 
-/** Replaces a secret's row if it still holds `sealed`; returns whether it did. */
-export async function replaceSecret(tx: Tx, sealed: string, row: StoreSecretRow): Promise<boolean> {
-  const { secret_encrypted, fingerprint, valid_until } = row
-  const { numUpdatedRows } = await tx
-    .updateTable('store_secrets')
-    .set({ secret_encrypted, fingerprint, valid_until })
-    .where('id', '=', row.id)
-    .where('secret_encrypted', '=', sealed)
-    .executeTakeFirst()
-  return numUpdatedRows === 1n
+export async function replaceSecret(tx: Tx, row: StoreSecretRow): Promise<void> {
+  await tx.updateTable('store_secrets').set(row).where('id', '=', row.id).execute()
+}
+
+export async function deleteSecrets(tx: Tx, rows: readonly StoreSecretRow[]): Promise<void> {
+  const ids = rows.map(({ id }) => id)
+  if (ids.length > 0) await tx.deleteFrom('store_secrets').where('id', 'in', ids).execute()
 }
 
 export function storesById(db: Queries, storeIds: readonly string[]): Promise<StoreRow[]> {

@@ -6,7 +6,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { ERROR_STATUS } from '../../shared/error-codes.ts'
 import { headingAnchor } from '../http/guides/render-guide.ts'
-import { KINDS, tablesOf } from '../verification/unprotected.ts'
+import { KINDS, tablesOf } from './testkit/unprotected.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const GUIDES = join(ROOT, 'server', 'guides')

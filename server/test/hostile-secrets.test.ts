@@ -10,7 +10,7 @@ import type { Tx } from '../platform/database/database.ts'
 import { updateRows } from '../platform/database/protected-rows.ts'
 import type { Schema } from '../platform/database/schema.ts'
 import { claimsForWebhook } from '../stores/webhook-claims.service.ts'
-import { billingAccountOf } from '../users/billing-accounts.service.ts'
+import { billingAccountOf } from '../users/sealed-accounts.service.ts'
 import { verifyBooks } from '../verification/verify-books.ts'
 import { marketSuites } from './testkit/market-suites.ts'
 import {

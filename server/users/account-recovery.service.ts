@@ -3,12 +3,12 @@ import { recordAudit } from '../flags/audit.service.ts'
 import { sendMail } from '../notifications/channels/mail/mail.service.ts'
 import { invalidFields, Refusal } from '../platform/api/refusal.ts'
 import type { Tx } from '../platform/database/database.ts'
-import { entities, LOCK } from '../platform/database/entities.ts'
+import { updateRows } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import { hashNewPassword } from './passwords.ts'
 import { createToken, endSessions, hashOfToken } from './sessions.service.ts'
 import type { TokenPurpose } from './user.entity.ts'
-import { lockAccount, userNotFound, userRecordOf } from './users.service.ts'
+import { lockAccount, userNotFound, wordsOf } from './users.service.ts'
 import {
   deleteTokens,
   findTokenOwner,
@@ -17,6 +17,7 @@ import {
   replaceToken,
   setEmailVerified,
   takeToken,
+  type UserRow,
 } from './users.store.ts'
 
 const VALID_MS: Record<TokenPurpose, number> = { verify_email: 24 * HOUR_MS, password_reset: HOUR_MS }
@@ -96,17 +97,17 @@ export async function resetPassword(
     hash && (await findTokenOwner(reader, platform.keys, 'password_reset', hash, platform.clock.now()))
   const known = owner ? await findUserById(reader, owner) : undefined
   if (!hash || !known || known.suspended_at !== null) throw invalidToken()
-  const hashed = await hashNewPassword('new_password', newPassword, userRecordOf(known))
+  const hashed = await hashNewPassword('new_password', newPassword, wordsOf(known))
   await platform.database.transaction(async (tx) => {
     const now = platform.clock.now()
     if ((await takeToken(tx, 'password_reset', hash, now)) === null) throw invalidToken()
-    const { em, User } = await entities(tx)
-    const user = await em.findOne(User, { id: known.id, suspended_at: null }, LOCK)
+    // The link was sent to the address.
+    const change = ({ email_verified_at }: UserRow) => ({
+      password_hash: hashed,
+      email_verified_at: email_verified_at ?? now,
+    })
+    const [user] = await updateRows(tx, 'users', { id: known.id, suspended_at: null }, change)
     if (!user) throw invalidToken()
-    user.password_hash = hashed
-    // The link was sent to this address.
-    user.email_verified_at ??= now
-    await em.flush()
     await deleteTokens(tx, user.id)
     await endSessions(tx, user.id)
     await sendMail(platform, tx, {
@@ -119,8 +120,6 @@ export async function resetPassword(
       action: 'user.reset_password',
       subjectType: 'user',
       subjectId: user.id,
-      reason: null,
-      before: null,
       after: { sessions_ended: 'all' },
     })
   })

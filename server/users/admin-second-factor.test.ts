@@ -7,7 +7,7 @@ import { testDialects } from '../test/testkit/databases.ts'
 import { DAY, HOUR } from '../test/testkit/testbed.ts'
 import { openWebTestbed, type WebAnswer, type WebTestbed } from '../test/testkit/web.ts'
 import { confirmTotp, startTotp } from './second-factor.service.ts'
-import { createAdmin, type UserRecord } from './users.service.ts'
+import { createAdmin, type UserRow } from './users.service.ts'
 
 const PASSWORD = 'a long passphrase'
 const PRODUCTION = {
@@ -22,7 +22,7 @@ const PRODUCTION = {
 
 let counter = 0
 
-const newAdmin = ({ platform }: WebTestbed): Promise<UserRecord> =>
+const newAdmin = ({ platform }: WebTestbed): Promise<UserRow> =>
   createAdmin(platform, `admin${counter++}@example.pk`, PASSWORD, 'Admin')
 
 const logIn = (bed: WebTestbed, { email }: { email: string }, code?: string) =>
@@ -33,7 +33,7 @@ function isRefused(answer: WebAnswer, status: number, code: string): void {
 }
 
 /** A token that can only set up a second factor. */
-async function setupToken(bed: WebTestbed, admin: UserRecord): Promise<string> {
+async function setupToken(bed: WebTestbed, admin: UserRow): Promise<string> {
   const answer = await logIn(bed, admin)
   assert.equal([answer.status, answer.body.second_factor_setup_required], [200, true])
   return String(answer.body.token)

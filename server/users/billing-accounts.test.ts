@@ -2,7 +2,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { testDialects } from '../test/testkit/databases.ts'
 import { openWebTestbed, type WebAnswer, type WebTestbed } from '../test/testkit/web.ts'
-import { billingAccountOf } from './billing-accounts.service.ts'
+import { billingAccountOf } from './sealed-accounts.service.ts'
 
 const PASSWORD = 'a long passphrase'
 const IBAN = 'PK36SCBL0000001123456702'

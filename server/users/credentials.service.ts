@@ -3,7 +3,7 @@ import { sendMail } from '../notifications/channels/mail/mail.service.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import type { Tx } from '../platform/database/database.ts'
-import { entities, LOCK } from '../platform/database/entities.ts'
+import { updateRows } from '../platform/database/protected-rows.ts'
 import { addressPrefix } from '../platform/network/client-address.ts'
 import type { Platform } from '../platform/platform.ts'
 import { mailVerification } from './account-recovery.service.ts'
@@ -30,7 +30,7 @@ import {
   type Origin,
   openSession,
 } from './sessions.service.ts'
-import { createUser, lockActiveUser, userRecordOf } from './users.service.ts'
+import { createUser, lockActiveUser, wordsOf } from './users.service.ts'
 import { deleteSessions, deleteTokens, findUserByEmail, findUserById } from './users.store.ts'
 
 export interface OpenedSession {
@@ -176,12 +176,11 @@ export async function changePassword(
   const matches =
     known && (await isRightPassword(platform, { email: known.email, user: known, password, address }))
   if (!known || !matches) throw new Refusal('invalid_credentials', 'The current password is wrong.')
-  const hashed = await hashNewPassword('new_password', change.newPassword, userRecordOf(known))
+  const hashed = await hashNewPassword('new_password', change.newPassword, wordsOf(known))
   await platform.database.transaction(async (tx) => {
-    const { em, User } = await entities(tx)
-    const user = await em.findOne(User, { id: known.id, password_hash: known.password_hash }, LOCK)
+    const unchanged = { id: known.id, password_hash: known.password_hash }
+    const [user] = await updateRows(tx, 'users', unchanged, { password_hash: hashed })
     if (!user) throw new Refusal('conflict', 'The password was changed meanwhile.')
-    user.password_hash = hashed
     await deleteTokens(tx, user.id, 'password_reset')
     await endSessions(tx, user.id, actor.sessionId)
     const facts = { at: platform.clock.now(), by: 'owner' } as const
@@ -191,8 +190,6 @@ export async function changePassword(
       action: 'user.change_password',
       subjectType: 'user',
       subjectId: user.id,
-      reason: null,
-      before: null,
       after: { sessions_ended: 'all others' },
     })
   })

@@ -2,8 +2,8 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { anyCharacter, fc } from '../test/testkit/property.ts'
-import { COMMON_PASSWORDS } from './common-passwords.ts'
 import { type AccountWords, passwordWeakness } from './password-strength.rule.ts'
+import { COMMON_PASSWORDS } from './passwords.ts'
 
 const AYESHA = { email: 'ayesha.khan92@example.pk', displayName: 'Ayesha Khan Official' }
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { hash, type Options, verify } from '@node-rs/argon2'
 import { invalidFields, Refusal } from '../platform/api/refusal.ts'
-import { COMMON_PASSWORDS } from './common-passwords.ts'
+import common from './common-passwords.json' with { type: 'json' }
 import { type AccountWords, passwordWeakness } from './password-strength.rule.ts'
 
 /** OWASP's minimum for argon2id: 19 MiB, two passes, one lane; about 50 ms on one core. */
@@ -35,6 +35,9 @@ async function withHashSlot<T>(work: () => Promise<T>): Promise<T> {
     else running -= 1
   }
 }
+
+/** The most used passwords, in lower case. */
+export const COMMON_PASSWORDS: ReadonlySet<string> = new Set(common.passwords.join(' ').split(' '))
 
 /** Unicode has several encodings of the same characters; all are the same password. */
 const bytesOf = (password: string) => Buffer.from(password.normalize('NFKC'))

@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert'
 import { testDialects } from '../test/testkit/databases.ts'
 import { DAY } from '../test/testkit/testbed.ts'
 import { openWebTestbed, type WebAnswer, type WebTestbed } from '../test/testkit/web.ts'
-import { destinationsInForce, openDestination } from './payout-destinations.service.ts'
+import { destinationsInForce, openDestination } from './sealed-accounts.service.ts'
 
 const PASSWORD = 'a long passphrase'
 const IBAN = 'PK36SCBL0000001123456702'

@@ -4,7 +4,7 @@ import { sendMail } from '../notifications/channels/mail/mail.service.ts'
 import type { SecondFactorChange } from '../notifications/channels/mail/mails.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import { Refusal } from '../platform/api/refusal.ts'
-import type { SealedTable } from '../platform/crypto/sealed-rows.ts'
+import { sealedTable } from '../platform/crypto/sealed-rows.ts'
 import { matchingStep, otpauthUrl, toBase32 } from '../platform/crypto/totp.ts'
 import { type Binding, IntegrityError, sha256, UnknownKeyError } from '../platform/crypto/vault.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
@@ -19,14 +19,12 @@ import {
   findSecondFactor,
   insertRecoveryCodes,
   insertSecondFactor,
-  resealSecondFactor,
   type SecondFactorRow,
-  secondFactorsAfter,
   takeRecoveryCode,
   takeStep,
 } from './second-factors.store.ts'
 import { endSessions, endSetup, isProductionAdmin, isSessionFresh } from './sessions.service.ts'
-import { findUser, lockAccount, type UserRecord } from './users.service.ts'
+import { findUser, lockAccount, type UserRow } from './users.service.ts'
 
 const SEALED_FOR = 'second_factor.secret'
 /** RFC 4226 recommends as many as the hash has. */
@@ -66,7 +64,7 @@ export interface Enrollment {
  */
 export async function startTotp(
   platform: Platform,
-  { id: userId, email }: Pick<UserRecord, 'id' | 'email'>,
+  { id: userId, email }: Pick<UserRow, 'id' | 'email'>,
 ): Promise<Enrollment> {
   const secret = randomBytes(SECRET_BYTES)
   await platform.database.transaction(async (tx) => {
@@ -282,19 +280,13 @@ function openSecret({ vault }: Pick<Platform, 'vault'>, row: SecondFactorRow): B
 }
 
 /** All second factors, for verification and key rotation. */
-export const SEALED_SECOND_FACTORS: SealedTable = {
+export const SEALED_SECOND_FACTORS = sealedTable<SecondFactorRow>({
   name: 'second_factors',
   column: 'secret_encrypted',
-  async page(db, vault, after, limit) {
-    const rows = await secondFactorsAfter(db, after, limit)
-    return rows.map((row) => ({
-      id: row.user_id,
-      sealed: row.secret_encrypted,
-      open: async () => vault.open(row.secret_encrypted, bindingOf(row)),
-      reseal: (tx, secret) => resealSecondFactor(tx, row, vault.seal(secret, bindingOf(row))),
-    }))
-  },
-}
+  key: 'user_id',
+  open: (vault, row) => vault.open(row.secret_encrypted, bindingOf(row)),
+  seal: (vault, row, secret) => ({ secret_encrypted: vault.seal(secret, bindingOf(row)) }),
+})
 
 function bindingOf({ user_id, created_at }: Pick<SecondFactorRow, 'user_id' | 'created_at'>): Binding {
   return { purpose: SEALED_FOR, row: user_id, owner: user_id, facts: [created_at] }
@@ -326,7 +318,6 @@ async function record(platform: Platform, tx: Tx, { userId, actor, change, reaso
     subjectType: 'user',
     subjectId: userId,
     reason: reason ?? null,
-    before: null,
     after: { second_factor: change !== 'off' && change !== 'reset', ...more },
   })
 }

@@ -1,6 +1,7 @@
 import { type Selectable, sql } from 'kysely'
 import type { Role } from '../../shared/schemas/common.ts'
 import type { AppKeys } from '../platform/crypto/key-ring.ts'
+import { countOf } from '../platform/database/bulk-values.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import {
   deleteRows,
@@ -30,16 +31,15 @@ export async function findSecondFactor(
 }
 
 /** How many active users of a role have no confirmed factor. */
-export async function countWithoutSecondFactor(db: Queries, role: Role): Promise<number> {
-  const { count } = await db
-    .selectFrom('users')
-    .leftJoin('second_factors', 'second_factors.user_id', 'users.id')
-    .select((eb) => eb.fn.countAll<number>().as('count'))
-    .where('users.role', '=', role)
-    .where('users.suspended_at', 'is', null)
-    .where('second_factors.confirmed_at', 'is', null)
-    .executeTakeFirstOrThrow()
-  return Number(count)
+export function countWithoutSecondFactor(db: Queries, role: Role): Promise<number> {
+  return countOf(
+    db
+      .selectFrom('users')
+      .leftJoin('second_factors', 'second_factors.user_id', 'users.id')
+      .where('users.role', '=', role)
+      .where('users.suspended_at', 'is', null)
+      .where('second_factors.confirmed_at', 'is', null),
+  )
 }
 
 export async function insertSecondFactor(tx: Tx, row: NewRow<'second_factors'>): Promise<void> {
@@ -87,41 +87,6 @@ export async function takeRecoveryCode(tx: Tx, userId: string, hash: string): Pr
   return (await takeRows(tx, 'recovery_codes', { user_id: userId, code_hash: hash })).length === 1
 }
 
-export async function countRecoveryCodes(db: Queries, userId: string): Promise<number> {
-  const { count } = await db
-    .selectFrom('recovery_codes')
-    .select((eb) => eb.fn.countAll<number>().as('count'))
-    .where('user_id', '=', userId)
-    .executeTakeFirstOrThrow()
-  return Number(count)
-}
-
-/** All users' factors after the user id `after`, by user id. */
-export function secondFactorsAfter(
-  db: Queries,
-  after: string | null,
-  limit: number,
-): Promise<SecondFactorRow[]> {
-  return db
-    .selectFrom('second_factors')
-    .selectAll()
-    .$if(after !== null, (query) => query.where('user_id', '>', after ?? ''))
-    .orderBy('user_id')
-    .limit(limit)
-    .execute()
-}
-
-/** Replaces a factor's encrypted column if it has not changed since; returns whether it did. */
-export async function resealSecondFactor(
-  tx: Tx,
-  row: SecondFactorRow,
-  secret_encrypted: string,
-): Promise<boolean> {
-  const { numUpdatedRows } = await tx
-    .updateTable('second_factors')
-    .set({ secret_encrypted })
-    .where('user_id', '=', row.user_id)
-    .where('secret_encrypted', '=', row.secret_encrypted)
-    .executeTakeFirst()
-  return numUpdatedRows === 1n
+export function countRecoveryCodes(db: Queries, userId: string): Promise<number> {
+  return countOf(db.selectFrom('recovery_codes').where('user_id', '=', userId))
 }

@@ -1,15 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { sql } from 'kysely'
-import { z } from 'zod'
 import { HOUR_MS } from '../../shared/durations.ts'
 import type { Role } from '../../shared/schemas/common.ts'
-import { decodeCursor, encodeCursor, mapPage, type Page, pageOf } from '../platform/api/page.ts'
+import { type Page, type PageRequest, pageById } from '../platform/api/page.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import type { Tx } from '../platform/database/database.ts'
-import { entities } from '../platform/database/entities.ts'
-import { TamperedRow } from '../platform/database/protected-rows.ts'
-import { isId } from '../platform/ids.ts'
+import { insertRow, TamperedRow } from '../platform/database/protected-rows.ts'
 import { addressPrefix } from '../platform/network/client-address.ts'
 import type { Platform } from '../platform/platform.ts'
 import {
@@ -21,6 +18,8 @@ import {
   setSessionFresh,
   setSessionUsed,
 } from './users.store.ts'
+
+export type { SessionRow } from './users.store.ts'
 
 const SESSION_MS = 30 * 24 * HOUR_MS
 const ADMIN_SESSION_MS = 12 * HOUR_MS
@@ -123,12 +122,11 @@ export async function openSession(
   origin: Origin,
   setupOnly = false,
 ): Promise<{ token: string; expiresAt: number }> {
-  const { em, Session } = await entities(tx)
   const { token, hash } = createToken()
   const now = platform.clock.now()
   await deleteSessions(tx, sql`user_id = ${user.id} and expires_at <= ${now}`)
   const expiresAt = now + (isProductionAdmin(platform, user) ? ADMIN_SESSION_MS : SESSION_MS)
-  em.create(Session, {
+  await insertRow(tx, 'sessions', {
     id: platform.ids.next(),
     user_id: user.id,
     token_hash: hash,
@@ -156,41 +154,15 @@ function keptAgent(agent = ''): string | null {
   return text === '' ? null : text
 }
 
-/** A session as its user sees it; times in epoch ms. */
-export interface SessionRecord {
-  id: string
-  createdAt: number
-  expiresAt: number
-  /** Accurate to a minute. */
-  lastUsedAt: number | null
-  addressPrefix: string | null
-  agent: string | null
-}
-
 /** A user's open sessions, newest first. Refuses a cursor that is not this list's with `validation_failed`. */
-export async function listSessions(
-  platform: Platform,
+export function listSessions(
+  { database, clock }: Platform,
   userId: string,
-  { limit, cursor }: { limit: number; cursor?: string | undefined },
-): Promise<Page<SessionRecord>> {
-  const before = decodeCursor(cursor, z.string().refine(isId))
-  const { reader } = platform.database
-  const rows = await findOpenSessions(reader, userId, { now: platform.clock.now(), before, limit: limit + 1 })
-  return mapPage(
-    pageOf(rows, limit, (last) => encodeCursor(last.id)),
-    sessionRecordOf,
+  page: PageRequest,
+): Promise<Page<SessionRow>> {
+  return pageById(page, (request) =>
+    findOpenSessions(database.reader, userId, { now: clock.now(), ...request }),
   )
-}
-
-function sessionRecordOf(row: SessionRow): SessionRecord {
-  return {
-    id: row.id,
-    createdAt: row.created_at,
-    expiresAt: row.expires_at,
-    lastUsedAt: row.last_used_at,
-    addressPrefix: row.address_prefix,
-    agent: row.agent,
-  }
 }
 
 /** Ends the restriction of the actor's session to the set-up of a second factor. */

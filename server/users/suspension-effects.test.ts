@@ -165,7 +165,7 @@ for (const dialect of testDialects()) {
     const shown = await web.ask('GET', `/affiliate-links/${link.slug}`)
     assert.is(shown.body.active, false)
     assert.is(await buy(world, during.reference), 'creator_suspended')
-    const applied = await web.ask('POST', `/offers/${link.offerId}/applications`, {
+    const applied = await web.ask('POST', `/offers/${link.offer_id}/applications`, {
       token: creator.token,
       body: {},
     })
@@ -187,7 +187,7 @@ for (const dialect of testDialects()) {
     const { web, merchant, creator, link } = world
     const offers = async () => ((await web.ask('GET', '/offers')).body.items as unknown[]).length
     const offer = async (token?: string) =>
-      (await web.ask('GET', `/offers/${link.offerId}`, { token })).status
+      (await web.ask('GET', `/offers/${link.offer_id}`, { token })).status
     const other = await register(web.platform, {
       email: 'other@example.pk',
       password: PASSWORD,
@@ -195,7 +195,7 @@ for (const dialect of testDialects()) {
       displayName: 'Other',
     })
     const applyTo = () =>
-      web.ask('POST', `/offers/${link.offerId}/applications`, { token: other.token, body: {} })
+      web.ask('POST', `/offers/${link.offer_id}/applications`, { token: other.token, body: {} })
     const click = await follow(world)
 
     await move(world, merchant.actor.userId, 'suspend')

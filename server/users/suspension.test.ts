@@ -7,11 +7,10 @@ import { login, register } from './credentials.service.ts'
 import { actorFromToken } from './sessions.service.ts'
 import {
   createAdmin,
-  displayNamesOf,
-  emailsOf,
   findUser,
   isSuspended,
   listUsers,
+  peopleOf,
   reinstateUser,
   setPassword,
   suspendUser,
@@ -35,16 +34,16 @@ for (const { it } of marketSuites('accounts and suspension')) {
     const { platform } = bed
     const { userId: id, token } = await newCreator(bed)
     const change = { userId: id, actor: OPERATOR, reason: 'self-clicks' }
-    assert.is((await suspendUser(platform, change)).suspendedAt, bed.clock.now())
+    assert.is((await suspendUser(platform, change)).suspended_at, bed.clock.now())
     assert.is(await actorFromToken(platform, token), null)
     bed.clock.pass(1000)
-    assert.is((await suspendUser(platform, change)).suspendedAt, bed.clock.now() - 1000)
+    assert.is((await suspendUser(platform, change)).suspended_at, bed.clock.now() - 1000)
     assert.is(await outcomeOf(login(platform, email, PASSWORD)), 'account_suspended')
     assert.is(await outcomeOf(login(platform, email, 'another passphrase')), 'invalid_credentials')
     assert.equal(await isSuspended(platform.database.reader, [id, platform.ids.next()]), new Set([id]))
 
-    assert.is((await reinstateUser(platform, { ...change, reason: null })).suspendedAt, null)
-    assert.is((await reinstateUser(platform, change)).suspendedAt, null)
+    assert.is((await reinstateUser(platform, { ...change, reason: null })).suspended_at, null)
+    assert.is((await reinstateUser(platform, change)).suspended_at, null)
     assert.is(await actorFromToken(platform, token), null, 'the old session stays ended')
     assert.is(await outcomeOf(login(platform, email, PASSWORD)), 'ok')
     const audit = await auditOf(bed, id)
@@ -159,9 +158,10 @@ for (const { it } of marketSuites('accounts and suspension')) {
       assert.is(await outcomeOf(listUsers(platform, { limit: 2, cursor })), 'validation_failed')
     }
     const { reader } = platform.database
-    assert.equal([...(await emailsOf(reader, ids)).values()].sort(), emails)
-    assert.is((await displayNamesOf(reader, ids)).get(ids[0] ?? ''), 'Creator')
-    assert.is((await emailsOf(reader, [])).size, 0)
+    const people = await peopleOf(reader, [...ids, null, ids[0] ?? ''])
+    assert.equal([...people.values()].map(({ email }) => email).sort(), emails)
+    assert.is(people.get(ids[0] ?? '')?.display_name, 'Creator')
+    assert.is((await peopleOf(reader, [])).size, 0)
   })
 
   it.run()

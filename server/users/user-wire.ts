@@ -1,19 +1,18 @@
 import type { UserWire } from '../../shared/schemas/users.ts'
 import { isoTime } from '../platform/clock.ts'
 import type { OwnDestinations } from './payout-destination.rule.ts'
-import type { SessionRecord } from './sessions.service.ts'
-import type { UserRecord } from './users.service.ts'
+import type { SessionRow, UserRow } from './users.store.ts'
 
 /** An account without its balance and payout destination. */
-export function wireUser(account: UserRecord): UserWire {
+export function wireUser(account: UserRow): UserWire {
   return {
     id: account.id,
     email: account.email,
     role: account.role,
-    display_name: account.displayName,
-    suspended: account.suspendedAt !== null,
-    created_at: isoTime(account.createdAt),
-    email_verified_at: account.emailVerifiedAt === null ? null : isoTime(account.emailVerifiedAt),
+    display_name: account.display_name,
+    suspended: account.suspended_at !== null,
+    created_at: isoTime(account.created_at),
+    email_verified_at: account.email_verified_at === null ? null : isoTime(account.email_verified_at),
   }
 }
 
@@ -33,13 +32,13 @@ export function wireDestinations({ current, upcoming }: OwnDestinations) {
 }
 
 /** An open session of an account. */
-export function wireSession(session: SessionRecord) {
+export function wireSession(session: SessionRow) {
   return {
     id: session.id,
-    created_at: isoTime(session.createdAt),
-    expires_at: isoTime(session.expiresAt),
-    last_used_at: session.lastUsedAt === null ? null : isoTime(session.lastUsedAt),
-    address_prefix: session.addressPrefix,
+    created_at: isoTime(session.created_at),
+    expires_at: isoTime(session.expires_at),
+    last_used_at: session.last_used_at === null ? null : isoTime(session.last_used_at),
+    address_prefix: session.address_prefix,
     agent: session.agent,
   }
 }

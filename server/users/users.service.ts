@@ -3,16 +3,16 @@ import type { Role } from '../../shared/schemas/common.ts'
 import { displayName, emailAddress, newPassword } from '../../shared/schemas/users.ts'
 import { OPERATOR, recordAudit } from '../flags/audit.service.ts'
 import { sendMail } from '../notifications/channels/mail/mail.service.ts'
-import { decodeCursor, encodeCursor, mapPage, type Page, pageOf } from '../platform/api/page.ts'
+import { type Page, type PageRequest, pageById } from '../platform/api/page.ts'
 import { invalidInput } from '../platform/api/problem.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import { requiresVerifiedEmail } from '../platform/config.ts'
 import { afterCommit, type Queries, type Tx } from '../platform/database/database.ts'
-import { entities, LOCK } from '../platform/database/entities.ts'
-import type { NewRow } from '../platform/database/protected-rows.ts'
+import { changeRow, lockRows, type NewRow, updateRows } from '../platform/database/protected-rows.ts'
 import { isId } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import { userTopic } from '../platform/topics.ts'
+import type { AccountWords } from './password-strength.rule.ts'
 import { hashNewPassword } from './passwords.ts'
 import { endSession, endSessions } from './sessions.service.ts'
 import {
@@ -25,54 +25,33 @@ import {
   insertUser,
   lockAdmins,
   lockUser,
+  type PersonRow,
   type UserFilter,
   type UserRow,
 } from './users.store.ts'
 
-/** An account without its password; times in epoch ms. */
-export interface UserRecord {
-  id: string
-  email: string
-  role: Role
-  displayName: string
-  suspendedAt: number | null
-  createdAt: number
-  /** When the address was verified. */
-  emailVerifiedAt: number | null
-}
-
-export function userRecordOf(row: Omit<UserRow, 'password_hash'>): UserRecord {
-  return {
-    id: row.id,
-    email: row.email,
-    role: row.role,
-    displayName: row.display_name,
-    suspendedAt: row.suspended_at,
-    createdAt: row.created_at,
-    emailVerifiedAt: row.email_verified_at,
-  }
-}
-
 /** A user by id or e-mail. Refuses with `not_found`. */
-export async function findUser(platform: Pick<Platform, 'database'>, idOrEmail: string): Promise<UserRecord> {
+export async function findUser(platform: Pick<Platform, 'database'>, idOrEmail: string): Promise<UserRow> {
   const { reader } = platform.database
   const text = idOrEmail.trim().toLowerCase()
   const row = isId(text) ? await findUserById(reader, text) : await findUserByEmail(reader, text)
   if (!row) throw new Refusal('not_found', `User ${idOrEmail} not found.`)
-  return userRecordOf(row)
+  return row
 }
 
 /** Newest first. Refuses a cursor that is not this list's with `validation_failed`. */
-export async function listUsers(
+export function listUsers(
   platform: Platform,
-  query: UserFilter & { limit: number; cursor?: string },
-): Promise<Page<UserRecord>> {
-  const before = decodeCursor(query.cursor, z.string().refine(isId))
-  const rows = await findUsers(platform.database.reader, query, before, query.limit + 1)
-  return mapPage(
-    pageOf(rows, query.limit, (last) => encodeCursor(last.id)),
-    userRecordOf,
+  { limit, cursor, ...filter }: UserFilter & PageRequest,
+): Promise<Page<UserRow>> {
+  return pageById({ limit, cursor }, ({ before, limit }) =>
+    findUsers(platform.database.reader, filter, before, limit),
   )
+}
+
+/** What a password of the account must not be. */
+export function wordsOf({ email, display_name: displayName }: UserRow): AccountWords {
+  return { email, displayName }
 }
 
 export interface NewUser {
@@ -108,7 +87,7 @@ export async function createAdmin(
   email: string,
   password: string,
   name: string,
-): Promise<UserRecord> {
+): Promise<UserRow> {
   const given = NEW_ADMIN.safeParse({ email, password, display_name: name })
   if (!given.success) throw invalidInput(given.error)
   const admin: NewUser = {
@@ -123,7 +102,7 @@ export async function createAdmin(
   return platform.database.transaction(async (tx) => {
     const row = await createUser(platform, tx, admin)
     await recordOperation(platform, tx, 'user.create_admin', row.id, { email: row.email })
-    return userRecordOf(row)
+    return row
   })
 }
 
@@ -133,11 +112,9 @@ export async function setPassword(platform: Platform, idOrEmail: string, passwor
   if (!given.success) throw invalidInput(given.error)
   const user = await findUser(platform, idOrEmail)
   const { id } = user
-  const hashed = await hashNewPassword('password', given.data.password, user)
+  const hashed = await hashNewPassword('password', given.data.password, wordsOf(user))
   await platform.database.transaction(async (tx) => {
-    const { em, User } = await entities(tx)
-    const changed = await em.findOneOrFail(User, id, LOCK)
-    changed.password_hash = hashed
+    await updateRows(tx, 'users', { id }, { password_hash: hashed })
     await deleteTokens(tx, id, 'password_reset')
     await endSessions(tx, id)
     const facts = { at: platform.clock.now(), by: 'operator' } as const
@@ -171,8 +148,6 @@ function recordOperation(
     action,
     subjectType: 'user',
     subjectId: userId,
-    reason: null,
-    before: null,
     after,
   })
 }
@@ -188,12 +163,12 @@ export interface SuspensionChange {
  * Suspends a user and ends all their sessions; a suspended one stays as is. Refuses with `not_found`, and with
  * `conflict` for the last active admin.
  */
-export function suspendUser(platform: Platform, change: SuspensionChange): Promise<UserRecord> {
+export function suspendUser(platform: Platform, change: SuspensionChange): Promise<UserRow> {
   return moveSuspension(platform, change, platform.clock.now())
 }
 
 /** Ends a suspension; the user must log in again. An active user stays as is. Refuses with `not_found`. */
-export function reinstateUser(platform: Platform, change: SuspensionChange): Promise<UserRecord> {
+export function reinstateUser(platform: Platform, change: SuspensionChange): Promise<UserRow> {
   return moveSuspension(platform, change, null)
 }
 
@@ -201,18 +176,17 @@ function moveSuspension(
   platform: Platform,
   change: SuspensionChange,
   suspendedAt: number | null,
-): Promise<UserRecord> {
+): Promise<UserRow> {
   const { userId, actor, reason } = change
   return platform.database.transaction(async (tx) => {
-    const { em, User } = await entities(tx)
-    const known = await em.findOne(User, userId)
-    if (!known) throw userNotFound()
+    const known = await userRow(tx, userId)
     const isUnchanged = (known.suspended_at === null) === (suspendedAt === null)
     // The admins are locked before the user, in the same order by every suspension.
     if (!isUnchanged && suspendedAt !== null && known.role === 'admin') await refuseLastAdmin(tx, userId)
-    const user = await em.findOneOrFail(User, userId, LOCK)
-    if ((user.suspended_at === null) === (suspendedAt === null)) return userRecordOf(user)
-    user.suspended_at = suspendedAt
+    const [user] = await lockRows(tx, 'users', { id: userId })
+    if (!user) throw userNotFound()
+    if ((user.suspended_at === null) === (suspendedAt === null)) return user
+    await changeRow(tx, 'users', user, { suspended_at: suspendedAt })
     if (suspendedAt !== null) {
       await endSessions(tx, userId)
       await deleteTokens(tx, userId, 'password_reset')
@@ -233,7 +207,7 @@ function moveSuspension(
       // So do the user's live streams.
       platform.topics.send(userTopic(userId))
     })
-    return userRecordOf(user)
+    return user
   })
 }
 
@@ -243,43 +217,19 @@ async function refuseLastAdmin(tx: Tx, userId: string): Promise<void> {
   throw new Refusal('conflict', 'The last active admin cannot be suspended.')
 }
 
-/** Which of these users are suspended. At most some hundreds of ids, here and below. */
-export async function isSuspended(db: Queries, userIds: readonly string[]): Promise<Set<string>> {
-  const rows = await findPeople(db, userIds)
-  return new Set(rows.filter((row) => row.suspended_at !== null).map((row) => row.id))
-}
-
-/** E-mail addresses by user id. */
-export async function emailsOf(db: Queries, userIds: readonly string[]): Promise<Map<string, string>> {
-  return new Map((await findPeople(db, userIds)).map((row) => [row.id, row.email]))
-}
-
-/** Display names by user id. */
-export async function displayNamesOf(db: Queries, userIds: readonly string[]): Promise<Map<string, string>> {
-  return new Map((await findPeople(db, userIds)).map((row) => [row.id, row.display_name]))
-}
-
-export interface Contact {
-  email: string
-  displayName: string
-}
-
-/** Which users are suspended, and e-mail addresses by user id: what the decision about a sale needs. */
-export async function standingOf(
+/** What others may know of these users, by id. At most some hundreds of ids, here and below. */
+export async function peopleOf(
   db: Queries,
-  userIds: readonly string[],
-): Promise<{ suspended: Set<string>; emails: Map<string, string> }> {
-  const rows = await findPeople(db, [...new Set(userIds)])
-  return {
-    suspended: new Set(rows.filter((row) => row.suspended_at !== null).map((row) => row.id)),
-    emails: new Map(rows.map((row) => [row.id, row.email])),
-  }
+  userIds: readonly (string | null)[],
+): Promise<Map<string, PersonRow>> {
+  const ids = [...new Set(userIds)].filter((id) => id !== null)
+  return new Map((await findPeople(db, ids)).map((row) => [row.id, row]))
 }
 
-/** E-mail addresses and display names by user id. */
-export async function contactsOf(db: Queries, userIds: readonly string[]): Promise<Map<string, Contact>> {
-  const rows = await findPeople(db, userIds)
-  return new Map(rows.map((row) => [row.id, { email: row.email, displayName: row.display_name }]))
+/** Which of these users are suspended. */
+export async function isSuspended(db: Queries, userIds: readonly string[]): Promise<Set<string>> {
+  const people = [...(await peopleOf(db, userIds)).values()]
+  return new Set(people.filter((row) => row.suspended_at !== null).map((row) => row.id))
 }
 
 /**
@@ -289,9 +239,8 @@ export async function lockActiveUser(
   tx: Tx,
   user: Pick<UserRow, 'id' | 'password_hash'>,
 ): Promise<UserRow | null> {
-  const { em, User } = await entities(tx)
   const { id, password_hash } = user
-  return em.findOne(User, { id, password_hash, suspended_at: null }, LOCK)
+  return (await lockRows(tx, 'users', { id, password_hash, suspended_at: null }))[0] ?? null
 }
 
 /** Refuses with `email_not_verified` an account that needs a verified address and has none: see REQUIRE_VERIFIED_EMAIL. */
@@ -330,12 +279,7 @@ export async function checkQuota(tx: Tx, userId: string, { most, count, detail }
   if ((await count()) >= most) throw new Refusal('quota_exceeded', detail)
 }
 
-/** Locks an account until the transaction ends, so that its calls run one after the other. */
-export function lockAccount(tx: Tx, userId: string): Promise<void> {
-  return lockUser(tx, userId)
-}
-
-export type { UserRow } from './users.store.ts'
+export { lockUser as lockAccount, type PersonRow, type UserRow } from './users.store.ts'
 
 /** Refuses with `not_found`. */
 export async function userRow(db: Queries, userId: string): Promise<UserRow> {
@@ -345,8 +289,5 @@ export async function userRow(db: Queries, userId: string): Promise<UserRow> {
 }
 
 export async function renameUser(tx: Tx, userId: string, displayName: string): Promise<void> {
-  const { em, User } = await entities(tx)
-  const user = await em.findOneOrFail(User, userId)
-  user.display_name = displayName
-  await em.flush()
+  await updateRows(tx, 'users', { id: userId }, { display_name: displayName })
 }

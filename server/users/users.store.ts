@@ -1,6 +1,7 @@
 import { type Selectable, sql } from 'kysely'
 import type { Role } from '../../shared/schemas/common.ts'
 import type { AppKeys } from '../platform/crypto/key-ring.ts'
+import { countOf } from '../platform/database/bulk-values.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import {
   type Condition,
@@ -19,6 +20,7 @@ import type { TokenPurpose } from './user.entity.ts'
 export type UserRow = Selectable<Schema['users']>
 export type DestinationRow = Selectable<Schema['payout_destinations']>
 export type BillingAccountRow = Selectable<Schema['billing_accounts']>
+export type AccountRow = DestinationRow | BillingAccountRow
 
 /** `undefined` when the e-mail is taken. */
 export async function insertUser(tx: Tx, row: NewRow<'users'>): Promise<UserRow | undefined> {
@@ -80,15 +82,14 @@ export async function lockAdmins(tx: Tx): Promise<void> {
 }
 
 /** How many other admins are active. */
-export async function countOtherActiveAdmins(tx: Tx, id: string): Promise<number> {
-  const { count } = await tx
-    .selectFrom('users')
-    .select((eb) => eb.fn.countAll<number>().as('count'))
-    .where('role', '=', 'admin')
-    .where('suspended_at', 'is', null)
-    .where('id', '<>', id)
-    .executeTakeFirstOrThrow()
-  return count
+export function countOtherActiveAdmins(tx: Tx, id: string): Promise<number> {
+  return countOf(
+    tx
+      .selectFrom('users')
+      .where('role', '=', 'admin')
+      .where('suspended_at', 'is', null)
+      .where('id', '<>', id),
+  )
 }
 
 export type SessionRow = Selectable<Schema['sessions']>
@@ -229,87 +230,18 @@ export async function pruneLoginAddresses(
     .execute()
 }
 
-/** All users' destinations after the id `after`, by id. */
-export function destinationsAfter(
+/** All accounts of a kind that these users ever gave, oldest first. */
+export async function accountsOf<T extends 'payout_destinations' | 'billing_accounts'>(
   db: Queries,
-  after: string | null,
-  limit: number,
-): Promise<DestinationRow[]> {
-  return db
-    .selectFrom('payout_destinations')
-    .selectAll()
-    .$if(after !== null, (query) => query.where('id', '>', after ?? ''))
-    .orderBy('id')
-    .limit(limit)
-    .execute()
-}
-
-/** Replaces a destination's encrypted columns if they have not changed since; returns whether it did. */
-export async function resealDestination(
-  tx: Tx,
-  row: DestinationRow,
-  sealed: Pick<DestinationRow, 'iban_encrypted' | 'iban_fingerprint'>,
-): Promise<boolean> {
-  const { numUpdatedRows } = await tx
-    .updateTable('payout_destinations')
-    .set(sealed)
-    .where('id', '=', row.id)
-    .where('iban_encrypted', '=', row.iban_encrypted)
-    .executeTakeFirst()
-  return numUpdatedRows === 1n
-}
-
-/** All destinations that these users ever had, oldest first. */
-export function findDestinations(db: Queries, userIds: readonly string[]): Promise<DestinationRow[]> {
-  if (userIds.length === 0) return Promise.resolve([])
-  return db
-    .selectFrom('payout_destinations')
-    .selectAll()
-    .where('user_id', 'in', userIds)
-    .orderBy('created_at')
-    .orderBy('id')
-    .execute()
-}
-
-/** All users' billing accounts after the id `after`, by id. */
-export function billingAccountsAfter(
-  db: Queries,
-  after: string | null,
-  limit: number,
-): Promise<BillingAccountRow[]> {
-  return db
-    .selectFrom('billing_accounts')
-    .selectAll()
-    .$if(after !== null, (query) => query.where('id', '>', after ?? ''))
-    .orderBy('id')
-    .limit(limit)
-    .execute()
-}
-
-/** Replaces an account's encrypted column if it has not changed since; returns whether it did. */
-export async function resealBillingAccount(
-  tx: Tx,
-  row: BillingAccountRow,
-  account_encrypted: string,
-): Promise<boolean> {
-  const { numUpdatedRows } = await tx
-    .updateTable('billing_accounts')
-    .set({ account_encrypted })
-    .where('id', '=', row.id)
-    .where('account_encrypted', '=', row.account_encrypted)
-    .executeTakeFirst()
-  return numUpdatedRows === 1n
-}
-
-/** All accounts that a merchant ever gave, oldest first. */
-export function findBillingAccounts(db: Queries, merchantId: string): Promise<BillingAccountRow[]> {
-  return db
-    .selectFrom('billing_accounts')
-    .selectAll()
-    .where('user_id', '=', merchantId)
-    .orderBy('created_at')
-    .orderBy('id')
-    .execute()
+  table: T,
+  userIds: readonly string[],
+): Promise<Selectable<Schema[T]>[]> {
+  if (userIds.length === 0) return []
+  const { rows } = await sql<Selectable<Schema[T]>>`
+    select * from ${sql.table(table)} where user_id in (${sql.join(userIds)}) order by created_at, id`.execute(
+    db,
+  )
+  return rows
 }
 
 /** Makes this the valid token of its user and purpose. */

@@ -28,10 +28,10 @@ import { logIn } from '../test/testkit/people.ts'
 import { PROOF_FORM } from '../test/testkit/proof-size.ts'
 import { removeGuards } from '../test/testkit/tamper.ts'
 import { TAMPERINGS } from '../test/testkit/tamperings.ts'
+import { unprotectedIn } from '../test/testkit/unprotected.ts'
 import { confirmOwnTotp, startOwnTotp } from '../users/second-factor.service.ts'
 import { suspendUser } from '../users/users.service.ts'
 import { EVERYTHING } from './scope.ts'
-import { unprotectedIn } from './unprotected.ts'
 import { INVARIANTS, verifyBooks } from './verify-books.ts'
 
 interface Context {

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { raiseFlags } from '../flags/flags.service.ts'
-import { linkRecords } from '../links/links.service.ts'
+import { type LinkRecord, linkRecords } from '../links/links.service.ts'
 import { RateLimiter } from '../platform/network/rate-limiter.ts'
 import type { Platform } from '../platform/platform.ts'
 import { countVisit, type VisitWindow, visitsWithin } from './patterns.rule.ts'
@@ -147,11 +147,7 @@ class Watch implements ClickWatch {
   }
 }
 
-function flagOf(
-  platform: Platform,
-  link: { id: string; slug: string; creatorId: string; merchantId: string; offerId: string },
-  addresses: ReadonlyMap<string, number>,
-) {
+function flagOf(platform: Platform, link: LinkRecord, addresses: ReadonlyMap<string, number>) {
   const { FLAG_CLICKS: limit, FLAG_CLICKS_SECONDS: seconds } = platform.config
   return {
     kind: 'click_velocity',
@@ -160,9 +156,9 @@ function flagOf(
     summary: `A link was visited ${Math.max(...addresses.values())} times from one address within ${seconds} seconds.`,
     evidence: {
       affiliate_link_slug: link.slug,
-      creator_id: link.creatorId,
-      merchant_id: link.merchantId,
-      offer_id: link.offerId,
+      creator_id: link.creator_id,
+      merchant_id: link.merchant_id,
+      offer_id: link.offer_id,
       limit,
       within_seconds: seconds,
       /** The hash's key lasts a day and is not stored. */
@@ -170,3 +166,5 @@ function flagOf(
     },
   } as const
 }
+
+export { addDailyVisits } from './watches.store.ts'

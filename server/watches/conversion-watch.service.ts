@@ -1,14 +1,15 @@
 import { DAY_MS } from '../../shared/durations.ts'
-import { raiseFlag, unusualSubjects } from '../flags/flags.service.ts'
-import { type LinkRecord, linkRecords } from '../links/links.service.ts'
+import { raiseFlag } from '../flags/flags.service.ts'
+import { linkRecords } from '../links/links.service.ts'
 import type { Tx } from '../platform/database/database.ts'
 import { lockWatermark, setWatermark } from '../platform/database/watermarks.ts'
 import { firstIdAt, timeOfId } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
+import { dayOf } from '../stores/store-activity.service.ts'
 import { conversionDropped, type LinkTally, pausedInTraffic, unusualConversion } from './patterns.rule.ts'
+import { flagUnusual, withNewRows } from './patterns.service.ts'
 import { SALES_LAG_MS, SALES_PER_RUN } from './sale-watch.service.ts'
 import {
-  dayOf,
   decidedAgainBetween,
   deleteDaysBefore,
   firstDayWithVisits,
@@ -20,7 +21,6 @@ import {
 } from './watches.store.ts'
 
 const VISITS = 'watches.visits'
-const SALES = 'watches.conversions'
 /** A day is checked this long after its end, when its visits are counted unless a clock is behind. */
 const CLICKS_LAG_MS = 10_000
 
@@ -53,7 +53,7 @@ async function checkDay(platform: Platform, tx: Tx, day: number): Promise<void> 
   const firstDay = day - days + 1
   if (visits > 0) {
     const linkIds = await linksVisited(tx, day, firstDay, visits)
-    await flagUnusual(platform, tx, { firstDay, lastDay: day }, linkIds)
+    await flagConversions(platform, tx, { firstDay, lastDay: day }, linkIds)
   }
   await flagDropped(platform, tx, firstDay, day)
   await flagPaused(platform, tx, day)
@@ -70,34 +70,27 @@ async function flagDropped(platform: Platform, tx: Tx, firstDay: number, day: nu
   if (least === 0 || known === null) return
   const pastDay = Math.max(known, firstDay - PAST_SPANS * days)
   const linkIds = await linksVisited(tx, day, firstDay, platform.config.FLAG_CONVERSION_VISITS)
-  const dropped = await unusualSubjects(
-    tx,
-    {
-      kind: 'conversion_dropped',
-      windowStart: firstDay * DAY_MS,
-      tally: (ids, since) =>
-        linkCourses(tx, ids, { pastDay, sinceDay: Math.ceil(since / DAY_MS), lastDay: day }),
-      isUnusual: (course) => conversionDropped(course, least),
+  await flagUnusual(platform, tx, linkIds, {
+    kind: 'conversion_dropped',
+    subjectType: 'affiliate_link',
+    windowStart: firstDay * DAY_MS,
+    tally: (ids, since) =>
+      linkCourses(tx, ids, { pastDay, sinceDay: Math.ceil(since / DAY_MS), lastDay: day }),
+    isUnusual: (course) => conversionDropped(course, least),
+    async flag(linkId, { visits, sales, pastVisits, pastSales }) {
+      const expected = Math.floor((pastSales * visits) / pastVisits)
+      return {
+        summary: `A link that sold before had ${sales} accepted sales where its visits suggest ${expected}.`,
+        evidence: {
+          visits,
+          sales,
+          visits_before: pastVisits,
+          sales_before: pastSales,
+          ...(await aboutLink(tx, linkId)),
+        },
+      }
     },
-    linkIds,
-  )
-  const links = await linkRecords(tx, [...dropped.keys()])
-  for (const [linkId, course] of dropped) {
-    const expected = Math.floor((course.pastSales * course.visits) / course.pastVisits)
-    await raiseFlag(platform, tx, {
-      kind: 'conversion_dropped',
-      subjectType: 'affiliate_link',
-      subjectId: linkId,
-      summary: `A link that sold before had ${course.sales} accepted sales where its visits suggest ${expected}.`,
-      evidence: {
-        visits: course.visits,
-        sales: course.sales,
-        visits_before: course.pastVisits,
-        sales_before: course.pastSales,
-        ...aboutLink(links.get(linkId)),
-      },
-    })
-  }
+  })
 }
 
 async function flagPaused(platform: Platform, tx: Tx, day: number): Promise<void> {
@@ -122,37 +115,35 @@ async function flagPaused(platform: Platform, tx: Tx, day: number): Promise<void
   }
 }
 
-function aboutLink(link: LinkRecord | undefined) {
+async function aboutLink(tx: Tx, linkId: string) {
+  const link = (await linkRecords(tx, [linkId])).get(linkId)
   return {
     affiliate_link_slug: link?.slug,
-    creator_id: link?.creatorId,
-    merchant_id: link?.merchantId,
-    offer_id: link?.offerId,
+    creator_id: link?.creator_id,
+    merchant_id: link?.merchant_id,
+    offer_id: link?.offer_id,
   }
 }
 
 /** Stops where the checked visits end, because a sale without its visits would raise the conversion. */
 async function checkSellingLinks(platform: Platform, tx: Tx, now: number): Promise<boolean> {
   const firstDay = dayOf(now) - platform.config.FLAG_CONVERSION_DAYS + 1
-  const visitsAddedTo = await lockWatermark(tx, VISITS, firstIdAt(firstDay * DAY_MS))
-  const from = await lockWatermark(tx, SALES, firstIdAt(firstDay * DAY_MS))
+  const first = firstIdAt(firstDay * DAY_MS)
+  const visitsAddedTo = await lockWatermark(tx, VISITS, first)
   const to = [visitsAddedTo, firstIdAt(now - SALES_LAG_MS)].sort()[0] as string
-  if (to <= from) return false
-  const recorded = await salesBetween(tx, from, to, SALES_PER_RUN)
-  const more = recorded.length === SALES_PER_RUN
-  const next = (more && recorded.at(-1)?.id) || to
-  const sales = [...recorded, ...(await decidedAgainBetween(tx, from, next))]
-  const sold = sales.flatMap((sale) => (sale.acceptance_status === 'accepted' ? (sale.link_id ?? []) : []))
-  await flagUnusual(platform, tx, { firstDay, lastDay: dayOf(now) }, [...new Set(sold)])
-  await setWatermark(tx, SALES, next)
-  return more
+  const fresh = { watermark: 'watches.conversions', first, to, limit: SALES_PER_RUN }
+  return withNewRows(tx, { ...fresh, read: (range) => salesBetween(tx, range) }, async (recorded, range) => {
+    const sales = [...recorded, ...(await decidedAgainBetween(tx, range))]
+    const sold = sales.filter((sale) => sale.acceptance_status === 'accepted').map((sale) => sale.link_id)
+    await flagConversions(platform, tx, { firstDay, lastDay: dayOf(now) }, sold)
+  })
 }
 
-async function flagUnusual(
+function flagConversions(
   platform: Platform,
   tx: Tx,
   { firstDay, lastDay }: { firstDay: number; lastDay: number },
-  linkIds: readonly string[],
+  linkIds: readonly (string | null)[],
 ): Promise<void> {
   const { config } = platform
   const judge = (tally: LinkTally) =>
@@ -161,32 +152,23 @@ async function flagUnusual(
       minVisits: config.FLAG_CONVERSION_VISITS,
       visitsWithoutSale: config.FLAG_CONVERSION_NONE,
     })
-  const unusual = await unusualSubjects(
-    tx,
-    {
-      kind: 'conversion_unusual',
-      windowStart: firstDay * DAY_MS,
-      // Visits are totals by day: after a resolved flag, counting starts with the next whole day.
-      tally: (ids, since) => tallyLinks(tx, ids, Math.ceil(since / DAY_MS), lastDay),
-      isUnusual: (tally) => judge(tally) !== null,
-    },
-    linkIds,
-  )
-  const links = await linkRecords(tx, [...unusual.keys()])
-  for (const [linkId, tally] of unusual) {
-    await raiseFlag(platform, tx, {
-      kind: 'conversion_unusual',
-      subjectType: 'affiliate_link',
-      subjectId: linkId,
+  return flagUnusual(platform, tx, linkIds, {
+    kind: 'conversion_unusual',
+    subjectType: 'affiliate_link',
+    windowStart: firstDay * DAY_MS,
+    // Visits are totals by day: after a resolved flag, counting starts with the next whole day.
+    tally: (ids, since) => tallyLinks(tx, ids, Math.ceil(since / DAY_MS), lastDay),
+    isUnusual: (tally) => judge(tally) !== null,
+    flag: async (linkId, tally) => ({
       summary: conversionSummary(judge(tally), tally),
       evidence: {
         ...tally,
         conversion: judge(tally),
         within_days: config.FLAG_CONVERSION_DAYS,
-        ...aboutLink(links.get(linkId)),
+        ...(await aboutLink(tx, linkId)),
       },
-    })
-  }
+    }),
+  })
 }
 
 function conversionSummary(conversion: ReturnType<typeof unusualConversion>, tally: LinkTally): string {

@@ -1,10 +1,10 @@
 import { raiseFlag } from '../flags/flags.service.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
-import { lockWatermark, setWatermark } from '../platform/database/watermarks.ts'
 import { firstIdAt, NIL_ID } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import { mailboxOf } from '../users/mailbox.rule.ts'
-import { ibanFingerprints } from '../users/payout-destinations.service.ts'
+import { ibanFingerprints } from '../users/sealed-accounts.service.ts'
+import { withNewRows } from './patterns.service.ts'
 import {
   accountsBetween,
   destinationsBetween,
@@ -16,8 +16,6 @@ import {
   setMailboxFingerprint,
 } from './watches.store.ts'
 
-const ACCOUNTS = 'watches.accounts'
-const DESTINATIONS = 'watches.destinations'
 const ROWS_PER_RUN = 500
 /** A row commits within this time after its id is made, ms. */
 const LAG_MS = 30_000
@@ -27,16 +25,27 @@ const LAG_MS = 30_000
  * Returns whether there are more.
  */
 export async function watchIdentities(platform: Platform): Promise<boolean> {
-  const to = firstIdAt(platform.clock.now() - LAG_MS)
-  const moreAccounts = await platform.database.transaction((tx) => watchAccounts(platform, tx, to))
-  const moreDestinations = await platform.database.transaction((tx) => watchDestinations(platform, tx, to))
+  const fresh = { first: NIL_ID, to: firstIdAt(platform.clock.now() - LAG_MS), limit: ROWS_PER_RUN }
+  const moreAccounts = await platform.database.transaction((tx) => {
+    const rows = { ...fresh, watermark: 'watches.accounts' }
+    return withNewRows(tx, { ...rows, read: (range) => accountsBetween(tx, range) }, (accounts) =>
+      compareMailboxes(platform, tx, accounts),
+    )
+  })
+  const moreDestinations = await platform.database.transaction((tx) => {
+    const rows = { ...fresh, watermark: 'watches.destinations' }
+    return withNewRows(tx, { ...rows, read: (range) => destinationsBetween(tx, range) }, (destinations) =>
+      compareIbans(platform, tx, destinations),
+    )
+  })
   return moreAccounts || moreDestinations
 }
 
-async function watchAccounts(platform: Platform, tx: Tx, to: string): Promise<boolean> {
-  const from = await lockWatermark(tx, ACCOUNTS, NIL_ID)
-  if (to <= from) return false
-  const accounts = await accountsBetween(tx, from, to, ROWS_PER_RUN)
+async function compareMailboxes(
+  platform: Platform,
+  tx: Tx,
+  accounts: readonly { id: string; email: string }[],
+): Promise<void> {
   const found = accounts.map(({ id, email }) => ({
     user_id: id,
     fingerprints: mailboxFingerprints(platform, email),
@@ -50,9 +59,6 @@ async function watchAccounts(platform: Platform, tx: Tx, to: string): Promise<bo
     tx,
     found.map(({ fingerprints }) => fingerprints),
   )
-  const more = accounts.length === ROWS_PER_RUN
-  await setWatermark(tx, ACCOUNTS, (more && accounts.at(-1)?.id) || to)
-  return more
 }
 
 /** The current key's fingerprint first; during a key rotation, rows may have another one. */
@@ -99,12 +105,9 @@ async function flagSharedMailboxes(
   }
 }
 
-async function watchDestinations(platform: Platform, tx: Tx, to: string): Promise<boolean> {
-  const from = await lockWatermark(tx, DESTINATIONS, NIL_ID)
-  if (to <= from) return false
-  const fresh = await destinationsBetween(tx, from, to, ROWS_PER_RUN)
+async function compareIbans(platform: Platform, tx: Tx, fresh: readonly IbanRow[]): Promise<void> {
   const prints = new Map<string, string[]>()
-  for (const row of fresh) prints.set(row.id, await ibanFingerprints(platform, row))
+  for (const row of fresh) prints.set(row.id, ibanFingerprints(platform, row))
   const byIban = Map.groupBy(
     await destinationsWithIban(tx, [...new Set([...prints.values()].flat())]),
     (row) => row.iban_fingerprint,
@@ -125,9 +128,6 @@ async function watchDestinations(platform: Platform, tx: Tx, to: string): Promis
       },
     })
   }
-  const more = fresh.length === ROWS_PER_RUN
-  await setWatermark(tx, DESTINATIONS, (more && fresh.at(-1)?.id) || to)
-  return more
 }
 
 function isEarlierOfAnother(other: IbanRow, row: IbanRow): boolean {

@@ -1,7 +1,5 @@
 import { DAY_MS, HOUR_MS } from '../../shared/durations.ts'
-import { raiseFlag, unusualSubjects } from '../flags/flags.service.ts'
 import type { Tx } from '../platform/database/database.ts'
-import { lockWatermark, setWatermark } from '../platform/database/watermarks.ts'
 import { firstIdAt } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import { readReceipt } from '../sales/accept-sale.rule.ts'
@@ -12,6 +10,7 @@ import {
   rejectsMoreThanBefore,
   type StoreTally,
 } from './patterns.rule.ts'
+import { flagUnusual, withNewRows } from './patterns.service.ts'
 import {
   countOrdersByClick,
   countOwnOrders,
@@ -27,79 +26,76 @@ import {
   tallyCoupons,
 } from './watches.store.ts'
 
-const WATERMARK = 'watches.sales'
 export const SALES_PER_RUN = 2000
 /** The days that the last hours are compared with, and in which orders in short pauses are counted. */
 const PAST_DAYS = 30
 /** A sale commits within this time after its id is made, ms. */
 export const SALES_LAG_MS = 30_000
+/** Sales, or clicks of a link, that the evidence lists. */
+const MAX_LISTED = 20
 
-/**
- * Checks new decisions on sales: creators who buy through their own links, stores with many rejected orders, clicks that many orders
- * name, coupon codes that buyers seem to know from elsewhere, and orders dated into short pauses of offers. Returns whether there are more.
- */
-export function watchSales(platform: Platform): Promise<boolean> {
-  const { config, clock } = platform
-  const now = clock.now()
-  return platform.database.transaction(async (tx) => {
-    const longest = Math.max(
-      config.FLAG_SELF_PURCHASES_DAYS * DAY_MS,
-      config.FLAG_REJECTED_SALES_HOURS * HOUR_MS,
-    )
-    const from = await lockWatermark(tx, WATERMARK, firstIdAt(now - longest))
-    const to = firstIdAt(now - SALES_LAG_MS)
-    if (to <= from) return false
-    const recorded = await salesBetween(tx, from, to, SALES_PER_RUN)
-    const more = recorded.length === SALES_PER_RUN
-    const next = (more && recorded.at(-1)?.id) || to
-    const sales = [...recorded, ...(await decidedAgainBetween(tx, from, next))]
-    const rejected = sales.filter((sale) => sale.acceptance_status === 'rejected')
-    await flagSelfPurchases(platform, tx, sales, now)
-    await flagBursts(platform, tx, rejected, now)
-    await flagReusedClicks(platform, tx, sales)
-    await flagCouponLeaks(platform, tx, sales, now)
-    await flagPausedOrders(platform, tx, rejected.filter(claimsCommission), now)
-    await setWatermark(tx, WATERMARK, next)
-    return more
-  })
+/** Decisions on sales since the last run, by their outcome. */
+interface NewDecisions {
+  sales: readonly NewSale[]
+  accepted: readonly NewSale[]
+  rejected: readonly NewSale[]
+  now: number
 }
 
-/** Sales that the evidence lists. */
-const MAX_SALES_LISTED = 20
+type SalePattern = (platform: Platform, tx: Tx, decisions: NewDecisions) => Promise<void>
 
-async function flagSelfPurchases(platform: Platform, tx: Tx, sales: NewSale[], now: number): Promise<void> {
+/** What new decisions are checked for. */
+const PATTERNS: readonly SalePattern[] = [
+  flagSelfPurchases,
+  flagBursts,
+  flagReusedClicks,
+  flagCouponLeaks,
+  flagPausedOrders,
+]
+
+/** Checks new decisions on sales. Returns whether there are more. */
+export function watchSales(platform: Platform): Promise<boolean> {
+  const { FLAG_SELF_PURCHASES_DAYS: days, FLAG_REJECTED_SALES_HOURS: hours } = platform.config
+  const now = platform.clock.now()
+  const fresh = {
+    watermark: 'watches.sales',
+    first: firstIdAt(now - Math.max(days * DAY_MS, hours * HOUR_MS)),
+    to: firstIdAt(now - SALES_LAG_MS),
+    limit: SALES_PER_RUN,
+  }
+  return platform.database.transaction((tx) =>
+    withNewRows(tx, { ...fresh, read: (range) => salesBetween(tx, range) }, async (recorded, range) => {
+      const sales = [...recorded, ...(await decidedAgainBetween(tx, range))]
+      const accepted = sales.filter((sale) => sale.acceptance_status === 'accepted')
+      const rejected = sales.filter((sale) => sale.acceptance_status === 'rejected')
+      for (const pattern of PATTERNS) await pattern(platform, tx, { sales, accepted, rejected, now })
+    }),
+  )
+}
+
+/** Creators who buy through their own links. */
+function flagSelfPurchases(platform: Platform, tx: Tx, { sales, now }: NewDecisions): Promise<void> {
   const { FLAG_SELF_PURCHASES: limit, FLAG_SELF_PURCHASES_DAYS: days } = platform.config
   const own = sales.filter(
     (sale) =>
       sale.rejection_reason === 'self_purchase' ||
       (sale.rejection_reason === null && sale.buyer_name_matches === 1),
   )
-  const unusual = await unusualSubjects(
-    tx,
-    {
-      kind: 'self_purchase',
-      windowStart: now - days * DAY_MS,
-      tally: (creatorIds, since) => countOwnOrders(tx, creatorIds, since),
-      isUnusual: (count) => count.self_purchases + count.name_matches >= limit,
+  const creators = own.map((sale) => sale.creator_id)
+  return flagUnusual(platform, tx, creators, {
+    kind: 'self_purchase',
+    subjectType: 'user',
+    windowStart: now - days * DAY_MS,
+    tally: (creatorIds, since) => countOwnOrders(tx, creatorIds, since),
+    isUnusual: (count) => count.self_purchases + count.name_matches >= limit,
+    flag(creatorId, counts) {
+      const ids = own.filter((sale) => sale.creator_id === creatorId).map((sale) => sale.id)
+      return {
+        summary: ownOrdersSummary(counts, days),
+        evidence: { ...counts, within_days: days, latest_sale_ids: ids.slice(-MAX_LISTED) },
+      }
     },
-    [...new Set(own.flatMap((sale) => sale.creator_id ?? []))],
-  )
-  for (const [creatorId, counts] of unusual) {
-    await raiseFlag(platform, tx, {
-      kind: 'self_purchase',
-      subjectType: 'user',
-      subjectId: creatorId,
-      summary: ownOrdersSummary(counts, days),
-      evidence: {
-        ...counts,
-        within_days: days,
-        latest_sale_ids: own
-          .filter((sale) => sale.creator_id === creatorId)
-          .map((sale) => sale.id)
-          .slice(-MAX_SALES_LISTED),
-      },
-    })
-  }
+  })
 }
 
 function ownOrdersSummary({ self_purchases, name_matches }: OwnOrders, days: number): string {
@@ -109,152 +105,114 @@ function ownOrdersSummary({ self_purchases, name_matches }: OwnOrders, days: num
   return [...(self_purchases > 0 ? [own] : []), ...(name_matches > 0 ? [named] : [])].join(' ')
 }
 
-/** Clicks of a link that the evidence lists. */
-const MAX_CLICKS_LISTED = 20
-
-async function flagReusedClicks(platform: Platform, tx: Tx, sales: NewSale[]): Promise<void> {
+/** Clicks that many orders name. */
+function flagReusedClicks(platform: Platform, tx: Tx, { accepted }: NewDecisions): Promise<void> {
   const { FLAG_ORDERS_PER_CLICK: limit } = platform.config
-  const accepted = sales.filter((sale) => sale.acceptance_status === 'accepted')
   const clickIds = [...new Set(accepted.flatMap((sale) => sale.click_id ?? []))]
-  const tally = async (linkIds: readonly string[], since: number) => {
-    const counts = await countOrdersByClick(tx, linkIds, clickIds, since)
-    return Map.groupBy(counts, (count) => count.link_id)
-  }
-  const reused = await unusualSubjects(
-    tx,
-    {
-      kind: 'click_reused',
-      windowStart: 0,
-      tally,
-      isUnusual: (counts) => counts.some(({ orders }) => orders > limit),
+  const links = accepted.map((sale) => sale.link_id)
+  return flagUnusual(platform, tx, links, {
+    kind: 'click_reused',
+    subjectType: 'affiliate_link',
+    windowStart: 0,
+    tally: async (linkIds, since) =>
+      Map.groupBy(await countOrdersByClick(tx, linkIds, clickIds, since), (count) => count.link_id),
+    isUnusual: (counts) => counts.some(({ orders }) => orders > limit),
+    flag(linkId, counts) {
+      const most = counts.filter(({ orders }) => orders > limit).sort((a, b) => b.orders - a.orders)
+      const listed = most.slice(0, MAX_LISTED).map(({ click_id, orders }) => [click_id, orders])
+      const sale = accepted.find((one) => one.link_id === linkId)
+      return {
+        summary: `${most[0]?.orders} accepted orders came from one click on a link.`,
+        evidence: {
+          limit,
+          orders_by_click: Object.fromEntries(listed),
+          merchant_id: sale?.merchant_id,
+          creator_id: sale?.creator_id,
+        },
+      }
     },
-    [...new Set(accepted.flatMap((sale) => sale.link_id ?? []))],
-  )
-  for (const [linkId, counts] of reused) {
-    const most = counts.filter(({ orders }) => orders > limit).sort((a, b) => b.orders - a.orders)
-    await raiseFlag(platform, tx, {
-      kind: 'click_reused',
-      subjectType: 'affiliate_link',
-      subjectId: linkId,
-      summary: `${most[0]?.orders} accepted orders came from one click on a link.`,
-      evidence: {
-        limit,
-        orders_by_click: Object.fromEntries(
-          most.slice(0, MAX_CLICKS_LISTED).map(({ click_id, orders }) => [click_id, orders]),
-        ),
-        merchant_id: accepted.find((sale) => sale.link_id === linkId)?.merchant_id,
-        creator_id: accepted.find((sale) => sale.link_id === linkId)?.creator_id,
-      },
-    })
-  }
+  })
 }
 
 /** A code that many orders use while no one clicks on its creator's links has probably been published by someone else. */
-async function flagCouponLeaks(platform: Platform, tx: Tx, sales: NewSale[], now: number): Promise<void> {
+async function flagCouponLeaks(platform: Platform, tx: Tx, { accepted, now }: NewDecisions): Promise<void> {
   const { FLAG_COUPON_LEAK: least, FLAG_COUPON_LEAK_DAYS: days } = platform.config
   if (least === 0) return
-  const withCode = sales.filter((sale) => sale.acceptance_status === 'accepted' && sale.coupon_code !== null)
-  const leaked = await unusualSubjects(
-    tx,
-    {
-      kind: 'coupon_leak',
-      windowStart: now - days * DAY_MS,
-      // Clicks are totals by day: after a resolved flag, counting starts with the next whole day.
-      tally: (linkIds, since) => tallyCoupons(tx, linkIds, Math.ceil(since / DAY_MS)),
-      isUnusual: ({ orders, clicks }) => orders >= least && clicks === 0,
+  const withCode = accepted.filter((sale) => sale.coupon_code !== null)
+  const links = withCode.map((sale) => sale.link_id)
+  await flagUnusual(platform, tx, links, {
+    kind: 'coupon_leak',
+    subjectType: 'affiliate_link',
+    windowStart: now - days * DAY_MS,
+    // Clicks are totals by day: after a resolved flag, counting starts with the next whole day.
+    tally: (linkIds, since) => tallyCoupons(tx, linkIds, Math.ceil(since / DAY_MS)),
+    isUnusual: ({ orders, clicks }) => orders >= least && clicks === 0,
+    flag(linkId, { orders, creator_id, merchant_id }) {
+      const codes = withCode.filter((sale) => sale.link_id === linkId).map((sale) => sale.coupon_code)
+      return {
+        summary: `${orders} orders used a link's coupon code within ${days} days without any click on its creator's links.`,
+        evidence: { orders, within_days: days, coupon_codes: [...new Set(codes)], creator_id, merchant_id },
+      }
     },
-    [...new Set(withCode.flatMap((sale) => sale.link_id ?? []))],
-  )
-  for (const [linkId, { orders, creator_id, merchant_id }] of leaked) {
-    await raiseFlag(platform, tx, {
-      kind: 'coupon_leak',
-      subjectType: 'affiliate_link',
-      subjectId: linkId,
-      summary: `${orders} orders used a link's coupon code within ${days} days without any click on its creator's links.`,
-      evidence: {
-        orders,
-        within_days: days,
-        coupon_codes: [
-          ...new Set(withCode.filter((sale) => sale.link_id === linkId).map((sale) => sale.coupon_code)),
-        ],
-        creator_id,
-        merchant_id,
-      },
-    })
-  }
+  })
 }
 
-/** Who dates orders into a pause of a moment owes no commission for their coupon codes. */
-async function flagPausedOrders(platform: Platform, tx: Tx, sales: NewSale[], now: number): Promise<void> {
+/** Orders dated into a pause of a moment: so a merchant would owe no commission for their coupon codes. */
+async function flagPausedOrders(platform: Platform, tx: Tx, { rejected, now }: NewDecisions): Promise<void> {
   const { FLAG_PAUSED_ORDERS: least } = platform.config
   if (least === 0) return
-  const merchantIds = [...new Set(sales.map((sale) => sale.merchant_id))]
-  const saleIds = sales.map((sale) => sale.id)
-  const offers = new Map(
-    (await offersOfPauses(tx, merchantIds, saleIds)).map((offer) => [offer.offer_id, offer]),
-  )
-  const tally = async (offerIds: readonly string[], since: number) => {
-    const tallies = new Map<string, string[]>()
-    for (const offer of offerIds.flatMap((id) => offers.get(id) ?? [])) {
-      const missing = [...(await receiptsInPauses(tx, offer, since))].flatMap(([id, receipt]) => {
-        const facts = readReceipt(receipt)?.facts
-        return facts && missesCoupon(facts, offer.offer_id) ? id : []
-      })
-      tallies.set(offer.offer_id, missing)
-    }
-    return tallies
-  }
-  const unusual = await unusualSubjects(
+  const claimed = rejected.filter(claimsCommission)
+  const merchantIds = [...new Set(claimed.map((sale) => sale.merchant_id))]
+  const paused = await offersOfPauses(
     tx,
-    {
-      kind: 'orders_in_pauses',
-      windowStart: now - PAST_DAYS * DAY_MS,
-      tally,
-      isUnusual: (ids) => ids.length >= least,
-    },
-    [...offers.keys()],
+    merchantIds,
+    claimed.map((sale) => sale.id),
   )
-  for (const [offerId, ids] of unusual) {
-    await raiseFlag(platform, tx, {
-      kind: 'orders_in_pauses',
-      subjectType: 'offer',
-      subjectId: offerId,
+  const offers = new Map(paused.map((offer) => [offer.offer_id, offer]))
+  await flagUnusual(platform, tx, [...offers.keys()], {
+    kind: 'orders_in_pauses',
+    subjectType: 'offer',
+    windowStart: now - PAST_DAYS * DAY_MS,
+    async tally(offerIds, since) {
+      const tallies = new Map<string, string[]>()
+      for (const offer of offerIds.flatMap((id) => offers.get(id) ?? [])) {
+        const missing = [...(await receiptsInPauses(tx, offer, since))].flatMap(([id, receipt]) => {
+          const facts = readReceipt(receipt)?.facts
+          return facts && missesCoupon(facts, offer.offer_id) ? id : []
+        })
+        tallies.set(offer.offer_id, missing)
+      }
+      return tallies
+    },
+    isUnusual: (ids) => ids.length >= least,
+    flag: (offerId, ids) => ({
       summary: `${ids.length} orders with an offer's coupon code were dated into pauses of at most an hour within ${PAST_DAYS} days.`,
       evidence: {
         merchant_id: offers.get(offerId)?.merchant_id,
         orders: ids.length,
         within_days: PAST_DAYS,
-        latest_sale_ids: ids.slice(0, MAX_SALES_LISTED),
+        latest_sale_ids: ids.slice(0, MAX_LISTED),
       },
-    })
-  }
+    }),
+  })
 }
 
-async function flagBursts(platform: Platform, tx: Tx, sales: NewSale[], now: number): Promise<void> {
-  const { FLAG_REJECTED_SALES: rejections, FLAG_REJECTED_SALES_RATE: rate } = platform.config
-  const hours = platform.config.FLAG_REJECTED_SALES_HOURS
-  const relative = {
-    least: platform.config.FLAG_REJECTED_SALES_LEAST,
-    times: platform.config.FLAG_REJECTED_SALES_TIMES,
-  }
+/** Stores with many rejected orders. */
+function flagBursts(platform: Platform, tx: Tx, { rejected: sales, now }: NewDecisions): Promise<void> {
+  const { config } = platform
+  const { FLAG_REJECTED_SALES: rejections, FLAG_REJECTED_SALES_RATE: rate } = config
+  const hours = config.FLAG_REJECTED_SALES_HOURS
+  const relative = { least: config.FLAG_REJECTED_SALES_LEAST, times: config.FLAG_REJECTED_SALES_TIMES }
   const merchantOf = new Map(sales.filter(claimsCommission).map((sale) => [sale.store_id, sale.merchant_id]))
-  const unusual = await unusualSubjects(
-    tx,
-    {
-      kind: 'rejected_sales_burst',
-      windowStart: now - hours * HOUR_MS,
-      tally: (storeIds, since) => tallyWithPast(platform, tx, storeIds, merchantOf, since),
-      isUnusual: (tally) =>
-        isBurstOfRejections(tally, { rejections, rate }) ||
-        (tally.past !== null && rejectsMoreThanBefore(tally, tally.past, relative)),
-    },
-    [...merchantOf.keys()],
-  )
-  for (const [storeId, { claims, rejected, reasons, past }] of unusual) {
-    await raiseFlag(platform, tx, {
-      kind: 'rejected_sales_burst',
-      subjectType: 'store',
-      subjectId: storeId,
+  return flagUnusual(platform, tx, [...merchantOf.keys()], {
+    kind: 'rejected_sales_burst',
+    subjectType: 'store',
+    windowStart: now - hours * HOUR_MS,
+    tally: (storeIds, since) => tallyWithPast(platform, tx, storeIds, merchantOf, since),
+    isUnusual: (tally) =>
+      isBurstOfRejections(tally, { rejections, rate }) ||
+      (tally.past !== null && rejectsMoreThanBefore(tally, tally.past, relative)),
+    flag: (storeId, { claims, rejected, reasons, past }) => ({
       summary: `${rejected} of a store's ${claims} orders with a tracking reference were rejected within ${hours} hours.`,
       evidence: {
         merchant_id: merchantOf.get(storeId),
@@ -264,8 +222,8 @@ async function flagBursts(platform: Platform, tx: Tx, sales: NewSale[], now: num
         within_hours: hours,
         ...(past && { orders_before: past.claims, rejected_before: past.rejected }),
       },
-    })
-  }
+    }),
+  })
 }
 
 interface ReasonedTally extends StoreTally {

@@ -3,9 +3,8 @@ import type { Platform } from '../platform/platform.ts'
 import { watchConversions } from './conversion-watch.service.ts'
 import { watchCycles } from './cycle-watch.service.ts'
 import { watchIdentities } from './identity-watch.service.ts'
-import { watchRefusals } from './refusal-watch.service.ts'
 import { watchSales } from './sale-watch.service.ts'
-import { watchStores } from './store-watch.service.ts'
+import { watchRefusals, watchStores } from './store-watch.service.ts'
 
 const WATCHES = [
   { name: 'sales', run: watchSales },

@@ -23,8 +23,17 @@ const NEW_SALE = [
 
 export type NewSale = Pick<Selectable<Schema['sales']>, (typeof NEW_SALE)[number]>
 
-/** Sales recorded after the id `after` and before `to`, oldest first. */
-export function salesBetween(db: Queries, after: string, to: string, limit: number): Promise<NewSale[]> {
+/** Ids after `after` and before `to`. */
+interface IdRange {
+  after: string
+  to: string
+}
+
+/** Sales with these ids, oldest first. */
+export function salesBetween(
+  db: Queries,
+  { after, to, limit }: IdRange & { limit: number },
+): Promise<NewSale[]> {
   return db
     .selectFrom('sales')
     .select(NEW_SALE)
@@ -35,12 +44,12 @@ export function salesBetween(db: Queries, after: string, to: string, limit: numb
     .execute()
 }
 
-/** Sales decided a second time between the times of the ids `from` (inclusive) and `to` (exclusive). */
-export function decidedAgainBetween(db: Queries, from: string, to: string): Promise<NewSale[]> {
+/** Sales decided a second time between the times of the ids `after` (inclusive) and `to` (exclusive). */
+export function decidedAgainBetween(db: Queries, { after, to }: IdRange): Promise<NewSale[]> {
   return db
     .selectFrom('sales')
     .select(NEW_SALE)
-    .where('decided_at', '>=', timeOfId(from))
+    .where('decided_at', '>=', timeOfId(after))
     .where('decided_at', '<', timeOfId(to))
     .orderBy('id')
     .execute()
@@ -245,11 +254,6 @@ export async function countOrdersByClick(
   return rows.map((row) => ({ ...row, link_id: row.link_id ?? '', click_id: row.click_id ?? '' }))
 }
 
-/** A time (epoch ms) in whole days since 1970, UTC. */
-export function dayOf(time: number): number {
-  return Math.floor(time / DAY_MS)
-}
-
 /**
  * Clicks of these links from one day to another, both inclusive, and the accepted sales from clicks since the first. Links without clicks
  * are missing.
@@ -307,7 +311,10 @@ const dailyVisits = valuesTable<DailyVisits>('daily', {
   untracked_visits: 'int',
 })
 
-export async function addToDays(tx: Tx, days: readonly DailyVisits[]): Promise<void> {
+/** Adds clicks to the totals by link and day. Those of day 0 belong to no day. */
+export async function addDailyVisits(tx: Tx, visits: readonly DailyVisits[]): Promise<void> {
+  const days = visits.filter(({ day }) => day > 0)
+  if (days.length === 0) return
   await sql`insert into link_days (link_id, day, visits, clicks, untracked_visits)
     select link_id, day, visits, clicks, untracked_visits from ${dailyVisits(dialectOf(tx), days)} where true
     on conflict (link_id, day) do update set visits = link_days.visits + excluded.visits,
@@ -552,12 +559,10 @@ export async function chargedCycles(db: Queries, ids: readonly string[]): Promis
   return rows.map((row) => row.id)
 }
 
-/** Accounts after the id `after` and before `to`, oldest first. */
+/** Accounts with these ids, oldest first. */
 export function accountsBetween(
   db: Queries,
-  after: string,
-  to: string,
-  limit: number,
+  { after, to, limit }: IdRange & { limit: number },
 ): Promise<{ id: string; email: string }[]> {
   return db
     .selectFrom('users')
@@ -620,12 +625,10 @@ export function holdersOfMailboxes(
 
 export type IbanRow = Selectable<Schema['payout_destinations']>
 
-/** Payout destinations after the id `after` and before `to`, oldest first. */
+/** Payout destinations with these ids, oldest first. */
 export function destinationsBetween(
   db: Queries,
-  after: string,
-  to: string,
-  limit: number,
+  { after, to, limit }: IdRange & { limit: number },
 ): Promise<IbanRow[]> {
   return db
     .selectFrom('payout_destinations')

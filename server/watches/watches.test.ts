@@ -153,7 +153,7 @@ for (const dialect of testDialects()) {
       affiliate_link_slug: world.link.slug,
       creator_id: world.creator.userId,
       merchant_id: world.merchant.userId,
-      offer_id: world.link.offerId,
+      offer_id: world.link.offer_id,
     })
     await resolveAll(world, 'conversion_unusual')
     world.clock.pass(DAY)
@@ -192,9 +192,9 @@ for (const dialect of testDialects()) {
     const { platform, merchant, link, clock } = world
     const pause = async (ms: number) => {
       const pausedAt = clock.now()
-      await setOfferStatus(platform, merchant.userId, link.offerId, 'paused')
+      await setOfferStatus(platform, merchant.userId, link.offer_id, 'paused')
       clock.pass(ms)
-      await setOfferStatus(platform, merchant.userId, link.offerId, 'live')
+      await setOfferStatus(platform, merchant.userId, link.offer_id, 'live')
       clock.pass(MINUTE)
       return pausedAt
     }

@@ -1,4 +1,6 @@
 import type { z } from 'zod'
+import { jsonOrNull } from '../../../shared/json.ts'
+import { idParam } from '../../../shared/schemas/common.ts'
 import { Refusal } from './refusal.ts'
 
 /** A list response, with wire names. */
@@ -21,7 +23,7 @@ export function decodeCursor<Key extends z.ZodType>(
   key: Key,
 ): z.output<Key> | null {
   if (text === undefined) return null
-  const parsed = key.safeParse(parseJson(Buffer.from(text, 'base64url').toString('utf8')))
+  const parsed = key.safeParse(jsonOrNull(Buffer.from(text, 'base64url').toString('utf8')))
   if (parsed.success) return parsed.data
   throw new Refusal(
     'validation_failed',
@@ -32,19 +34,29 @@ export function decodeCursor<Key extends z.ZodType>(
   )
 }
 
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
 /** A page from up to `limit + 1` rows; the extra row tells that there is a next page. */
 export function pageOf<Row>(rows: readonly Row[], limit: number, toCursor: (last: Row) => string): Page<Row> {
   const items = rows.slice(0, limit)
   const last = items.at(-1)
   return { items, next_cursor: rows.length > limit && last !== undefined ? toCursor(last) : null }
+}
+
+/** Which page of a list. */
+export interface PageRequest {
+  limit: number
+  cursor?: string | undefined
+}
+
+/**
+ * A page of rows, newest first: `read` gives up to `limit` rows before the id `before`. Refuses a cursor that is
+ * not this list's with `validation_failed`.
+ */
+export async function pageById<Row extends { id: string }>(
+  { limit, cursor }: PageRequest,
+  read: (request: { before: string | null; limit: number }) => Promise<readonly Row[]>,
+): Promise<Page<Row>> {
+  const rows = await read({ before: decodeCursor(cursor, idParam), limit: limit + 1 })
+  return pageOf(rows, limit, (last) => encodeCursor(last.id))
 }
 
 /** Maps the items of a page. */

@@ -264,8 +264,3 @@ export function routesOf({ meta: { rest } }: Pick<ProcedureRecord, 'meta'>): Res
 function isDescribed(input: unknown): input is Described {
   return typeof input === 'object' && input !== null && 'describes' in input
 }
-
-/** Call at startup: a procedure without declared callers must not serve requests. */
-export function assertEveryProcedureDeclares(appRouter: AnyRouter): void {
-  proceduresOf(appRouter)
-}

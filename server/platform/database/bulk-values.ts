@@ -1,4 +1,4 @@
-import { CompiledQuery, type RawBuilder, sql } from 'kysely'
+import { CompiledQuery, type RawBuilder, type SelectQueryBuilder, sql } from 'kysely'
 import { type Dialect, dialectOf, type Tx } from './database.ts'
 
 /** `json` is a text column that holds nothing but JSON, as `JSON.stringify` writes it. */
@@ -85,6 +85,14 @@ export function inList(
   return dialect === 'postgresql'
     ? sql`= any(cast(${values} as ${sql.raw(type)}[]))`
     : sql`in (select value from json_each(${JSON.stringify(values.map((value) => value.toWellFormed()))}))`
+}
+
+/** How many rows a query finds. */
+export async function countOf<Tables, Table extends keyof Tables>(
+  query: SelectQueryBuilder<Tables, Table, object>,
+): Promise<number> {
+  const [row] = await query.select((eb) => eb.fn.countAll<number>().as('count')).execute()
+  return (row as { count: number }).count
 }
 
 /** JSON has no control characters, so its texts need no escaping between these, which would cost more than the insert. */

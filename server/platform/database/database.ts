@@ -39,7 +39,6 @@ export function dialectOf(db: Queries): Dialect {
 /** A transaction under way. It is known by the calls that are part of it, because `tx` may be a copy with plugins. */
 interface RunningTransaction {
   writer: Queries
-  beforeCommit: (() => Promise<void>)[]
   afterCommit: (() => void)[]
   /** The keys that its rows are digested with. */
   keys: AppKeys | null
@@ -55,11 +54,6 @@ function currentTransaction(): RunningTransaction {
   const running = runningTransaction.getStore()
   if (!running) throw new Error('not inside a transaction')
   return running
-}
-
-/** Runs `work` inside the transaction, as one of its last steps before the commit. */
-export function beforeCommit(_tx: Tx, work: () => Promise<void>): void {
-  currentTransaction().beforeCommit.push(work)
 }
 
 /** Runs `work` once the transaction has committed; skips it on a rollback. `work` must not throw. */
@@ -111,7 +105,6 @@ export async function runTransaction<T>(
   const { result, afterCommit } = await withRetries(faultOf, () => {
     const running: RunningTransaction = {
       writer,
-      beforeCommit: [],
       afterCommit: [],
       keys: null,
       rowHeads: null,
@@ -120,7 +113,6 @@ export async function runTransaction<T>(
       withConnection(writer, giveUpAt, (connection) =>
         connection.transaction().execute(async (tx) => {
           const result = await work(tx)
-          for (const run of running.beforeCommit) await run()
           await running.rowHeads?.write(tx, running.rowHeads.changes)
           return { result, afterCommit: running.afterCommit }
         }),

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type RawBuilder, sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -8,8 +9,16 @@ import { openTestbed, type Testbed } from '../../test/testkit/testbed.ts'
 import { actorFromToken, endSessions, isSessionActive } from '../../users/sessions.service.ts'
 import { verifyBooks } from '../../verification/verify-books.ts'
 import type { Actor } from '../api/procedure.ts'
-import { entities, LOCK } from './entities.ts'
-import { deleteRows, TamperedRow, updateRows } from './protected-rows.ts'
+import { type OpenDatabase, openDatabase } from './open-database.ts'
+import {
+  changeRow,
+  deleteRows,
+  insertRow,
+  lockRows,
+  TamperedRow,
+  updateRows,
+  withRowKeys,
+} from './protected-rows.ts'
 
 interface Context {
   bed: Testbed
@@ -44,11 +53,11 @@ for (const dialect of testDialects()) {
   it('hold as the service writes, changes and deletes them', async (context) => {
     const { platform } = context.bed
     await platform.database.transaction(async (tx) => {
-      const { em, User } = await entities(tx)
-      const user = await em.findOneOrFail(User, context.creator.userId, LOCK)
-      user.display_name = 'Changed'
-      await em.flush()
-      user.email_verified_at = 5
+      const [user] = await lockRows(tx, 'users', { id: context.creator.userId })
+      if (!user) throw new Error('the creator')
+      await changeRow(tx, 'users', user, { display_name: 'Changed' })
+      await changeRow(tx, 'users', user, { email_verified_at: 5 })
+      assert.equal([user.display_name, user.email_verified_at], ['Changed', 5])
     })
     await changeUser(platform, context.creator.userId, { email_verified_at: null })
     assert.equal(await breaches(context), [])
@@ -125,11 +134,8 @@ for (const dialect of testDialects()) {
       updateRows(tx, 'users', { id: userId }, { display_name: 'x' }),
     )
     assert.instance(await setWise.catch((error) => error), TamperedRow)
-    const asEntity = platform.database.transaction(async (tx) => {
-      const { em, User } = await entities(tx)
-      await em.findOneOrFail(User, userId)
-    })
-    assert.instance(await asEntity.catch((error) => error), TamperedRow)
+    const locked = platform.database.transaction((tx) => lockRows(tx, 'users', { id: userId }))
+    assert.instance(await locked.catch((error) => error), TamperedRow)
   })
 
   it('are counted by transactions at the same time', async (context) => {
@@ -142,6 +148,67 @@ for (const dialect of testDialects()) {
           : platform.database.transaction((tx) => deleteRows(tx, 'users', { id: userId })),
       ),
     )
+    assert.equal(await breaches(context), [])
+  })
+
+  /** The same database as another process has it. */
+  const inOtherProcess = async ({ bed }: Context, work: (other: OpenDatabase) => Promise<void>) => {
+    const other = withRowKeys(await openDatabase(bed.testDatabase.url, { create: false }), bed.platform.keys)
+    await work(other).finally(() => other.close())
+  }
+
+  it('lose no update when two processes change a locked row', (context) =>
+    inOtherProcess(context, async (other) => {
+      const { database } = context.bed.platform
+      const id = context.creator.userId
+      const add = ({ transaction }: Pick<OpenDatabase, 'transaction'>) =>
+        transaction(async (tx) => {
+          const [user] = await lockRows(tx, 'users', { id })
+          await nextTurn()
+          if (user) await changeRow(tx, 'users', user, { created_at: user.created_at + 1 })
+        })
+      const createdAt = async () =>
+        (
+          await database.reader
+            .selectFrom('users')
+            .select('created_at')
+            .where('id', '=', id)
+            .executeTakeFirst()
+        )?.created_at
+      const before = Number(await createdAt())
+      await Promise.all([1, 2, 3].flatMap(() => [add(database), add(other)]))
+      assert.is(await createdAt(), before + 6)
+      assert.equal(await breaches(context), [])
+    }))
+
+  it('can be referred to by other transactions while they are locked', (context) =>
+    inOtherProcess(context, async (other) => {
+      if (dialect === 'sqlite') return
+      const { database, ids } = context.bed.platform
+      const id = context.creator.userId
+      await database.transaction(async (tx) => {
+        await lockRows(tx, 'users', { id })
+        await sql`set lock_timeout = 500`.execute(other.writer)
+        const session = { user_id: id, token_hash: 'hash', created_at: 1, expires_at: 2, setup_only: 0 }
+        await other.transaction((theirs) => insertRow(theirs, 'sessions', { id: ids.next(), ...session }))
+      })
+    }))
+
+  it('report a broken constraint, and change nothing then', async (context) => {
+    const { database } = context.bed.platform
+    const { userId } = context.creator
+    const [admin] = await database.reader
+      .selectFrom('users')
+      .selectAll()
+      .where('role', '=', 'admin')
+      .execute()
+    const work = database.transaction(async (tx) => {
+      const [user] = await lockRows(tx, 'users', { id: userId })
+      if (user) await changeRow(tx, 'users', user, { email: admin?.email ?? '' })
+    })
+    const fault = database.faultOf(await work.catch((error) => error))
+    assert.is(fault?.kind, 'unique')
+    assert.match(fault?.kind === 'unique' ? fault.constraint : '', 'email')
     assert.equal(await breaches(context), [])
   })
 

@@ -12,7 +12,6 @@ import {
   setTransactionKeys,
   type Tx,
   transactionKeys,
-  WriteConflict,
 } from './database.ts'
 import { DIGESTED_TABLES, type Digested } from './protected-tables.ts'
 import type { Schema } from './schema.ts'
@@ -80,6 +79,7 @@ export function withRowKeys<D extends Database>(
 interface Declaration {
   key: readonly string[]
   counted: boolean
+  countedOnce?: string
   columns?: readonly string[]
   covered?: readonly string[]
   unprotected?: Readonly<Record<string, string>>
@@ -198,7 +198,13 @@ export async function insertRows<T extends Digested>(
   table: T,
   rows: readonly NewRow<T>[],
 ): Promise<void> {
-  await insertNewRows(tx, table, rows, sql``)
+  await insertNewRows(tx, table, rows, sql`row_digest`)
+}
+
+/** `insertRows` for one row, which it returns. */
+export async function insertRow<T extends Digested>(tx: Tx, table: T, row: NewRow<T>): Promise<RowOf<T>> {
+  const [inserted] = await insertNewRows(tx, table, [row], sql`*`)
+  return inserted as RowOf<T>
 }
 
 /** As `insertRows`, but leaves rows out that a unique index refuses; returns those that were inserted. */
@@ -207,29 +213,26 @@ export async function insertRowsIfNew<T extends Digested>(
   table: T,
   rows: readonly NewRow<T>[],
 ): Promise<RowOf<T>[]> {
-  return (await insertNewRows(tx, table, rows, sql` on conflict do nothing`)) as RowOf<T>[]
+  return (await insertNewRows(tx, table, rows, sql`*`, sql` on conflict do nothing`)) as RowOf<T>[]
 }
 
 async function insertNewRows(
   tx: Tx,
   table: Digested,
   rows: readonly Row[],
-  onConflict: RawBuilder<unknown>,
+  returned: RawBuilder<unknown>,
+  onConflict = sql``,
 ): Promise<Row[]> {
   if (rows.length === 0) return []
   const keys = transactionKeys()
   const whole = rows.map((row): Row => withDigest(keys, table, row))
   const names = Object.keys(whole[0] ?? {})
   const columns = sql.join(names.map((name) => sql.ref(name)))
-  const result = await sql<{ row_digest: string }>`
-    insert into ${sql.table(table)} (${columns})
-    select ${columns} from ${rowsTable(tx, table, names, whole)} where true${onConflict} returning row_digest`.execute(
-    tx,
-  )
-  const digests = new Set(result.rows.map((row) => row.row_digest))
-  const inserted = whole.filter((row) => digests.has(String(row.row_digest)))
-  for (const row of inserted) noteChange(table, null, String(row.row_digest))
-  return inserted
+  const inserted = await sql<Row>`
+    insert into ${sql.table(table)} (${columns}) select ${columns} from ${rowsTable(tx, table, names, whole)}
+    where true${onConflict} returning ${returned}`.execute(tx)
+  for (const row of inserted.rows) noteChange(table, null, String(row.row_digest))
+  return inserted.rows
 }
 
 /** Columns of rows as a table to select from. The statement's text is the same for any number of rows. */
@@ -254,7 +257,29 @@ export async function updateRows<T extends Digested>(
   condition: Condition<T>,
   change: Partial<NewRow<T>> | ((row: RowOf<T>) => Partial<NewRow<T>>),
 ): Promise<RowOf<T>[]> {
-  return changeRows(tx, table, await lockedRows(tx, table, condition), change)
+  return changeRows(tx, table, await selectForUpdate(tx, table, condition), change)
+}
+
+/**
+ * The rows that meet the condition, in the order of their keys. Waits for transactions that have changed them, and lets no other transaction
+ * change them until this one ends. Throws `TamperedRow` and `UnknownKeyError`.
+ */
+export async function lockRows<T extends Digested>(
+  tx: Tx,
+  table: T,
+  condition: Condition<T>,
+): Promise<readonly RowOf<T>[]> {
+  return authentic(transactionKeys(), table, await selectForUpdate(tx, table, condition))
+}
+
+/** Sets columns of a locked row, in the database and in `row`. */
+export async function changeRow<T extends Digested>(
+  tx: Tx,
+  table: T,
+  row: RowOf<T>,
+  change: Partial<NewRow<T>>,
+): Promise<void> {
+  Object.assign(row, ...(await changeRows(tx, table, [row], change)))
 }
 
 /** `updateRows` for whole rows that the caller has locked. */
@@ -318,7 +343,7 @@ export async function takeRows<T extends Digested>(
   return authentic(transactionKeys(), table, await deleteRows(tx, table, condition))
 }
 
-async function lockedRows<T extends Digested>(
+async function selectForUpdate<T extends Digested>(
   tx: Tx,
   table: T,
   condition: Condition<T>,
@@ -368,12 +393,6 @@ function isRow(table: Digested, row: Row): RawBuilder<unknown> {
   return conditionOf(Object.fromEntries(declarationOf(table).key.map((column) => [column, row[column]])))
 }
 
-/** Throws `WriteConflict` when the row has another digest by now, and locks it. For rows that were read without a lock. */
-export async function requireUnchanged(tx: Tx, table: Digested, row: Row, digest: string): Promise<void> {
-  const [found] = await lockedRows(tx, table, isRow(table, row))
-  if (found?.row_digest !== digest) throw new WriteConflict(table)
-}
-
 /*
  * The heads.
  */
@@ -416,14 +435,24 @@ export function sumOf(elements: Iterable<bigint>): bigint {
 
 /** Notes for the heads that a row of a table changed: `null` for no row. */
 export function noteChange(table: Digested, from: string | null, to: string | null): void {
-  if (!declarationOf(table).counted) return
+  const { counted, countedOnce } = declarationOf(table)
+  if (!counted || countedOnce) return
   const keys = transactionKeys()
+  addToHead(table, {
+    rows: (to === null ? 0 : 1) - (from === null ? 0 : 1),
+    sum: (to === null ? 0n : elementOf(keys, to)) - (from === null ? 0n : elementOf(keys, from)),
+  })
+}
+
+/** Notes for the heads that so many rows of a table have come to meet its condition `countedOnce`. */
+export function noteCounted(table: Digested, rows: number): void {
+  if (rows > 0) addToHead(table, { rows, sum: 0n })
+}
+
+function addToHead(table: Digested, change: { rows: number; sum: bigint }): void {
   const changes = headChanges(writeHeads)
   const { rows, sum } = changes.get(table) ?? { rows: 0, sum: 0n }
-  changes.set(table, {
-    rows: rows + (to === null ? 0 : 1) - (from === null ? 0 : 1),
-    sum: sum + (to === null ? 0n : elementOf(keys, to)) - (from === null ? 0n : elementOf(keys, from)),
-  })
+  changes.set(table, { rows: rows + change.rows, sum: sum + change.sum })
 }
 
 /** Adds what a transaction changed to the heads, as its last step, because all transactions share them. */
@@ -466,14 +495,20 @@ function openHeads(keys: AppKeys, stored: string | undefined): RowHeads | null {
 
 /** What differs between a table and its head; `null` if nothing does. One statement, so it sees one moment. */
 export async function headProblem(db: Queries, keys: AppKeys, table: Digested): Promise<string | null> {
-  const { rows } = await sql<{ head: string | null; row_digest: string | null }>`
-    select value as head, null as row_digest from watermarks where name = ${HEADS}
-    union all select null as head, row_digest from ${sql.table(table)}`.execute(db)
+  const { countedOnce } = declarationOf(table)
+  const found = countedOnce
+    ? sql`select null, null, count(*) from ${sql.table(table)} where ${sql.raw(countedOnce)}`
+    : sql`select null, row_digest, 1 from ${sql.table(table)}`
+  const { rows } = await sql<{ head: string | null; row_digest: string | null; n: number }>`
+    select value as head, null as row_digest, 0 as n from watermarks where name = ${HEADS}
+    union all ${found}`.execute(db)
   const heads = openHeads(keys, rows.find(({ head }) => head !== null)?.head ?? undefined)
   if (heads === null) return 'the heads of all tables were changed outside of the service'
-  const digests = rows.flatMap(({ row_digest }) => (row_digest === null ? [] : [row_digest]))
   const head = heads.get(table) ?? { rows: 0, sum: 0n }
-  if (digests.length !== head.rows) return `has ${digests.length} rows, where the service wrote ${head.rows}`
+  const present = rows.reduce((sum, { n }) => sum + Number(n), 0)
+  if (present !== head.rows)
+    return `has ${present} rows${countedOnce ? ` with ${countedOnce}` : ''}, where the service wrote ${head.rows}`
+  const digests = rows.flatMap(({ row_digest }) => (row_digest === null ? [] : [row_digest]))
   if (sumOf(digests.map((digest) => elementOf(keys, digest))) === head.sum) return null
   return 'holds an older or a changed row in place of one that the service wrote'
 }

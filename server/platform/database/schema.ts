@@ -4,7 +4,3 @@
  */
 // biome-ignore lint/suspicious/noEmptyInterface: filled in by declaration merging
 export interface Schema {}
-
-/** The entities by name, filled in like `Schema`. */
-// biome-ignore lint/suspicious/noEmptyInterface: filled in by declaration merging
-export interface EntityClasses {}

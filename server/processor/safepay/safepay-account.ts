@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { jsonOrNull } from '../../../shared/json.ts'
 import { asFailure, type HttpAnswer } from '../http-exchange.ts'
 import { describeError, type SafepayApi } from './safepay-api.ts'
 import { SAFEPAY_EVENT_TYPES } from './safepay-events.ts'
@@ -24,13 +25,9 @@ export interface WebhookEndpoint {
   secret: string | null
 }
 
-const eventFilter = z.string().transform((text) => {
-  try {
-    return z.array(z.string()).safeParse(JSON.parse(text)).data ?? null
-  } catch {
-    return null
-  }
-})
+const eventFilter = z
+  .string()
+  .transform((text) => z.array(z.string()).safeParse(jsonOrNull(text)).data ?? null)
 
 const endpointSchema = z
   .object({

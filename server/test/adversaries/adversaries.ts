@@ -175,9 +175,9 @@ const MERCHANTS: Omit<Adversary, 'who'>[] = [
     async act(world) {
       await giveCode(world)
       const pausedAt = world.market.clock.now()
-      await setOfferStatus(world.platform, world.shop.merchantId, world.link.offerId, 'paused')
+      await setOfferStatus(world.platform, world.shop.merchantId, world.link.offer_id, 'paused')
       world.market.clock.pass(1000)
-      await setOfferStatus(world.platform, world.shop.merchantId, world.link.offerId, 'live')
+      await setOfferStatus(world.platform, world.shop.merchantId, world.link.offer_id, 'live')
       await reportSix(world, pausedAt)
     },
     expect: { rejected: Array(6).fill('coupon_not_in_force'), flagged: ['orders_in_pauses'] },
@@ -214,7 +214,7 @@ const MERCHANTS: Omit<Adversary, 'who'>[] = [
     does: 'pauses the offer while its links have traffic',
     async act(world) {
       await world.follows(12)
-      await setOfferStatus(world.platform, world.shop.merchantId, world.link.offerId, 'paused')
+      await setOfferStatus(world.platform, world.shop.merchantId, world.link.offer_id, 'paused')
       for (let visit = 0; visit < 12; visit += 1) await world.follow()
       await world.days(1)
     },

@@ -60,7 +60,7 @@ async function fill(scene: Scene, tenant: Tenant): Promise<Record<Kind, string>>
     session: (await authorize(platform, merchant.userId)).sessionId,
     store: shop.storeId,
     'draft offer': await freshDraft(platform, tenant, MARK),
-    'live offer': link.offerId,
+    'live offer': link.offer_id,
     'ended offer': ended,
     'pending application': await freshApplication(platform, tenant, MARK),
     'approved application': (await rowOf('applications')).id,

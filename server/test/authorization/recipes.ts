@@ -118,7 +118,7 @@ export const RECIPES: Record<string, Recipe> = {
   'offers.list': () => ({}),
   'offers.categories': () => ({}),
   'offers.list+mine': () => ({ mine: true }),
-  'offers.get+live': ({ tenant }) => ({ id: tenant.link.offerId }),
+  'offers.get+live': ({ tenant }) => ({ id: tenant.link.offer_id }),
   'offers.get+draft': async ({ scene, tenant }) => ({ id: await freshDraft(scene.platform, tenant) }),
   'offers.create': () => ({
     title: 'Brass lamp',
@@ -137,7 +137,7 @@ export const RECIPES: Record<string, Recipe> = {
   }),
 
   'applications.apply': async ({ scene, tenant }) => ({ id: await freshLiveOffer(scene.platform, tenant) }),
-  'applications.listForOffer': ({ tenant }) => ({ id: tenant.link.offerId }),
+  'applications.listForOffer': ({ tenant }) => ({ id: tenant.link.offer_id }),
   'applications.list': () => ({}),
   'applications.decide': async ({ scene, tenant }) => ({
     id: await freshApplication(scene.platform, tenant),

@@ -55,9 +55,9 @@ for (const { it } of marketSuites<Context>('terms that someone changes in the da
     const { market, platform, shop, sana, link } = context
     const thief = await market.addCreator('Thief')
     const changes: [RawBuilder<unknown>, RawBuilder<unknown>][] = [
-      [sql`commission_rate = 9000`, sql`commission_rate = ${link.commissionRate}`],
+      [sql`commission_rate = 9000`, sql`commission_rate = ${link.commission_rate}`],
       [sql`creator_id = ${thief.userId}`, sql`creator_id = ${sana.userId}`],
-      [sql`attribution_window_days = 365`, sql`attribution_window_days = ${link.attributionWindowDays}`],
+      [sql`attribution_window_days = 365`, sql`attribution_window_days = ${link.attribution_window_days}`],
       [sql`product_ids = '["1"]'`, sql`product_ids = null`],
     ]
     const api = appRouter.createCaller(requestOf(platform, null)).links
@@ -79,7 +79,7 @@ for (const { it } of marketSuites<Context>('terms that someone changes in the da
     for (const sale of await salesOf(context))
       assert.equal(sale, {
         acceptance_status: 'accepted',
-        commission_rate: link.commissionRate,
+        commission_rate: link.commission_rate,
         creator_id: sana.userId,
       })
   })
@@ -90,17 +90,17 @@ for (const { it } of marketSuites<Context>('terms that someone changes in the da
     const { id } = await applyToOffer(
       platform,
       (await addUser(platform, 'creator')).userId,
-      link.offerId,
+      link.offer_id,
       wish,
     )
     const approve = () =>
       decideOnApplication(platform, shop.merchantId, id, { decision: 'approve', reason: null })
-    const ofOffer = sql`where id = ${link.offerId}`
+    const ofOffer = sql`where id = ${link.offer_id}`
     await write(context, sql`update offers set commission_rate = commission_rate + 1 ${ofOffer}`)
     assert.is(await refusalOf(approve()), 'TamperedRow')
     await assertFlagged(context, 'offers')
     await write(context, sql`update offers set commission_rate = commission_rate - 1 ${ofOffer}`)
-    assert.is((await approve()).link?.commissionRate, link.commissionRate)
+    assert.is((await approve()).link?.commission_rate, link.commission_rate)
     await write(context, sql`update offers set product_url = 'https://elsewhere.example/' ${ofOffer}`)
     assert.is(await refusalOf(resolveTarget(platform, link.slug)), 'TamperedRow')
   })
@@ -109,9 +109,9 @@ for (const { it } of marketSuites<Context>('terms that someone changes in the da
     const { market, platform, clock, shop, link } = context
     await setCoupon(platform, { slug: link.slug, actor: shop.merchantId, code: 'SANA10' })
     clock.pass(HOUR)
-    await setOfferStatus(platform, shop.merchantId, link.offerId, 'paused')
+    await setOfferStatus(platform, shop.merchantId, link.offer_id, 'paused')
     clock.pass(HOUR)
-    const ofPause = sql`where offer_id = ${link.offerId} and status = 'paused'`
+    const ofPause = sql`where offer_id = ${link.offer_id} and status = 'paused'`
     const [changed] = (
       await sql<Record<string, unknown>>`select * from offer_status_changes ${ofPause}`.execute(
         platform.database.reader,
@@ -166,7 +166,7 @@ for (const { it } of marketSuites<Context>('terms that someone changes in the da
     const { platform, shop, link } = context
     const creator = await addUser(platform, 'creator')
     const wish = { message: null, promotion_url: null }
-    const { id } = await applyToOffer(platform, creator.userId, link.offerId, wish)
+    const { id } = await applyToOffer(platform, creator.userId, link.offer_id, wish)
     const thief = await addUser(platform, 'creator')
     await write(context, sql`update applications set creator_id = ${thief.userId} where id = ${id}`)
     const approve = () =>
@@ -176,7 +176,7 @@ for (const { it } of marketSuites<Context>('terms that someone changes in the da
     await write(context, sql`update applications set creator_id = ${creator.userId} where id = ${id}`)
     const approved = await approve()
     assert.is(
-      (await linkOfSlug(platform, platform.database.reader, approved.link?.slug ?? ''))?.creatorId,
+      (await linkOfSlug(platform, platform.database.reader, approved.link?.slug ?? ''))?.creator_id,
       creator.userId,
     )
   })

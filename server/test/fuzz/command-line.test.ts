@@ -126,7 +126,7 @@ it.before(async () => {
     ...people,
     ...people.map((id) => `${id}@example.com`),
     ...[...events, ...cycles].map(({ id }) => id),
-    link.offerId,
+    link.offer_id,
     shop.storeId,
     `s${shop.merchantId}.myshopify.com`,
     ...[

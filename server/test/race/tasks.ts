@@ -127,7 +127,7 @@ async function decideSomething(platform: Platform, processor: Processor, task: D
       return (await resolveFlag(platform, { flagId: task.flagId, actor: OPERATOR, note: task.note })).note
     case 'suspend':
       if (task.afterMs) await pause(task.afterMs)
-      return (await suspendUser(platform, { userId: task.userId, ...by })).suspendedAt !== null
+      return (await suspendUser(platform, { userId: task.userId, ...by })).suspended_at !== null
     case 'reissue':
       return (await retryInvoice(platform, processor, { cycleId: task.cycleId, ...by })).attemptId
     case 'retry_payout':

@@ -7,7 +7,7 @@ const EXEMPT = [
   // The account "nobody" of Unix.
   'scripts/testing/postgres-binaries.ts',
   // The text of a license.
-  'server/users/common-passwords.ts',
+  'server/users/common-passwords.json',
 ]
 
 /** Words of a translated style, and what to write instead. */

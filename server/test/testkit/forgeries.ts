@@ -1,8 +1,10 @@
-import type { EntityName } from '@mikro-orm/core'
+import { type EntityName, MikroORM } from '@mikro-orm/core'
+import { PostgreSqlDriver } from '@mikro-orm/postgresql'
+import { SqliteDriver } from '@mikro-orm/sqlite'
 import { type RawBuilder, sql } from 'kysely'
 import { type Database, dialectOf, type Queries, type Tx } from '../../platform/database/database.ts'
-import { loadOrm } from '../../platform/database/entities.ts'
 import type { Schema } from '../../platform/database/schema.ts'
+import { ENTITIES } from '../../schema.ts'
 import type { Invariant } from '../../verification/invariant.ts'
 import { EVERYTHING } from '../../verification/scope.ts'
 import { type Books, INVARIANTS } from '../../verification/verify-books.ts'
@@ -23,8 +25,15 @@ const SOME_TIME = 1_700_000_000_000
 /** For every column of every entity, and for every table, what a writer can do to each of its rows, or to the first `most`. */
 export async function everyForgery(db: Queries, most = Infinity): Promise<Forgery[]> {
   const forgeries: Forgery[] = []
-  const { orm, classes } = await loadOrm(dialectOf(db))
-  for (const entity of Object.values(classes)) {
+  const driver = dialectOf(db) === 'sqlite' ? SqliteDriver : PostgreSqlDriver
+  const entities = Object.values(ENTITIES)
+  const orm = new MikroORM<SqliteDriver | PostgreSqlDriver>({
+    driver,
+    dbName: 'metadata',
+    entities,
+    logger: () => {},
+  })
+  for (const entity of entities) {
     const { tableName, props } = orm.getMetadata().get(entity as EntityName<object>)
     const table = tableName as keyof Schema
     const columns = props.flatMap(({ fieldNames }) => fieldNames)

@@ -12,8 +12,11 @@ import type { Clock } from '../../platform/clock.ts'
 import type { Ids } from '../../platform/ids.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { GENERIC_PROCESSOR_EVENTS } from '../../processor/events.settings.ts'
-import { addBillingAccount, type BillingAccount } from '../../users/billing-accounts.service.ts'
-import { addDestination } from '../../users/payout-destinations.service.ts'
+import {
+  addBillingAccount,
+  addDestination,
+  type BillingAccount,
+} from '../../users/sealed-accounts.service.ts'
 import { verifyBooks } from '../../verification/verify-books.ts'
 import type { TestDatabaseOptions, TestDialect } from './databases.ts'
 import { addLink, addLiveOffer, addMerchant, storeIdOf } from './listings.ts'

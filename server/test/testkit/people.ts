@@ -71,9 +71,6 @@ export async function setSuspended(platform: Platform, userId: string, suspended
       action: suspended ? 'user.suspend' : 'user.reinstate',
       subjectType: 'user',
       subjectId: userId,
-      reason: null,
-      before: null,
-      after: null,
     })
   })
   platform.caches.clear('slug')

@@ -1,11 +1,10 @@
-import { idParam } from '../../../../shared/schemas/common.ts'
 import { OPERATOR, recordAudit } from '../../../flags/audit.service.ts'
-import { decodeCursor, encodeCursor, type Page, pageOf } from '../../../platform/api/page.ts'
+import { type Page, type PageRequest, pageById } from '../../../platform/api/page.ts'
 import { Refusal } from '../../../platform/api/refusal.ts'
 import { mailMode } from '../../../platform/config.ts'
 import { IntegrityError, UnknownKeyError } from '../../../platform/crypto/vault.ts'
 import { afterCommit } from '../../../platform/database/database.ts'
-import { entities, LOCK } from '../../../platform/database/entities.ts'
+import { changeRow, lockRows } from '../../../platform/database/protected-rows.ts'
 import { isId } from '../../../platform/ids.ts'
 import type { Platform } from '../../../platform/platform.ts'
 import { composeMail } from './deliver-mails.service.ts'
@@ -17,20 +16,14 @@ import { GIVE_UP_AFTER_MS, WITH_TOKEN } from './mail-delivery.rule.ts'
 export type { MailRow } from './mail.store.ts'
 
 /** Mails to all users, newest first, for the operator. Refuses another list's cursor with `validation_failed`. */
-export async function listMails(
+export function listMails(
   platform: Platform,
-  query: { state?: MailState | undefined; limit: number; cursor?: string | undefined },
+  { state, ...page }: { state?: MailState | undefined } & PageRequest,
 ): Promise<Page<MailRow>> {
-  const before = decodeCursor(query.cursor, idParam)
-  const rows = await findMails(platform.database.reader, {
-    state: query.state,
-    before,
-    limit: query.limit + 1,
-  })
-  return pageOf(rows, query.limit, (last) => encodeCursor(last.id))
+  return pageById(page, (request) => findMails(platform.database.reader, { state, ...request }))
 }
 
-export interface ShownMail {
+interface ShownMail {
   row: MailRow
   subject: string
   text: string
@@ -64,8 +57,7 @@ function shownToken(platform: Platform, row: MailRow): string | null {
  */
 export function retryMail(platform: Platform, id: string): Promise<MailRow> {
   return platform.database.transaction(async (tx) => {
-    const { em, Mail } = await entities(tx)
-    const mail = isId(id) ? await em.findOne(Mail, id, LOCK) : null
+    const [mail] = isId(id) ? await lockRows(tx, 'mails', { id }) : []
     if (!mail) throw mailNotFound(id)
     if (mail.state === 'sent') throw new Refusal('conflict', 'This mail was sent.')
     if (mail.state === 'failed' && WITH_TOKEN.includes(mail.kind)) {
@@ -73,21 +65,18 @@ export function retryMail(platform: Platform, id: string): Promise<MailRow> {
     }
     const now = platform.clock.now()
     const before = { state: mail.state, attempts: mail.attempts, last_error: mail.last_error }
-    if (mail.state === 'failed') {
-      Object.assign(mail, {
-        state: 'queued',
-        attempts: 0,
-        finished_at: null,
-        give_up_at: now + GIVE_UP_AFTER_MS,
-      })
-    }
-    mail.next_try_at = now
+    const again = {
+      state: 'queued',
+      attempts: 0,
+      finished_at: null,
+      give_up_at: now + GIVE_UP_AFTER_MS,
+    } as const
+    await changeRow(tx, 'mails', mail, { next_try_at: now, ...(mail.state === 'failed' && again) })
     await recordAudit(platform, tx, {
       actor: OPERATOR,
       action: 'mail.retry',
       subjectType: 'mail',
       subjectId: mail.id,
-      reason: null,
       before,
       after: { state: 'queued' },
     })

@@ -1,5 +1,5 @@
 import { type Selectable, sql } from 'kysely'
-import { inList } from '../../../platform/database/bulk-values.ts'
+import { countOf, inList } from '../../../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx } from '../../../platform/database/database.ts'
 import type { Schema } from '../../../platform/database/schema.ts'
 import { LeaseQueue } from '../../../platform/queue/lease-queue.ts'
@@ -45,15 +45,14 @@ export function findRecipients(db: Queries, userIds: readonly string[]): Promise
 }
 
 /** How many mails of a kind an address was written since `since` (epoch ms). */
-export async function countMails(db: Queries, address: string, kind: string, since: number): Promise<number> {
-  const { mails } = await db
-    .selectFrom('mails')
-    .select((eb) => eb.fn.countAll<number>().as('mails'))
-    .where('address', '=', address)
-    .where('created_at', '>', since)
-    .where('kind', '=', kind)
-    .executeTakeFirstOrThrow()
-  return Number(mails)
+export function countMails(db: Queries, address: string, kind: string, since: number): Promise<number> {
+  return countOf(
+    db
+      .selectFrom('mails')
+      .where('address', '=', address)
+      .where('created_at', '>', since)
+      .where('kind', '=', kind),
+  )
 }
 
 /** The mails in a state before the id `before`, newest first. */

@@ -51,7 +51,6 @@ export async function updateNotifications(
         action: 'mail.preferences',
         subjectType: 'user',
         subjectId: userId,
-        reason: null,
         before,
         after,
       })

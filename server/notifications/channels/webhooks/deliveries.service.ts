@@ -1,8 +1,7 @@
 import { sql } from 'kysely'
-import { idParam } from '../../../../shared/schemas/common.ts'
 import { TEST_EVENT } from '../../../../shared/schemas/webhooks.ts'
 import { recordAudit } from '../../../flags/audit.service.ts'
-import { decodeCursor, encodeCursor, type Page, pageOf } from '../../../platform/api/page.ts'
+import { type Page, type PageRequest, pageById } from '../../../platform/api/page.ts'
 import { Refusal } from '../../../platform/api/refusal.ts'
 import { advisoryLock, afterCommit, type Queries, type Tx } from '../../../platform/database/database.ts'
 import { splitRows, withDigest } from '../../../platform/database/protected-rows.ts'
@@ -92,17 +91,11 @@ export async function listDeliveries(
   platform: Platform,
   accountId: string,
   endpointId: string,
-  query: { state?: DeliveryState | undefined; limit: number; cursor?: string | undefined },
+  { state, ...request }: { state?: DeliveryState | undefined } & PageRequest,
 ): Promise<Page<ShownDelivery>> {
   const { reader } = platform.database
   if (!(await ownEndpoint(reader, accountId, endpointId))) throw endpointNotFound()
-  const before = decodeCursor(query.cursor, idParam)
-  const rows = await deliveriesOf(reader, endpointId, {
-    state: query.state,
-    before,
-    limit: query.limit + 1,
-  })
-  return pageOf(rows, query.limit, (last) => encodeCursor(last.id))
+  return pageById(request, (request) => deliveriesOf(reader, endpointId, { state, ...request }))
 }
 
 /** The newest deliveries of an endpoint and their number by state, for operators. */
@@ -209,8 +202,6 @@ export async function replayEvents(
       action: 'webhook_endpoint.replay',
       subjectType: 'webhook_endpoint',
       subjectId: endpointId,
-      reason: null,
-      before: null,
       after: { since: new Date(since).toISOString(), events },
     }),
   )

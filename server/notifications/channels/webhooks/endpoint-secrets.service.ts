@@ -1,21 +1,21 @@
 import { randomBytes } from 'node:crypto'
-import type { SealedTable } from '../../../platform/crypto/sealed-rows.ts'
+import { sealedTable } from '../../../platform/crypto/sealed-rows.ts'
 import type { Binding } from '../../../platform/crypto/vault.ts'
 import type { Tx } from '../../../platform/database/database.ts'
 import type { Platform } from '../../../platform/platform.ts'
 import {
+  ALL_SECRETS,
   deleteSecrets,
   insertSecret,
-  replaceWebhookSecret,
+  type OwnedSecretRow,
   secretsOfEndpoints,
   type WebhookSecretRow,
-  webhookSecretsAfter,
 } from './webhooks.store.ts'
 
 const PURPOSE = 'webhook_endpoint.secret'
 const SECRET_BYTES = 32
 /** How long deliveries are also signed with a secret that was replaced, ms. */
-export const FORMER_SECRET_MS = 24 * 3_600_000
+const FORMER_SECRET_MS = 24 * 3_600_000
 /** How long a repeated rotation is the same one, ms. */
 const REPEAT_MS = 60_000
 /** Secrets that are valid at the same time, the present one included. */
@@ -98,23 +98,14 @@ function openOrNull(platform: Platform, owner: Owner, row: WebhookSecretRow): st
 }
 
 /** Every endpoint's secrets, for verification and the rotation of keys. */
-export const SEALED_WEBHOOK_SECRETS: SealedTable = {
+export const SEALED_WEBHOOK_SECRETS = sealedTable<OwnedSecretRow>({
   name: 'webhook_secrets',
   column: 'secret_encrypted',
-  async page(db, vault, after, limit) {
-    const rows = await webhookSecretsAfter(db, after, limit)
-    return rows.map(({ account_id, ...row }) => {
-      const binding = bindingOf({ id: row.endpoint_id, account_id }, row)
-      return {
-        id: row.id,
-        sealed: row.secret_encrypted,
-        open: async () => vault.open(row.secret_encrypted, binding),
-        reseal: (tx, secret) =>
-          replaceWebhookSecret(tx, row.secret_encrypted, {
-            ...row,
-            secret_encrypted: vault.seal(secret, binding),
-          }),
-      }
-    })
-  },
+  rows: ALL_SECRETS,
+  open: (vault, row) => vault.open(row.secret_encrypted, bindingOf(ownerOf(row), row)),
+  seal: (vault, row, secret) => ({ secret_encrypted: vault.seal(secret, bindingOf(ownerOf(row), row)) }),
+})
+
+function ownerOf({ endpoint_id, account_id }: OwnedSecretRow): Owner {
+  return { id: endpoint_id, account_id }
 }

@@ -1,12 +1,12 @@
 import { CREATOR_EVENTS, type EventName, MERCHANT_EVENTS } from '../../../../shared/events.ts'
-import { idParam, type Role } from '../../../../shared/schemas/common.ts'
+import type { Role } from '../../../../shared/schemas/common.ts'
 import { recordAudit } from '../../../flags/audit.service.ts'
-import { decodeCursor, encodeCursor, type Page, pageOf } from '../../../platform/api/page.ts'
+import { type Page, type PageRequest, pageById } from '../../../platform/api/page.ts'
 import type { Actor } from '../../../platform/api/procedure.ts'
 import { invalidFields, Refusal } from '../../../platform/api/refusal.ts'
 import { isoTime } from '../../../platform/clock.ts'
 import type { Queries, Tx } from '../../../platform/database/database.ts'
-import { entities, LOCK } from '../../../platform/database/entities.ts'
+import { changeRow, insertRow, lockRows, updateRows } from '../../../platform/database/protected-rows.ts'
 import { isId } from '../../../platform/ids.ts'
 import type { Platform } from '../../../platform/platform.ts'
 import { checkQuota } from '../../../users/users.service.ts'
@@ -65,8 +65,7 @@ export async function createEndpoint(
       detail: `At most ${MAX_ENDPOINTS} webhook endpoints per account. Remove one before you add another.`,
     })
     const now = platform.clock.now()
-    const { em, WebhookEndpoint } = await entities(tx)
-    const endpoint = em.create(WebhookEndpoint, {
+    const endpoint = await insertRow(tx, 'webhook_endpoints', {
       id: platform.ids.next(),
       account_id: actor.userId,
       url,
@@ -79,7 +78,6 @@ export async function createEndpoint(
       updated_at: now,
       removed_at: null,
     })
-    await em.flush()
     const secret = await createSecret(platform, tx, endpoint)
     await audit(platform, tx, actor.userId, 'webhook_endpoint.create', null, endpoint)
     return { ...endpoint, formerSecretUntil: null, secret }
@@ -90,12 +88,12 @@ export async function createEndpoint(
 export async function listEndpoints(
   platform: Platform,
   accountId: string | null,
-  page: { limit: number; cursor?: string | undefined },
+  page: PageRequest,
 ): Promise<Page<ShownEndpoint>> {
   const { reader } = platform.database
-  const before = decodeCursor(page.cursor, idParam)
-  const rows = await listEndpointRows(reader, accountId, before, page.limit + 1)
-  const found = pageOf(rows, page.limit, (last) => encodeCursor(last.id))
+  const found = await pageById(page, ({ before, limit }) =>
+    listEndpointRows(reader, accountId, before, limit),
+  )
   return { ...found, items: await showEndpoints(platform, reader, found.items) }
 }
 
@@ -134,20 +132,21 @@ export async function updateEndpoint(
     const endpoint = await lockEndpoint(tx, actor.userId, endpointId)
     const before = auditedEndpoint(endpoint)
     const now = platform.clock.now()
-    if (url !== undefined && url !== endpoint.url) Object.assign(endpoint, { url, failing_since: null })
-    if (events !== undefined) endpoint.events = events
-    if (change.description !== undefined) endpoint.description = change.description
-    if (change.enabled === true && endpoint.disabled_at !== null) {
-      if (endpoint.disabled_reason === 'operator') throw disabledByOperator()
-      Object.assign(endpoint, { disabled_at: null, disabled_reason: null, failing_since: null })
-    }
-    if (change.enabled === false && endpoint.disabled_at === null) {
-      Object.assign(endpoint, { disabled_at: now, disabled_reason: 'owner' })
-      await failPending(tx, endpoint.id, DISABLED, now)
-    }
-    endpoint.updated_at = now
+    const isEnabled = endpoint.disabled_at === null
+    const enables = change.enabled === true && !isEnabled
+    const disables = change.enabled === false && isEnabled
+    if (enables && endpoint.disabled_reason === 'operator') throw disabledByOperator()
+    await changeRow(tx, 'webhook_endpoints', endpoint, {
+      ...(url !== undefined && url !== endpoint.url && { url, failing_since: null }),
+      ...(events !== undefined && { events }),
+      ...(change.description !== undefined && { description: change.description }),
+      ...(enables && { disabled_at: null, disabled_reason: null, failing_since: null }),
+      ...(disables && { disabled_at: now, disabled_reason: 'owner' as const }),
+      updated_at: now,
+    })
+    if (disables) await failPending(tx, endpoint.id, DISABLED, now)
     await audit(platform, tx, actor.userId, 'webhook_endpoint.update', before, endpoint)
-    return showEndpoint(platform, tx, { ...endpoint })
+    return showEndpoint(platform, tx, endpoint)
   })
 }
 
@@ -157,8 +156,7 @@ export async function removeEndpoint(platform: Platform, actor: Actor, endpointI
     const endpoint = await lockEndpoint(tx, actor.userId, endpointId)
     const before = auditedEndpoint(endpoint)
     const now = platform.clock.now()
-    endpoint.removed_at = now
-    endpoint.updated_at = now
+    await changeRow(tx, 'webhook_endpoints', endpoint, { removed_at: now, updated_at: now })
     await deleteSecrets(tx, endpoint.id)
     await failPending(tx, endpoint.id, 'The endpoint was removed.', now)
     await audit(platform, tx, actor.userId, 'webhook_endpoint.remove', before, null, endpoint.id)
@@ -173,10 +171,10 @@ export async function rotateEndpointSecret(
 ): Promise<EndpointWithSecret> {
   return platform.database.transaction(async (tx) => {
     const endpoint = await lockEndpoint(tx, actor.userId, endpointId)
-    endpoint.updated_at = platform.clock.now()
+    await changeRow(tx, 'webhook_endpoints', endpoint, { updated_at: platform.clock.now() })
     const secret = await replaceSecret(platform, tx, endpoint)
     await audit(platform, tx, actor.userId, 'webhook_endpoint.rotate', null, endpoint)
-    return { ...(await showEndpoint(platform, tx, { ...endpoint })), secret }
+    return { ...(await showEndpoint(platform, tx, endpoint)), secret }
   })
 }
 
@@ -197,11 +195,10 @@ export const SERVICE = 'service'
 /** Disables an endpoint and publishes that to its owner. Returns false if it is disabled or removed already. */
 export async function disableEndpoint(platform: Platform, tx: Tx, disabling: Disabling): Promise<boolean> {
   const now = platform.clock.now()
-  const { em, WebhookEndpoint } = await entities(tx)
   const enabled = { id: disabling.endpointId, disabled_at: null, removed_at: null }
-  const endpoint = await em.findOne(WebhookEndpoint, enabled, LOCK)
+  const change = { disabled_at: now, disabled_reason: disabling.reason, updated_at: now }
+  const [endpoint] = await updateRows(tx, 'webhook_endpoints', enabled, change)
   if (!endpoint) return false
-  Object.assign(endpoint, { disabled_at: now, disabled_reason: disabling.reason, updated_at: now })
   await failPending(tx, endpoint.id, DISABLED, now)
   await recordAudit(platform, tx, {
     actor: disabling.actor,
@@ -254,9 +251,8 @@ export function eventTypesOf({ events }: Pick<EndpointRow, 'events'>): EventName
 }
 
 async function lockEndpoint(tx: Tx, accountId: string, endpointId: string) {
-  const { em, WebhookEndpoint } = await entities(tx)
   const key = { id: endpointId, account_id: accountId, removed_at: null }
-  const endpoint = await em.findOne(WebhookEndpoint, key, LOCK)
+  const [endpoint] = await lockRows(tx, 'webhook_endpoints', key)
   if (!endpoint) throw endpointNotFound()
   return endpoint
 }
@@ -318,7 +314,6 @@ function audit(
     action,
     subjectType: 'webhook_endpoint',
     subjectId,
-    reason: null,
     before,
     after: endpoint && auditedEndpoint(endpoint),
   })

@@ -1,5 +1,5 @@
 import { type Selectable, sql } from 'kysely'
-import { bulkInsert, inList } from '../../../platform/database/bulk-values.ts'
+import { bulkInsert, countOf, inList } from '../../../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx } from '../../../platform/database/database.ts'
 import type { Schema } from '../../../platform/database/schema.ts'
 import { LeaseQueue } from '../../../platform/queue/lease-queue.ts'
@@ -72,14 +72,10 @@ export function listEndpointRows(
     .execute()
 }
 
-export async function countEndpoints(db: Queries, accountId: string): Promise<number> {
-  const { endpoints } = await db
-    .selectFrom('webhook_endpoints')
-    .select((eb) => eb.fn.countAll<number>().as('endpoints'))
-    .where('account_id', '=', accountId)
-    .where('removed_at', 'is', null)
-    .executeTakeFirstOrThrow()
-  return Number(endpoints)
+export function countEndpoints(db: Queries, accountId: string): Promise<number> {
+  return countOf(
+    db.selectFrom('webhook_endpoints').where('account_id', '=', accountId).where('removed_at', 'is', null),
+  )
 }
 
 /** The enabled endpoints of these accounts. */
@@ -141,22 +137,12 @@ export async function secretsOfEndpoints(
   return Map.groupBy(rows, (row) => row.endpoint_id)
 }
 
-/** All endpoints' secrets after the id `after`, by id, with the owning account. */
-export function webhookSecretsAfter(
-  db: Queries,
-  after: string | null,
-  limit: number,
-): Promise<(WebhookSecretRow & { account_id: string })[]> {
-  return db
-    .selectFrom('webhook_secrets as secret')
-    .innerJoin('webhook_endpoints as endpoint', 'endpoint.id', 'secret.endpoint_id')
-    .selectAll('secret')
-    .select('endpoint.account_id')
-    .$if(after !== null, (query) => query.where('secret.id', '>', after ?? ''))
-    .orderBy('secret.id')
-    .limit(limit)
-    .execute()
-}
+/** A secret with its endpoint's account. */
+export type OwnedSecretRow = WebhookSecretRow & { account_id: string }
+
+/** Selects all endpoints' secrets; see `Sealing.rows`. */
+export const ALL_SECRETS = sql`select sealed.*, endpoint.account_id
+  from webhook_secrets as sealed join webhook_endpoints as endpoint on endpoint.id = sealed.endpoint_id`
 
 export async function insertSecret(tx: Tx, row: WebhookSecretRow): Promise<void> {
   await tx.insertInto('webhook_secrets').values(row).execute()
@@ -164,17 +150,6 @@ export async function insertSecret(tx: Tx, row: WebhookSecretRow): Promise<void>
 
 export async function deleteSecrets(tx: Tx, endpointId: string): Promise<void> {
   await tx.deleteFrom('webhook_secrets').where('endpoint_id', '=', endpointId).execute()
-}
-
-/** Replaces a sealed secret if the row still holds `sealed`; returns whether it did. */
-export async function replaceWebhookSecret(tx: Tx, sealed: string, row: WebhookSecretRow): Promise<boolean> {
-  const { numUpdatedRows } = await tx
-    .updateTable('webhook_secrets')
-    .set({ secret_encrypted: row.secret_encrypted, valid_until: row.valid_until })
-    .where('id', '=', row.id)
-    .where('secret_encrypted', '=', sealed)
-    .executeTakeFirst()
-  return numUpdatedRows === 1n
 }
 
 export const insertDeliveries = bulkInsert<DeliveryRow>('webhook_deliveries', {

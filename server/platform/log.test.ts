@@ -32,7 +32,7 @@ test('an error is shown with its stack, its code and its cause', () => {
   const error = Object.assign(new Error('disk is full', { cause: new Error('no space') }), { code: 'ENOSPC' })
   const shown = stripVTControlCharacters(atTerminal(80, (log) => log.error({ err: error }, 'bug')))
   assert.match(shown, /error bug\n +Error: disk is full/)
-  assert.match(shown, /\n +at .*pretty-log\.test\.ts/)
+  assert.match(shown, /\n +at .*log\.test\.ts/)
   assert.match(shown, /no space/)
   assert.match(shown, /ENOSPC/)
 })
