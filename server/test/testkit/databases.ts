@@ -118,6 +118,7 @@ const SCHEMA = `concat_ws(' ',
   (select concat(count(*), '-', max(oid)) from pg_constraint where oid >= ${OWN}),
   (select concat(count(*), '-', max(oid)) from pg_trigger where oid >= ${OWN} and tgenabled = 'O'),
   (select count(*) from pg_attribute where attrelid >= ${OWN} and not attisdropped),
+  (select count(*) from pg_index where indexrelid >= ${OWN} and indisvalid),
   (select count(*) from pg_db_role_setting),
   (select string_agg(name, ' ') from mikro_orm_migrations))`
 
