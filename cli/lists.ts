@@ -1,19 +1,7 @@
-import { decodeCursor, encodeCursor, type Page, pageOf } from '../server/platform/api/page.ts'
 import type { Queries } from '../server/platform/database/database.ts'
 import type { Platform } from '../server/platform/platform.ts'
 import { displayNamesOf, emailsOf, findUser } from '../server/users/users.service.ts'
-import { idParam } from '../shared/schemas/common.ts'
 import type { PageOptions } from './command.ts'
-
-/** Reads one page of rows that are sorted by id. Refuses what is no cursor with `validation_failed`. */
-export async function readPage<Row extends { id: string }>(
-  { limit, cursor }: PageOptions,
-  /** Up to `limit` rows, newest first, before the id `before`. */
-  read: (request: { before: string | null; limit: number }) => Promise<Row[]>,
-): Promise<Page<Row>> {
-  const rows = await read({ before: decodeCursor(cursor, idParam), limit: limit + 1 })
-  return pageOf(rows, limit, (last) => encodeCursor(last.id))
-}
 
 /** Who an id stands for, for people and for `--json`. */
 export interface Person {

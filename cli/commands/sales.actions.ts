@@ -1,3 +1,4 @@
+import { pageById } from '../../server/platform/api/page.ts'
 import { Refusal } from '../../server/platform/api/refusal.ts'
 import type { Platform } from '../../server/platform/platform.ts'
 import {
@@ -13,7 +14,7 @@ import { shopDomainsOf } from '../../server/stores/stores.service.ts'
 import { readMoment } from '../arguments.ts'
 import { reads } from '../context.ts'
 import { Failure, wrongUsage } from '../failures.ts'
-import { nameOf, peopleOf, readPage, type ScopeOptions, userIdOf } from '../lists.ts'
+import { nameOf, peopleOf, type ScopeOptions, userIdOf } from '../lists.ts'
 import { type Output, wireTime } from '../terminal/output.ts'
 import { money } from '../terminal/table.ts'
 import { explanationDocument, explanationLines } from './sale-explanation.ts'
@@ -29,7 +30,9 @@ export const list = reads(async ({ platform, out, config }, options: ListOptions
   const [from, to] = [readMoment(options.from, config), readMoment(options.to, config)]
   if (from !== null && to !== null && from >= to) throw wrongUsage('--from must be before --to.')
   const filter = { acceptanceStatus: options.status ?? null, from, to, offerId: options.offer ?? null }
-  const page = await readPage(options, (request) => listSales(platform, scope, { ...filter, ...request }))
+  const page = await pageById(options, (before, limit) =>
+    listSales(platform, scope, { ...filter, before, limit }),
+  )
   const person = await peopleOf(platform, page.items, (sale) => [sale.merchant_id, sale.creator_id])
   const storeIds = new Set(page.items.map((sale) => sale.store_id))
   const domains = await shopDomainsOf(platform.database.reader, [...storeIds])
