@@ -1,6 +1,6 @@
 import type { Queries } from '../server/platform/database/database.ts'
 import type { Platform } from '../server/platform/platform.ts'
-import { displayNamesOf, emailsOf, findUser } from '../server/users/users.service.ts'
+import { findUser, peopleOf as readPeople } from '../server/users/users.service.ts'
 import type { PageOptions } from './command.ts'
 
 /** Who an id stands for, for people and for `--json`. */
@@ -28,11 +28,8 @@ export async function peopleIn(reader: Queries, ids: readonly string[]): Promise
   const distinct = [...new Set(ids)]
   for (let at = 0; at < distinct.length; at += AT_ONCE) {
     const some = distinct.slice(at, at + AT_ONCE)
-    const emails = await emailsOf(reader, some)
-    const names = await displayNamesOf(reader, some)
-    for (const id of some) {
-      people.set(id, { id, email: emails.get(id) ?? null, display_name: names.get(id) ?? null })
-    }
+    for (const [id, { email, display_name }] of await readPeople(reader, some))
+      people.set(id, { id, email, display_name })
   }
   return (id) => people.get(id) ?? { id, email: null, display_name: null }
 }

@@ -42,8 +42,8 @@ interface CyclesOptions extends PageOptions {
 
 export const cycles = reads(async ({ platform, out }, options: CyclesOptions) => {
   const merchantId = await userIdOf(platform, options.merchant)
-  const page = await pageById(options, (before, limit) =>
-    listCycles(platform, { merchantId, state: options.state ?? null, before, limit }),
+  const page = await pageById(options, (request) =>
+    listCycles(platform, { merchantId, state: options.state ?? null, ...request }),
   )
   const person = await peopleOf(platform, page.items, (row) => row.merchant_id)
   const closed = page.items.filter((row) => row.state === 'closed').map((row) => row.id)

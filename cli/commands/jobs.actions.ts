@@ -6,9 +6,7 @@ import { nameOf, peopleOf } from '../lists.ts'
 import { wireTime } from '../terminal/output.ts'
 
 export const list = reads(async ({ platform, out }, options: PageOptions) => {
-  const page = await pageById(options, (before, limit) =>
-    listExports(platform.database.reader, { before, limit }),
-  )
+  const page = await pageById(options, (request) => listExports(platform.database.reader, request))
   const person = await peopleOf(platform, page.items, (job) => job.user_id)
   out.showPage(page, {
     columns: [

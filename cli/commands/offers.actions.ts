@@ -23,8 +23,8 @@ interface ListOptions extends PageOptions {
 export const list = reads(async ({ platform, out }, options: ListOptions) => {
   const { status = null, vetting = null } = options
   const merchantId = await userIdOf(platform, options.merchant)
-  const page = await pageById(options, (before, limit) =>
-    listEveryOffer(platform, { merchantId, status, vetting, before, limit }),
+  const page = await pageById(options, (request) =>
+    listEveryOffer(platform, { merchantId, status, vetting, ...request }),
   )
   out.showPage(page, {
     columns: [

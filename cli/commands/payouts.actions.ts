@@ -21,8 +21,8 @@ interface ListOptions extends PageOptions {
 
 export const list = reads(async ({ platform, out }, options: ListOptions) => {
   const creatorId = await userIdOf(platform, options.creator)
-  const page = await pageById(options, (before, limit) =>
-    listPayouts(platform, creatorId, { state: options.state ?? null, before, limit }),
+  const page = await pageById(options, (request) =>
+    listPayouts(platform, creatorId, { state: options.state ?? null, ...request }),
   )
   const person = await peopleOf(platform, page.items, (row) => row.creator_id)
   const pending = page.items.filter((row) => row.state === 'pending').map((row) => row.id)

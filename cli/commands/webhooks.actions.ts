@@ -29,7 +29,6 @@ import {
   writes,
 } from '../context.ts'
 import { Failure, wrongUsage } from '../failures.ts'
-
 import { isTaken } from '../replay/deliver.ts'
 import { expectedEvent, expectedSale, readFixtures } from '../replay/fixture-files.ts'
 import { replayEvents } from '../replay/replay.ts'
@@ -102,9 +101,7 @@ interface EventsOptions extends PageOptions {
 
 export const events = reads(async ({ platform, out }, options: EventsOptions) => {
   const { state, source } = options
-  const page = await pageById(options, (before, limit) =>
-    listEvents(platform, { state, source, before, limit }),
-  )
+  const page = await pageById(options, (request) => listEvents(platform, { state, source, ...request }))
   const senders = await sendersOf(platform.database.reader, page.items)
   out.showPage(page, {
     columns: [
