@@ -177,23 +177,13 @@ const limitersByPlatform = new WeakMap<Platform, Limiters>()
 function limitersOf(platform: Platform): Limiters {
   const { database, config } = platform
   const { RATE_LIMIT_AUTH } = config
+  const limiter = (name: string, points = RATE_LIMIT_AUTH) =>
+    new RateLimiter({ points, seconds: WINDOW_SECONDS }, { shared: { name, database } })
   const limiters = limitersByPlatform.get(platform) ?? {
-    pairs: new RateLimiter(
-      { points: RATE_LIMIT_AUTH, seconds: WINDOW_SECONDS },
-      { shared: { name: 'pairs', database } },
-    ),
-    accounts: new RateLimiter(
-      { points: RATE_LIMIT_AUTH * ADDRESSES_PER_ACCOUNT, seconds: WINDOW_SECONDS },
-      { shared: { name: 'accounts', database } },
-    ),
-    codes: new RateLimiter(
-      { points: RATE_LIMIT_AUTH, seconds: WINDOW_SECONDS },
-      { shared: { name: 'codes', database } },
-    ),
-    recoveryCodes: new RateLimiter(
-      { points: RATE_LIMIT_AUTH, seconds: WINDOW_SECONDS },
-      { shared: { name: 'recovery_codes', database } },
-    ),
+    pairs: limiter('pairs'),
+    accounts: limiter('accounts', RATE_LIMIT_AUTH * ADDRESSES_PER_ACCOUNT),
+    codes: limiter('codes'),
+    recoveryCodes: limiter('recovery_codes'),
   }
   limitersByPlatform.set(platform, limiters)
   return limiters
