@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../shared/durations.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import { NIL_ID } from '../platform/ids.ts'
@@ -11,7 +12,7 @@ const WINDOW_SECONDS = 15 * 60
 /** Wrong passwords from all unfamiliar addresses together, as a multiple of what one address may try. */
 const ADDRESSES_PER_ACCOUNT = 10
 /** How long an address stays familiar after its last log-in. */
-const FAMILIAR_MS = 90 * 24 * 60 * 60 * 1000
+const FAMILIAR_MS = 90 * DAY_MS
 const MOST_ADDRESSES = 20
 const HASH_PURPOSE = 'login.address'
 

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
 import { z } from 'zod'
+import { HOUR_MS } from '../../shared/durations.ts'
 import { lastSeal } from '../ledger/seals/seals.service.ts'
 import { createVault, IntegrityError, UnknownKeyError } from '../platform/crypto/vault.ts'
 import type { Database, Queries } from '../platform/database/database.ts'
@@ -17,7 +18,7 @@ import type { Books } from './verify-books.ts'
 const NAME = 'verified'
 const BINDING = { purpose: 'verified mark', row: NAME, owner: '', facts: [] }
 /** Ids of a row and of its transaction's commit may be this far apart, and so may the clocks of two machines, ms. */
-const MARGIN_MS = 3_600_000
+const MARGIN_MS = HOUR_MS
 
 const contents = z.object({
   seal: z.object({ position: z.int(), digest: z.string() }),
