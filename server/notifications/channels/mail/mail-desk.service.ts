@@ -20,7 +20,7 @@ export function listMails(
   platform: Platform,
   { state, ...page }: { state?: MailState | undefined } & PageRequest,
 ): Promise<Page<MailRow>> {
-  return pageById(page, (before, limit) => findMails(platform.database.reader, { state, before, limit }))
+  return pageById(page, (request) => findMails(platform.database.reader, { state, ...request }))
 }
 
 interface ShownMail {
