@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto'
 import { DAY_MS } from '../../shared/durations.ts'
 import { flagForgedRows } from '../flags/forged-rows.service.ts'
 import { afterCommit, type Database, type Tx } from '../platform/database/database.ts'
+import { noteCounted } from '../platform/database/protected-rows.ts'
 import { createLoopYield } from '../platform/loop-yield.ts'
 import type { Platform } from '../platform/platform.ts'
 import { bodyHashOf, eventProblem, NOT_AS_RECEIVED } from './event-seal.ts'
@@ -222,6 +223,7 @@ export async function settleAll(platform: Platform, tx: Tx, settled: readonly Se
   const now = platform.clock.now()
   const rows = settled.map(({ event, outcome }) => settlementOf(event, outcome, now))
   const ours = new Set((await settleStatement(tx, rows).execute(tx)).rows.map(({ id }) => id))
+  noteCounted('inbound_events', rows.filter(({ state }) => state === 'done' || state === 'ignored').length)
   const setAside: FlaggedEvent[] = []
   const unreadable: UnreadableOrder[] = []
   for (const [index, { event, outcome }] of settled.entries()) {

@@ -5,11 +5,13 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createInboxRecorder } from '../../inbox/intake.service.ts'
 import { noteFinished, noteStarted } from '../../jobs/schedule-runs.service.ts'
+import { createIds } from '../../platform/ids.ts'
 import { liveStreams } from '../../reports/live-streams.ts'
 import { signShopifyBody } from '../../shopify/signature.ts'
 import { testDialects } from '../../test/testkit/databases.ts'
 import { eventually } from '../../test/testkit/eventually.ts'
-import { follow, openLiveMarket, openWebSide } from '../../test/testkit/live-followers.ts'
+import { follow, openWebSide } from '../../test/testkit/live-followers.ts'
+import { openMarketplace } from '../../test/testkit/marketplace.ts'
 import { orderBody } from '../../test/testkit/orders.ts'
 import { logIn } from '../../test/testkit/people.ts'
 import { call, openServiceBed, type ServiceBed } from '../../test/testkit/service-bed.ts'
@@ -132,7 +134,7 @@ for (const dialect of testDialects()) {
   const streams = suite(`figures of streams on ${dialect}`)
 
   streams('tell how many are open, and time none of them', async () => {
-    const market = await openLiveMarket(dialect)
+    const market = await openMarketplace(dialect, {}, createIds)
     const web = await openWebSide(market.platform)
     const open = async () => figureOf(await read(web.base), 'affiliate_event_streams_open')
     try {

@@ -79,6 +79,7 @@ export function withRowKeys<D extends Database>(
 interface Declaration {
   key: readonly string[]
   counted: boolean
+  countedOnce?: string
   columns?: readonly string[]
   covered?: readonly string[]
   unprotected?: Readonly<Record<string, string>>
@@ -434,14 +435,24 @@ export function sumOf(elements: Iterable<bigint>): bigint {
 
 /** Notes for the heads that a row of a table changed: `null` for no row. */
 export function noteChange(table: Digested, from: string | null, to: string | null): void {
-  if (!declarationOf(table).counted) return
+  const { counted, countedOnce } = declarationOf(table)
+  if (!counted || countedOnce) return
   const keys = transactionKeys()
+  addToHead(table, {
+    rows: (to === null ? 0 : 1) - (from === null ? 0 : 1),
+    sum: (to === null ? 0n : elementOf(keys, to)) - (from === null ? 0n : elementOf(keys, from)),
+  })
+}
+
+/** Notes for the heads that so many rows of a table have come to meet its condition `countedOnce`. */
+export function noteCounted(table: Digested, rows: number): void {
+  if (rows > 0) addToHead(table, { rows, sum: 0n })
+}
+
+function addToHead(table: Digested, change: { rows: number; sum: bigint }): void {
   const changes = headChanges(writeHeads)
   const { rows, sum } = changes.get(table) ?? { rows: 0, sum: 0n }
-  changes.set(table, {
-    rows: rows + (to === null ? 0 : 1) - (from === null ? 0 : 1),
-    sum: sum + (to === null ? 0n : elementOf(keys, to)) - (from === null ? 0n : elementOf(keys, from)),
-  })
+  changes.set(table, { rows: rows + change.rows, sum: sum + change.sum })
 }
 
 /** Adds what a transaction changed to the heads, as its last step, because all transactions share them. */
@@ -484,14 +495,20 @@ function openHeads(keys: AppKeys, stored: string | undefined): RowHeads | null {
 
 /** What differs between a table and its head; `null` if nothing does. One statement, so it sees one moment. */
 export async function headProblem(db: Queries, keys: AppKeys, table: Digested): Promise<string | null> {
-  const { rows } = await sql<{ head: string | null; row_digest: string | null }>`
-    select value as head, null as row_digest from watermarks where name = ${HEADS}
-    union all select null as head, row_digest from ${sql.table(table)}`.execute(db)
+  const { countedOnce } = declarationOf(table)
+  const found = countedOnce
+    ? sql`select null, null, count(*) from ${sql.table(table)} where ${sql.raw(countedOnce)}`
+    : sql`select null, row_digest, 1 from ${sql.table(table)}`
+  const { rows } = await sql<{ head: string | null; row_digest: string | null; n: number }>`
+    select value as head, null as row_digest, 0 as n from watermarks where name = ${HEADS}
+    union all ${found}`.execute(db)
   const heads = openHeads(keys, rows.find(({ head }) => head !== null)?.head ?? undefined)
   if (heads === null) return 'the heads of all tables were changed outside of the service'
-  const digests = rows.flatMap(({ row_digest }) => (row_digest === null ? [] : [row_digest]))
   const head = heads.get(table) ?? { rows: 0, sum: 0n }
-  if (digests.length !== head.rows) return `has ${digests.length} rows, where the service wrote ${head.rows}`
+  const present = rows.reduce((sum, { n }) => sum + Number(n), 0)
+  if (present !== head.rows)
+    return `has ${present} rows${countedOnce ? ` with ${countedOnce}` : ''}, where the service wrote ${head.rows}`
+  const digests = rows.flatMap(({ row_digest }) => (row_digest === null ? [] : [row_digest]))
   if (sumOf(digests.map((digest) => elementOf(keys, digest))) === head.sum) return null
   return 'holds an older or a changed row in place of one that the service wrote'
 }

@@ -13,6 +13,8 @@ interface DigestedTable<T extends Table> {
   key: readonly (keyof Schema[T])[]
   /** Whether the heads count the rows, so that a deleted row and the return of an older one are found. */
   counted: boolean
+  /** An SQL condition that rows come to meet and then meet for good: of those only, the heads hold the number, by `noteCounted`. */
+  countedOnce?: string
   /** Of a queue, whose other columns say when and how often something is done. A rotation of APP_KEY leaves its digests. */
   columns?: readonly (keyof Schema[T])[]
   /** A verification of what is new checks rows with new ids only. */
@@ -87,9 +89,11 @@ export const DIGESTED_TABLES = {
     },
   },
   audit_entries: { key: ['id'], counted: true },
+  // Intake learns only at the end of its one statement what was new, so an event counts once it was applied.
   inbound_events: {
     key: ['id'],
-    counted: false,
+    counted: true,
+    countedOnce: "state in ('done', 'ignored')",
     large: true,
     columns: [
       'id',

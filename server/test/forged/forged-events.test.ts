@@ -186,7 +186,7 @@ for (const { it } of marketSuites<Context>('events that a database writer forges
     assert.equal([await count(market, 'sales'), await count(market, 'ledger_entries')], before)
     const results = await verifyBooks(market.platform)
     const broken = results.flatMap(({ name, breaches }) => (breaches.length > 0 ? [name] : []))
-    assert.equal(broken, ['events-applied', 'settled-by-events'])
+    assert.equal(broken.toSorted(), ['events-applied', 'rows-complete-inbound-events', 'settled-by-events'])
   })
 
   it.run()

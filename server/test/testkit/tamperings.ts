@@ -182,6 +182,18 @@ const PAYOUTS: Tampering[] = [
 
 const EVENTS: Tampering[] = [
   {
+    invariant: 'rows-complete-inbound-events',
+    what: 'an applied event that was deleted',
+    statement: sql`delete from inbound_events where cast(id as text) = ${one('inbound_events', "state = 'ignored'")}`,
+    subject: sql`select 'inbound_events' as subject`,
+  },
+  {
+    invariant: 'rows-complete-inbound-events',
+    what: 'an applied event that is to be applied again',
+    statement: change('inbound_events', "state = 'pending', finished_at = null", "state = 'done'"),
+    subject: sql`select 'inbound_events' as subject`,
+  },
+  {
     invariant: 'events-once',
     what: 'a delivery that is kept twice',
     statement: sql`update inbound_events set conflict_hash = '' where delivery_id = 'twice'`,

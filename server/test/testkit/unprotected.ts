@@ -9,10 +9,9 @@ type Table = keyof Schema
 
 /**
  * Why verification does not find what a database writer without APP_KEY does to a column. `shown` is only shown to people; `state` says
- * when and how often something is done, never what; `use` names the check that finds it at its use; `open` moves money or grants power and is
- * to be protected.
+ * whether, when and how often something is done, never what; `use` names the check that finds it at its use.
  */
-export const KINDS = ['shown', 'state', 'use', 'open'] as const
+export const KINDS = ['shown', 'state', 'use'] as const
 type Reason = `${(typeof KINDS)[number]}: ${string}`
 
 const TEXT = 'shown: words that are only shown'
@@ -63,7 +62,7 @@ export const UNPROTECTED: { readonly [T in Table]?: { readonly [K in keyof Unpro
     order_id: TEXT,
     order_name: TEXT,
     'deleted rows':
-      'open: an order or a payment that is never applied. Intake adds an event in one statement, which learns only at its end what was new, so that no sealed count can go with it',
+      "state: an event that was not applied yet never is; comparing a store's orders, or the processor's records, finds it",
   },
   inbound_bodies: {
     event_id: 'use: a body has the hash that its event names',
