@@ -1,19 +1,7 @@
-import { decodeCursor, encodeCursor, type Page, pageOf } from '../server/platform/api/page.ts'
 import type { Queries } from '../server/platform/database/database.ts'
 import type { Platform } from '../server/platform/platform.ts'
-import { displayNamesOf, emailsOf, findUser } from '../server/users/users.service.ts'
-import { idParam } from '../shared/schemas/common.ts'
+import { findUser, peopleOf as readPeople } from '../server/users/users.service.ts'
 import type { PageOptions } from './command.ts'
-
-/** Reads one page of rows that are sorted by id. Refuses what is no cursor with `validation_failed`. */
-export async function readPage<Row extends { id: string }>(
-  { limit, cursor }: PageOptions,
-  /** Up to `limit` rows, newest first, before the id `before`. */
-  read: (request: { before: string | null; limit: number }) => Promise<Row[]>,
-): Promise<Page<Row>> {
-  const rows = await read({ before: decodeCursor(cursor, idParam), limit: limit + 1 })
-  return pageOf(rows, limit, (last) => encodeCursor(last.id))
-}
 
 /** Who an id stands for, for people and for `--json`. */
 export interface Person {
@@ -40,11 +28,8 @@ export async function peopleIn(reader: Queries, ids: readonly string[]): Promise
   const distinct = [...new Set(ids)]
   for (let at = 0; at < distinct.length; at += AT_ONCE) {
     const some = distinct.slice(at, at + AT_ONCE)
-    const emails = await emailsOf(reader, some)
-    const names = await displayNamesOf(reader, some)
-    for (const id of some) {
-      people.set(id, { id, email: emails.get(id) ?? null, display_name: names.get(id) ?? null })
-    }
+    for (const [id, { email, display_name }] of await readPeople(reader, some))
+      people.set(id, { id, email, display_name })
   }
   return (id) => people.get(id) ?? { id, email: null, display_name: null }
 }

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
 import type { ZodError } from 'zod'
-import { reportTamperedRow } from './flags/tampered-rows.service.ts'
+import { reportTamperedRow } from './flags/forged-rows.service.ts'
 import { checkSealStorage } from './ledger/seals/stored-seals.service.ts'
 import { Caches } from './platform/cache/caches.ts'
 import { publishInvalidations, publishNews } from './platform/cache/invalidations.ts'

@@ -13,6 +13,7 @@ import {
 } from '../../server/jobs/reconciliation.ts'
 import { flagUndelivered } from '../../server/jobs/undelivered-events.ts'
 import { flagUnknownRecords } from '../../server/jobs/unknown-records.ts'
+import { pageById } from '../../server/platform/api/page.ts'
 import type { HeldRecord, Processor } from '../../server/processor/processor.ts'
 import { findUser } from '../../server/users/users.service.ts'
 import { CURRENCY, type Paisa } from '../../shared/money.ts'
@@ -29,7 +30,7 @@ import {
   writes,
 } from '../context.ts'
 import { Failure } from '../failures.ts'
-import { nameOf, type Person, peopleOf, personOf, readPage, userIdOf } from '../lists.ts'
+import { nameOf, type Person, peopleOf, personOf, userIdOf } from '../lists.ts'
 import { callStates, callText, failIfSomeFailed, wireCall } from '../processor-calls.ts'
 import { counted, displayMoney, formatMoney, type Output, sum, wireTime } from '../terminal/output.ts'
 import { money } from '../terminal/table.ts'
@@ -41,7 +42,7 @@ interface CyclesOptions extends PageOptions {
 
 export const cycles = reads(async ({ platform, out }, options: CyclesOptions) => {
   const merchantId = await userIdOf(platform, options.merchant)
-  const page = await readPage(options, (request) =>
+  const page = await pageById(options, (request) =>
     listCycles(platform, { merchantId, state: options.state ?? null, ...request }),
   )
   const person = await peopleOf(platform, page.items, (row) => row.merchant_id)

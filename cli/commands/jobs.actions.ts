@@ -1,11 +1,12 @@
 import { type ExportJobRow, listExports, wireJob } from '../../server/exports/exports.service.ts'
+import { pageById } from '../../server/platform/api/page.ts'
 import type { PageOptions } from '../command.ts'
 import { reads } from '../context.ts'
-import { nameOf, peopleOf, readPage } from '../lists.ts'
+import { nameOf, peopleOf } from '../lists.ts'
 import { wireTime } from '../terminal/output.ts'
 
 export const list = reads(async ({ platform, out }, options: PageOptions) => {
-  const page = await readPage(options, (request) => listExports(platform.database.reader, request))
+  const page = await pageById(options, (request) => listExports(platform.database.reader, request))
   const person = await peopleOf(platform, page.items, (job) => job.user_id)
   out.showPage(page, {
     columns: [

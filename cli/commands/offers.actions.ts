@@ -7,11 +7,12 @@ import {
   type ShownOffer,
   vetOffer,
 } from '../../server/offers/offers.service.ts'
+import { pageById } from '../../server/platform/api/page.ts'
 import { readReason } from '../arguments.ts'
 import type { PageOptions } from '../command.ts'
 import { confirm, prepared, reads } from '../context.ts'
 import { wrongUsage } from '../failures.ts'
-import { readPage, userIdOf } from '../lists.ts'
+import { userIdOf } from '../lists.ts'
 
 interface ListOptions extends PageOptions {
   merchant?: string
@@ -22,7 +23,7 @@ interface ListOptions extends PageOptions {
 export const list = reads(async ({ platform, out }, options: ListOptions) => {
   const { status = null, vetting = null } = options
   const merchantId = await userIdOf(platform, options.merchant)
-  const page = await readPage(options, (request) =>
+  const page = await pageById(options, (request) =>
     listEveryOffer(platform, { merchantId, status, vetting, ...request }),
   )
   out.showPage(page, {

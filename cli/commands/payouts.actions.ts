@@ -3,12 +3,13 @@ import { type PayoutRunOutcome, runPayouts } from '../../server/payouts/payout-r
 import { wirePayout } from '../../server/payouts/payout-wire.ts'
 import { getPayout, listPayouts, type PayoutRow } from '../../server/payouts/payouts.service.ts'
 import { retryPayout } from '../../server/payouts/retry-payout.service.ts'
+import { pageById } from '../../server/platform/api/page.ts'
 import { CURRENCY } from '../../shared/money.ts'
 import { readReason } from '../arguments.ts'
 import type { PageOptions } from '../command.ts'
 import { type CommandContext, confirm, MOVES_MONEY, movesMoney, prepared, reads } from '../context.ts'
 import { Failure } from '../failures.ts'
-import { nameOf, type Person, peopleOf, personOf, readPage, userIdOf } from '../lists.ts'
+import { nameOf, type Person, peopleOf, personOf, userIdOf } from '../lists.ts'
 import { callStates, callText, failIfSomeFailed, wireCall } from '../processor-calls.ts'
 import { counted, displayMoney, formatMoney, sum } from '../terminal/output.ts'
 import { money } from '../terminal/table.ts'
@@ -20,7 +21,7 @@ interface ListOptions extends PageOptions {
 
 export const list = reads(async ({ platform, out }, options: ListOptions) => {
   const creatorId = await userIdOf(platform, options.creator)
-  const page = await readPage(options, (request) =>
+  const page = await pageById(options, (request) =>
     listPayouts(platform, creatorId, { state: options.state ?? null, ...request }),
   )
   const person = await peopleOf(platform, page.items, (row) => row.creator_id)

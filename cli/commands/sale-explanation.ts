@@ -1,4 +1,4 @@
-import type { SaleExplanation, SalePayout } from '../../server/sales/sale-explanation.service.ts'
+import type { SaleExplanation } from '../../server/sales/sale-explanation.service.ts'
 import { wireLine, wireSaleCycle } from '../../server/sales/sale-wire.ts'
 import { displayLineAmount } from '../../shared/line-amount.ts'
 import { CURRENCY } from '../../shared/money.ts'
@@ -66,10 +66,10 @@ export function explanationDocument(story: SaleExplanation) {
       id: payout.id,
       state: payout.state,
       amount: formatMoney(payout.amount),
-      processor_payout_id: payout.processorPayoutId,
-      failure_reason: payout.failureReason,
-      created_at: wireTime(payout.createdAt),
-      settled_at: wireTime(payout.settledAt),
+      processor_payout_id: payout.processor_payout_id,
+      failure_reason: payout.failure_reason,
+      created_at: wireTime(payout.created_at),
+      settled_at: wireTime(payout.settled_at),
     })),
   }
 }
@@ -221,18 +221,18 @@ function moneyLines(story: SaleExplanation, out: Output): string[] {
   return [...lines, ...payoutLines(story.payouts, out)]
 }
 
-function payoutLines(payouts: readonly SalePayout[], out: Output): string[] {
+function payoutLines(payouts: SaleExplanation['payouts'], out: Output): string[] {
   const lines = payouts.map((payout, index) => {
-    const { id, amount, state, createdAt, settledAt, failureReason, processorPayoutId } = payout
+    const { id, amount, state, created_at, settled_at, failure_reason, processor_payout_id } = payout
     const end = {
       pending: 'is about to be sent to the processor',
       submitted: 'is with the processor',
-      paid: `was paid ${out.time(settledAt)}`,
-      failed: `failed ${out.time(settledAt)}: ${failureReason ?? 'no reason given'}; its amount went back into the balance`,
+      paid: `was paid ${out.time(settled_at)}`,
+      failed: `failed ${out.time(settled_at)}: ${failure_reason ?? 'no reason given'}; its amount went back into the balance`,
     }[state]
     const instead = payouts[index - 1]?.state === 'failed' ? ' in place of the failed one' : ''
-    const there = processorPayoutId ? ` (${processorPayoutId} at the processor)` : ''
-    return `  Payout ${id}${there} of ${displayMoney(amount)}, made ${out.time(createdAt)}${instead}, ${end}.`
+    const there = processor_payout_id ? ` (${processor_payout_id} at the processor)` : ''
+    return `  Payout ${id}${there} of ${displayMoney(amount)}, made ${out.time(created_at)}${instead}, ${end}.`
   })
   const waiting = payouts.every((payout) => payout.state === 'failed')
   return waiting

@@ -1,3 +1,4 @@
+import { pageById } from '../../server/platform/api/page.ts'
 import { Refusal } from '../../server/platform/api/refusal.ts'
 import type { Platform } from '../../server/platform/platform.ts'
 import {
@@ -13,7 +14,7 @@ import { shopDomainsOf } from '../../server/stores/stores.service.ts'
 import { readMoment } from '../arguments.ts'
 import { reads } from '../context.ts'
 import { Failure, wrongUsage } from '../failures.ts'
-import { nameOf, peopleOf, readPage, type ScopeOptions, userIdOf } from '../lists.ts'
+import { nameOf, peopleOf, type ScopeOptions, userIdOf } from '../lists.ts'
 import { type Output, wireTime } from '../terminal/output.ts'
 import { money } from '../terminal/table.ts'
 import { explanationDocument, explanationLines } from './sale-explanation.ts'
@@ -29,7 +30,7 @@ export const list = reads(async ({ platform, out, config }, options: ListOptions
   const [from, to] = [readMoment(options.from, config), readMoment(options.to, config)]
   if (from !== null && to !== null && from >= to) throw wrongUsage('--from must be before --to.')
   const filter = { acceptanceStatus: options.status ?? null, from, to, offerId: options.offer ?? null }
-  const page = await readPage(options, (request) => listSales(platform, scope, { ...filter, ...request }))
+  const page = await pageById(options, (request) => listSales(platform, scope, { ...filter, ...request }))
   const person = await peopleOf(platform, page.items, (sale) => [sale.merchant_id, sale.creator_id])
   const storeIds = new Set(page.items.map((sale) => sale.store_id))
   const domains = await shopDomainsOf(platform.database.reader, [...storeIds])
@@ -77,7 +78,7 @@ export const explain = reads(
     }
     const [only] = candidates
     if (!only || candidates.length > 1) throw ambiguous(order, candidates, out)
-    const explanation = await explainSale(platform, only.saleId)
+    const explanation = await explainSale(platform, only.id)
     out.show(explanationDocument(explanation), () => explanationLines(explanation, out))
   },
 )
@@ -116,16 +117,16 @@ function setAsideLines(orders: readonly SetAsideOrder[], out: Output): string[] 
 function ambiguous(order: string, candidates: readonly OrderCandidate[], out: Output): Failure {
   const extra = {
     candidates: candidates.map((candidate) => ({
-      sale_id: candidate.saleId,
-      order_id: candidate.orderId,
-      order_name: candidate.orderName,
-      store_id: candidate.storeId,
+      sale_id: candidate.id,
+      order_id: candidate.order_id,
+      order_name: candidate.order_name,
+      store_id: candidate.store_id,
       shop_domain: candidate.shopDomain,
     })),
   }
   const lines = candidates.map(
     (candidate) =>
-      `  ${candidate.orderName ?? ''}  ${candidate.orderId}  ${candidate.shopDomain ?? ''}  ${candidate.storeId}  ${candidate.acceptanceStatus} ${out.time(candidate.createdAt)}`,
+      `  ${candidate.order_name ?? ''}  ${candidate.order_id}  ${candidate.shopDomain ?? ''}  ${candidate.store_id}  ${candidate.acceptance_status} ${out.time(candidate.created_at)}`,
   )
   return new Failure(
     `${order} stands for ${candidates.length} orders. Give the order id, or name the store by host name or id with --store.`,

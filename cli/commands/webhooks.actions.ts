@@ -9,6 +9,7 @@ import {
 } from '../../server/inbox/events.service.ts'
 import { type EventOrigin, originsOf } from '../../server/inbox/operator-deliveries.service.ts'
 import { assertUnmapped, retryUnmapped } from '../../server/inbox/set-aside.service.ts'
+import { pageById } from '../../server/platform/api/page.ts'
 import { Refusal } from '../../server/platform/api/refusal.ts'
 import { readAppKeys } from '../../server/platform/crypto/app-keys.ts'
 import type { Queries } from '../../server/platform/database/database.ts'
@@ -28,7 +29,6 @@ import {
   writes,
 } from '../context.ts'
 import { Failure, wrongUsage } from '../failures.ts'
-import { readPage } from '../lists.ts'
 import { isTaken } from '../replay/deliver.ts'
 import { expectedEvent, expectedSale, readFixtures } from '../replay/fixture-files.ts'
 import { replayEvents } from '../replay/replay.ts'
@@ -101,7 +101,7 @@ interface EventsOptions extends PageOptions {
 
 export const events = reads(async ({ platform, out }, options: EventsOptions) => {
   const { state, source } = options
-  const page = await readPage(options, (request) => listEvents(platform, { state, source, ...request }))
+  const page = await pageById(options, (request) => listEvents(platform, { state, source, ...request }))
   const senders = await sendersOf(platform.database.reader, page.items)
   out.showPage(page, {
     columns: [

@@ -10,7 +10,7 @@ import { findOrder } from '../../server/sales/sale-explanation.service.ts'
 import { signShopifyBody } from '../../server/shopify/signature.ts'
 import { listEveryStore, listStores, shopDomainsOf } from '../../server/stores/stores.service.ts'
 import { claimsForWebhook, type WebhookClaim } from '../../server/stores/webhook-claims.service.ts'
-import { emailsOf } from '../../server/users/users.service.ts'
+import { peopleOf } from '../../server/users/users.service.ts'
 import { DAY_MS } from '../../shared/durations.ts'
 import { formatMoney } from '../../shared/money.ts'
 import { Failure, wrongUsage } from '../failures.ts'
@@ -258,11 +258,11 @@ async function valuesFor(
 
 async function linkValues(app: App, link: ShownLink) {
   const { reader } = app.database
-  const emails = await emailsOf(reader, [link.creator_id])
+  const creator = (await peopleOf(reader, [link.creator_id])).get(link.creator_id)
   const coupon = (await couponCodesOf(reader, [link.id])).get(link.id)
   return {
     ...(coupon !== undefined && { coupon }),
-    creatorEmail: emails.get(link.creator_id) ?? NO_CLICK,
+    creatorEmail: creator?.email ?? NO_CLICK,
     productId: link.product_ids?.[0] ?? FIXTURE_PRODUCT_ID,
   }
 }

@@ -16,7 +16,7 @@ import { isProduction, markSeeded } from '../../server/production-mark.ts'
 import { updateProfile } from '../../server/profile/profile.service.ts'
 import { connectStore } from '../../server/stores/stores.service.ts'
 import { register } from '../../server/users/credentials.service.ts'
-import { createAdmin, emailsOf, listUsers } from '../../server/users/users.service.ts'
+import { createAdmin, listUsers, peopleOf } from '../../server/users/users.service.ts'
 import { DAY_MS, HOUR_MS } from '../../shared/durations.ts'
 import { percentToBasisPoints } from '../../shared/rates.ts'
 import type { Role } from '../../shared/schemas/common.ts'
@@ -127,7 +127,8 @@ export async function seed(app: App, clock: MovingClock, now: number): Promise<S
   ]
   await applyToOffer(platform, bilal, khussa, { message: 'Khussa reviews every Friday', promotion_url: null })
   const links = await Promise.all(slugs.map((slug) => resolveLink(platform, slug)))
-  const emails = await emailsOf(platform.database.reader, people.creators)
+  const creators = await peopleOf(platform.database.reader, people.creators)
+  const emails = new Map([...creators].map(([id, { email }]) => [id, email]))
   const told = await tellStory(app, clock, now, { storeId: store.id, links, emails })
   return {
     password: SEED_PASSWORD,

@@ -6,14 +6,8 @@ import { publishNews, subscribeInvalidations } from '../../server/platform/cache
 import { systemClock } from '../../server/platform/clock.ts'
 import type { Platform } from '../../server/platform/platform.ts'
 import { testDialects } from '../../server/test/testkit/databases.ts'
-import {
-  elsewhere,
-  follow,
-  openLiveMarket,
-  openWebSide,
-  type WebSide,
-} from '../../server/test/testkit/live-followers.ts'
-import type { Marketplace } from '../../server/test/testkit/marketplace.ts'
+import { elsewhere, follow, openWebSide, type WebSide } from '../../server/test/testkit/live-followers.ts'
+import { type Marketplace, openMarketplace } from '../../server/test/testkit/marketplace.ts'
 import { logIn } from '../../server/test/testkit/people.ts'
 import { APP_KEY, runAffiliate, startAffiliate } from './run-affiliate.ts'
 
@@ -30,7 +24,8 @@ const EVENTS = 3
 for (const dialect of testDialects()) {
   const it = suite<Context>(`live streams and other processes on ${dialect}`)
   it.before.each(async (context) => {
-    const market = await openLiveMarket(dialect)
+    const market = await openMarketplace(dialect)
+    market.clock.set(new Date().toISOString())
     const { url, folder, database } = market.bed.testDatabase
     const platform = { ...elsewhere(market.platform), clock: systemClock }
     const web = await openWebSide(platform)

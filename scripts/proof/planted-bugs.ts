@@ -86,8 +86,8 @@ const ARITHMETIC: PlantedBug[] = [
   simulated({
     name: "a suspended creator's sales are accepted",
     file: 'server/sales/sales.service.ts',
-    find: 'creator_suspended: link !== undefined && suspended.has(link.creator_id)',
-    replace: 'creator_suspended: link !== undefined && suspended.has(report.merchantId)',
+    find: 'creator_suspended: link !== undefined && isSuspended(link.creator_id)',
+    replace: 'creator_suspended: link !== undefined && isSuspended(report.merchantId)',
   }),
 ]
 

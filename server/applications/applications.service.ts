@@ -16,9 +16,9 @@ import { changeRow, insertRow, lockRows } from '../platform/database/protected-r
 import type { Platform } from '../platform/platform.ts'
 import {
   checkQuota,
-  displayNamesOf,
   isSuspended,
   lockAccount,
+  peopleOf,
   requireVerifiedEmail,
 } from '../users/users.service.ts'
 import { type ApplicationStatus, decideApplication, mayApply } from './application.rule.ts'
@@ -189,7 +189,9 @@ export async function listEveryApplication(
   query: ListQuery,
 ): Promise<Page<ShownApplication>> {
   const { reader } = platform.database
-  const page = await pageById(query, (after, limit) => listRows(reader, scope, query.status, after, limit))
+  const page = await pageById(query, ({ before, limit }) =>
+    listRows(reader, scope, query.status, before, limit),
+  )
   return { ...page, items: await shownApplications(page.items, reader) }
 }
 
@@ -223,7 +225,10 @@ async function shownApplication(
 
 /** Adds creators' names and links, in the given order. */
 async function shownApplications(rows: readonly ApplicationRow[], db: Queries): Promise<ShownApplication[]> {
-  const names = await displayNamesOf(db, [...new Set(rows.map((row) => row.creator_id))])
+  const people = await peopleOf(
+    db,
+    rows.map((row) => row.creator_id),
+  )
   const approved = rows.filter((row) => row.status === 'approved').map((row) => row.id)
   const links = await linksOfApplications(db, approved)
   const codes = await couponCodesOf(
@@ -234,7 +239,7 @@ async function shownApplications(rows: readonly ApplicationRow[], db: Queries): 
     const link = links.get(row.id)
     return {
       ...row,
-      creator: { id: row.creator_id, display_name: names.get(row.creator_id) ?? '' },
+      creator: { id: row.creator_id, display_name: people.get(row.creator_id)?.display_name ?? '' },
       link: link ? { ...link, couponCode: codes.get(link.id) ?? null } : null,
     }
   })

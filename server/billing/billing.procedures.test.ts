@@ -109,16 +109,11 @@ for (const { it } of marketSuites<{ shop: Shop; other: Shop }>('the list of bill
     })
   })
 
-  it("shows no one else's, and refuses everybody else", async ({ market, shop, other }) => {
+  it("shows no one else's, and refuses the wrong input", async ({ market, shop, other }) => {
     const own = (await as(market, shop).listCycles({})).items.map(({ id }) => id)
     const others = (await as(market, other).listCycles({})).items.map(({ id }) => id)
     assert.is(others.length, 1)
     assert.not.ok(own.includes(others[0] ?? ''))
-    const creator = await market.addCreator()
-    const listAs = (actor: typeof creator | null) =>
-      outcomeOf(billingRouter.createCaller(requestOf(market.platform, actor)).listCycles({}))
-    assert.is(await listAs(null), 'unauthenticated')
-    assert.is(await listAs(creator), 'forbidden')
     const caller = as(market, shop)
     assert.is(await outcomeOf(caller.listCycles({ cursor: 'no cursor' })), 'validation_failed')
     assert.is(await outcomeOf(caller.listCycles({ limit: 101 })), 'validation_failed')

@@ -14,9 +14,7 @@ export const billingRouter = router({
     .output(cyclePage)
     .query(async ({ ctx, input }) => {
       const filter = { merchantId: ctx.actor.userId, state: input.state ?? null }
-      const page = await pageById(input, (before, limit) =>
-        listCycles(ctx.platform, { ...filter, before, limit }),
-      )
+      const page = await pageById(input, (request) => listCycles(ctx.platform, { ...filter, ...request }))
       return mapPage(page, wireCycle)
     }),
 })

@@ -12,7 +12,7 @@ import {
 import type { Processor } from '../processor/processor.ts'
 import type { OurRecord } from '../processor/records.rule.ts'
 import { type RetryableCall, type RetryRequest, retryCall } from '../processor/retry.service.ts'
-import { type Contact, contactsOf } from '../users/users.service.ts'
+import { type PersonRow, peopleOf } from '../users/users.service.ts'
 import {
   type CycleRow,
   findCycle,
@@ -31,9 +31,9 @@ export interface Invoice {
 /** Queues the processor calls that create these cycles' first invoices. */
 export async function queueInvoices(platform: Platform, tx: Tx, invoices: readonly Invoice[]): Promise<void> {
   const merchantIds = invoices.map((invoice) => invoice.merchantId)
-  const contacts = await contactsOf(tx, merchantIds)
+  const people = await peopleOf(tx, merchantIds)
   const attempts = invoices.map(({ cycleId, merchantId, amount }) => {
-    const request = requestFor(merchantId, contacts.get(merchantId))
+    const request = requestFor(merchantId, people.get(merchantId))
     return { kind: 'invoice' as const, subjectId: cycleId, amount, request }
   })
   await queueAttempts(platform, tx, attempts)
@@ -44,8 +44,8 @@ export async function makeInvoicesDue(platform: Platform, tx: Tx, merchantId: st
   await makeAttemptsDue(platform, tx, await uninvoicedCycleIds(tx, merchantId))
 }
 
-function requestFor(merchantId: string, contact: Contact | undefined) {
-  return { customer: { id: merchantId, email: contact?.email ?? '', name: contact?.displayName ?? '' } }
+function requestFor(merchantId: string, person: PersonRow | undefined) {
+  return { customer: { id: merchantId, email: person?.email ?? '', name: person?.display_name ?? '' } }
 }
 
 /** Records the processor's invoice for a closed cycle, and writes the mail to its merchant. */
@@ -100,7 +100,7 @@ export async function retryInvoice(
     assertWaiting: (row) => assertClosed(cycleId, row),
     amount: (row) => row.amount_due,
     async request(db, { merchant_id }) {
-      return requestFor(merchant_id, (await contactsOf(db, [merchant_id])).get(merchant_id))
+      return requestFor(merchant_id, (await peopleOf(db, [merchant_id])).get(merchant_id))
     },
     audited: () => ({}),
   }

@@ -44,15 +44,7 @@ function isEmbedded(headers: IncomingHttpHeaders): boolean {
   return destination !== undefined && destination !== 'document'
 }
 
-/** Each click asks twice, one call behind the other. */
-let last: { agent: string; known: KnownAgent } | undefined
-
 function knownAgent(agent: string): KnownAgent {
-  if (last?.agent !== agent) last = { agent, known: lookUp(agent) }
-  return last.known
-}
-
-function lookUp(agent: string): KnownAgent {
   const front = agent.slice(0, LONGEST_AGENT)
   const known = knownAgents.get(front)
   if (known) return known

@@ -1,27 +1,16 @@
-import { v7 } from 'uuid'
 import * as assert from 'uvu/assert'
+import { createIds } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
-import { type Marketplace, openMarketplace } from '../test/testkit/marketplace.ts'
+import { openMarketplace } from '../test/testkit/marketplace.ts'
 import { DAY } from '../test/testkit/testbed.ts'
 import { clicksPrunedBefore, enforceClickRetention } from './click-retention.service.ts'
 import { countVisits, rollUpClicks } from './clicks.service.ts'
 
-interface Context {
-  market: Marketplace
-  /** With ids of the market's own time. */
-  platform: Platform
-}
-
-for (const { it, dialect } of marketSuites<Context>('retention of clicks', {
+for (const { it, dialect } of marketSuites('retention of clicks', {
   settings: { CLICK_RETENTION_DAYS: '486' },
+  idsOf: createIds,
 })) {
-  it.before.each(async (context) => {
-    const { market } = context
-    const ids = { next: () => v7({ msecs: market.clock.now() }) }
-    Object.assign(context, { platform: Object.assign(market.platform, { ids }) })
-  })
-
   const clickIds = async ({ database }: Platform) =>
     (await database.reader.selectFrom('clicks').select('id').orderBy('id').execute()).map(({ id }) => id)
 

@@ -1,7 +1,7 @@
 import { defineEntity } from '@mikro-orm/core'
 import { count, enumText, epochMs, id, oneOf, text } from '../platform/database/columns.ts'
 
-export const CLICK_KINDS = ['visit', 'bot', 'prefetch', 'head', 'embedded'] as const
+const CLICK_KINDS = ['visit', 'bot', 'prefetch', 'head', 'embedded'] as const
 export type ClickKind = (typeof CLICK_KINDS)[number]
 
 /**

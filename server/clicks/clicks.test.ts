@@ -1,13 +1,13 @@
-import { v7 } from 'uuid'
 import * as assert from 'uvu/assert'
 import type { LinkRecord } from '../links/links.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
+import { createIds } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import { eventually } from '../test/testkit/eventually.ts'
 import { addLink, addLiveOffer, addMerchant } from '../test/testkit/listings.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { addUser } from '../test/testkit/people.ts'
-import { HOUR, type Testbed } from '../test/testkit/testbed.ts'
+import { HOUR } from '../test/testkit/testbed.ts'
 import { verifyBooks } from '../verification/verify-books.ts'
 import {
   countVisits,
@@ -20,20 +20,15 @@ import {
 const SECOND = 1000
 
 interface Context {
-  bed: Testbed
-  platform: Platform
   link: LinkRecord
 }
 
-for (const { it } of marketSuites<Context>('clicks')) {
+for (const { it } of marketSuites<Context>('clicks', { idsOf: createIds })) {
   it.before.each(async (context) => {
-    const { bed } = context
-    // Ids of the test's own time.
-    const platform = { ...bed.platform, ids: { next: () => v7({ msecs: bed.clock.now() }) } }
+    const { platform } = context
     const merchant = await addMerchant(platform)
     const offer = await addLiveOffer(platform, merchant, { product_ids: ['7'] })
-    const link = await addLink(platform, merchant, await addUser(platform, 'creator'), offer.id)
-    Object.assign(context, { platform, link })
+    context.link = await addLink(platform, merchant, await addUser(platform, 'creator'), offer.id)
   })
 
   const clickOn = (platform: Platform, linkId: string, more: Partial<NewClick> = {}): NewClick => ({

@@ -24,7 +24,7 @@ interface ExportOwner {
 }
 
 /** How many exports of one user may wait or run. One runs at a time. */
-export const MAX_UNFINISHED = 5
+const MAX_UNFINISHED = 5
 
 interface ExportRequest {
   resource: ExportResource

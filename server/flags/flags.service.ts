@@ -198,8 +198,8 @@ export function listFlags(
   query: Pick<FlagFilter, 'kind' | 'severity' | 'status'> & PageRequest,
 ): Promise<Page<FlagRow>> {
   const { kind, severity, status } = query
-  return pageById(query, (before, limit) =>
-    findFlags(platform.database.reader, { kind, severity, status }, { before, limit }),
+  return pageById(query, (request) =>
+    findFlags(platform.database.reader, { kind, severity, status }, request),
   )
 }
 

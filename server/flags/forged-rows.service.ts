@@ -1,7 +1,8 @@
 import type { Tx } from '../platform/database/database.ts'
+import type { TamperedRow } from '../platform/database/protected-rows.ts'
 import type { Schema } from '../platform/database/schema.ts'
 import type { Platform } from '../platform/platform.ts'
-import { openFlagAbout, raiseFlag } from './flags.service.ts'
+import { openFlagAbout, openFlags, raiseFlag } from './flags.service.ts'
 
 /** A row that is not as the service wrote it. */
 export interface ForgedRow {
@@ -34,4 +35,26 @@ export async function flagForgedRows(
       problem: latest.problem,
     },
   })
+}
+
+const reporting = new Set<string>()
+
+/** Flags a protected row that was refused because it was changed outside of the service, once. A failure is logged. */
+export async function reportTamperedRow(
+  platform: Platform,
+  { table, key, message }: TamperedRow,
+): Promise<void> {
+  const { database, log } = platform
+  if (reporting.has(table + key)) return
+  reporting.add(table + key)
+  try {
+    const flags = await openFlags(database.reader, 'integrity_violation', table)
+    if (flags.some(({ evidence }) => evidence.includes(JSON.stringify(key)))) return
+    log.error({ table, key }, 'a tampered row was refused')
+    await database.transaction((tx) => flagForgedRows(platform, tx, table, [{ id: key, problem: message }]))
+  } catch (error) {
+    log.error({ err: error }, 'a tampered row was not flagged')
+  } finally {
+    reporting.delete(table + key)
+  }
 }

@@ -4,7 +4,9 @@ import * as assert from 'uvu/assert'
 import { z } from 'zod'
 import { createClient, isRefusal, type Outputs } from '../../shared/client/index.ts'
 import { proceduresOf } from '../platform/api/procedure.ts'
-import { openLiveMarket, openWebSide } from '../test/testkit/live-followers.ts'
+import { createIds } from '../platform/ids.ts'
+import { openWebSide } from '../test/testkit/live-followers.ts'
+import { openMarketplace } from '../test/testkit/marketplace.ts'
 import { logIn } from '../test/testkit/people.ts'
 import { openWebTestbed } from '../test/testkit/web.ts'
 import { type AppRouter, appRouter } from './router.ts'
@@ -54,7 +56,7 @@ for (const [name, link] of Object.entries({ httpLink, httpBatchLink })) {
 }
 
 it('follows live changes with the token that it shows for calls', async () => {
-  const market = await openLiveMarket('sqlite')
+  const market = await openMarketplace('sqlite', {}, createIds)
   const web = await openWebSide(market.platform)
   try {
     const shop = await market.addShop()

@@ -4,7 +4,7 @@ import { assertInvoiceBacked, isCycleCharged } from '../billing/invoice-backing.
 import { recordInvoice } from '../billing/invoices.service.ts'
 import { raiseFlag } from '../flags/flags.service.ts'
 import { flagForgedRows } from '../flags/forged-rows.service.ts'
-import { checkAccountTitle, type TitleVerdict } from '../payouts/account-title.service.ts'
+import { checkAccountTitle } from '../payouts/account-title.service.ts'
 import { assertPayoutBacked, isPayoutSettled } from '../payouts/payout-backing.service.ts'
 import { recordSubmitted } from '../payouts/payout-events.service.ts'
 import { getPayout } from '../payouts/payouts.service.ts'
@@ -27,12 +27,7 @@ import {
 import { isFinalRefusal, LOOK_AGAIN_AFTER_MS } from '../processor/final-refusal.rule.ts'
 import type { CallOutcome, LookupItem, Processor } from '../processor/processor.ts'
 import { itemsThatCount } from '../processor/retry.rule.ts'
-import {
-  type BillingAccount,
-  flagBrokenAccount,
-  openDestination,
-  type PayoutAccount,
-} from '../users/sealed-accounts.service.ts'
+import { flagBrokenAccount, openDestination } from '../users/sealed-accounts.service.ts'
 import { isSuspended } from '../users/users.service.ts'
 
 const BATCH = 20
@@ -80,28 +75,12 @@ async function lookUpOrCall(
   // An earlier try may have taken effect without an answer: look it up before a call with the same key.
   if (attempt.earlierTries > 0 && (await isFoundThere(platform, processor, attempt))) return
   if (await isSettled(platform, attempt)) return recordOutcome(platform, attempt, SETTLED)
-  const common = { attemptId: attempt.id, reference: attempt.subjectId, amount: attempt.amount }
-  if (attempt.kind === 'invoice') {
-    const customer = customerOf(attempt)
-    if (!processor.needsBillingAccount) {
-      if (await wasMadeLongAgo(platform, processor, attempt)) return
-      return recordOutcome(platform, attempt, await processor.createInvoice({ ...common, customer }))
-    }
-    const ready = await billingAccount(platform, attempt)
-    if (ready.kind !== 'ready') return recordUnsent(platform, attempt, ready)
-    if (await wasMadeLongAgo(platform, processor, attempt)) return
-    const call = { ...common, customer, billingAccount: ready.account }
-    return recordOutcome(platform, attempt, await processor.createInvoice(call))
-  }
-  const ready = await payoutDestination(platform, processor, attempt)
-  if ('detail' in ready) return recordOutcome(platform, attempt, ready)
-  if (ready.kind !== 'ready') return recordUnsent(platform, attempt, ready)
+  const prepare = attempt.kind === 'invoice' ? invoiceCall : payoutCall
+  const call = await prepare(platform, processor, attempt)
+  if (call.kind === 'retry') return recordOutcome(platform, attempt, call)
+  if (call.kind !== 'ready') return recordUnsent(platform, attempt, call)
   if (await wasMadeLongAgo(platform, processor, attempt)) return
-  return recordOutcome(
-    platform,
-    attempt,
-    await processor.createPayout({ ...common, destination: ready.account }),
-  )
+  return recordOutcome(platform, attempt, await call.make())
 }
 
 /** Looks the call up and records what the processor holds; false when it holds nothing. */
@@ -171,38 +150,50 @@ function customerOf({ request }: ClaimedAttempt) {
   return (request as { customer: { id: string; email: string; name: string } }).customer
 }
 
-interface Ready<Account> {
-  kind: 'ready'
-  account: Account
-}
+/** A call, or why it is not made now. */
+type Prepared =
+  | { kind: 'ready'; make(): Promise<CallOutcome> }
+  | NotReady
+  | Extract<CallOutcome, { kind: 'retry' }>
 
 /** Why a call is not made now. `isOver`: the reason has ended meanwhile. `broken`: the account is no longer the right one; `flag` says whose was changed in the database. */
 type NotReady =
   | { kind: 'waits'; why: string; delayMs: number; isOver?(tx: Tx): Promise<boolean> }
   | { kind: 'broken'; problem: string; summary: string; flag(tx: Tx): Promise<void> }
 
-/** The account that an invoice is paid from, or why the invoice is not sent now. */
-async function billingAccount(
+function commonOf({ id, subjectId, amount }: ClaimedAttempt) {
+  return { attemptId: id, reference: subjectId, amount }
+}
+
+async function invoiceCall(
   platform: Platform,
+  processor: Processor,
   attempt: ClaimedAttempt,
-): Promise<Ready<BillingAccount> | NotReady> {
+): Promise<Prepared> {
+  const call = { ...commonOf(attempt), customer: customerOf(attempt) }
+  if (!processor.needsBillingAccount) return { kind: 'ready', make: () => processor.createInvoice(call) }
   const found = await invoiceAccount(platform, attempt.subjectId, attempt.createdAt)
-  if (found.kind === 'ready') return found
-  if (found.kind === 'missing') {
-    const isOver = (tx: Tx) => hasInvoiceAccount(tx, found.merchantId)
-    return { kind: 'waits', why: found.why, delayMs: MISSING_ACCOUNT_DELAY_MS, isOver }
-  }
-  if (found.kind === 'unreadable') return waitsForKey(platform, attempt, found.why)
-  const { merchantId, problem } = found
-  return {
-    kind: 'broken',
-    problem,
-    summary: "The invoice was not sent: the merchant's billing account was changed in the database.",
-    flag: (tx) =>
-      flagBrokenAccount(platform, tx, 'billing_accounts', merchantId, {
-        billing_cycle_id: attempt.subjectId,
+  switch (found.kind) {
+    case 'ready': {
+      const billingAccount = found.account
+      return { kind: 'ready', make: () => processor.createInvoice({ ...call, billingAccount }) }
+    }
+    case 'missing': {
+      const isOver = (tx: Tx) => hasInvoiceAccount(tx, found.merchantId)
+      return { kind: 'waits', why: found.why, delayMs: MISSING_ACCOUNT_DELAY_MS, isOver }
+    }
+    case 'unreadable':
+      return waitsForKey(platform, attempt, found.why)
+    default: {
+      const { merchantId, problem } = found
+      const evidence = { billing_cycle_id: attempt.subjectId, problem }
+      return {
+        kind: 'broken',
         problem,
-      }),
+        summary: "The invoice was not sent: the merchant's billing account was changed in the database.",
+        flag: (tx) => flagBrokenAccount(platform, tx, 'billing_accounts', merchantId, evidence),
+      }
+    }
   }
 }
 
@@ -211,60 +202,49 @@ function waitsForKey({ log }: Platform, { id: attempt }: ClaimedAttempt, why: st
   return { kind: 'waits', why, delayMs: WAITING_DELAY_MS }
 }
 
-/** The destination of a payout, or why it is not sent now. An unsent payout waits while its creator is suspended. */
-async function payoutDestination(
+/** An unsent payout waits while its creator is suspended. */
+async function payoutCall(
   platform: Platform,
   processor: Processor,
   attempt: ClaimedAttempt,
-): Promise<Ready<PayoutAccount> | NotReady | Extract<CallOutcome, { kind: 'retry' }>> {
+): Promise<Prepared> {
+  const waits = (why: string) => ({ kind: 'waits' as const, why, delayMs: WAITING_DELAY_MS })
   const payout = await getPayout(platform, attempt.subjectId)
   if (!payout) throw new Error(`attempt ${attempt.id} has no payout`)
   const creatorId = payout.creator_id
-  if ((await isSuspended(platform.database.reader, [creatorId])).size > 0) {
-    return { kind: 'waits', why: 'the creator is suspended', delayMs: WAITING_DELAY_MS }
-  }
+  if ((await isSuspended(platform.database.reader, [creatorId])).size > 0)
+    return waits('the creator is suspended')
   const { destination_id } = attempt.request as { destination_id: string }
   try {
-    const account = await openDestination(platform, creatorId, destination_id, payout.created_at)
-    if (account) {
-      const verdict = await checkAccountTitle(platform, processor, payout, { ...account, id: destination_id })
-      return afterTitleCheck(verdict, account)
+    const destination = await openDestination(platform, creatorId, destination_id, payout.created_at)
+    if (!destination) return waits('the payout destination has not come into effect')
+    const account = { ...destination, id: destination_id }
+    const verdict = await checkAccountTitle(platform, processor, payout, account)
+    switch (verdict.kind) {
+      case 'accepted':
+        return { kind: 'ready', make: () => processor.createPayout({ ...commonOf(attempt), destination }) }
+      case 'unavailable':
+        return { kind: 'retry', detail: `the account title could not be checked: ${verdict.detail}` }
+      case 'differs':
+        return waits("the bank's account title differs: a person decides")
+      case 'replaced': {
+        const problem = "the bank's account title differs, and the creator has another account by now"
+        const summary = `The payout was not sent: ${problem}. "affiliate payouts retry" sends it there.`
+        return { kind: 'broken', problem, summary, flag: async () => {} }
+      }
     }
-    const why = 'the payout destination has not come into effect'
-    return { kind: 'waits', why, delayMs: WAITING_DELAY_MS }
   } catch (error) {
     if (error instanceof UnknownKeyError) {
       return waitsForKey(platform, attempt, `the payout destination was ${error.message}`)
     }
     if (!(error instanceof IntegrityError)) throw error
     const problem = error.message
+    const evidence = { payout_id: attempt.subjectId, problem }
     return {
       kind: 'broken',
       problem,
       summary: 'The payout was not sent: its destination was changed in the database.',
-      flag: (tx) =>
-        flagBrokenAccount(platform, tx, 'payout_destinations', creatorId, {
-          payout_id: attempt.subjectId,
-          problem,
-        }),
-    }
-  }
-}
-
-function afterTitleCheck(verdict: TitleVerdict, account: PayoutAccount) {
-  switch (verdict.kind) {
-    case 'accepted':
-      return { kind: 'ready' as const, account }
-    case 'unavailable':
-      return { kind: 'retry' as const, detail: `the account title could not be checked: ${verdict.detail}` }
-    case 'differs': {
-      const why = "the bank's account title differs: a person decides"
-      return { kind: 'waits' as const, why, delayMs: WAITING_DELAY_MS }
-    }
-    case 'replaced': {
-      const problem = "the bank's account title differs, and the creator has another account by now"
-      const summary = `The payout was not sent: ${problem}. "affiliate payouts retry" sends it there.`
-      return { kind: 'broken' as const, problem, summary, flag: async () => {} }
+      flag: (tx) => flagBrokenAccount(platform, tx, 'payout_destinations', creatorId, evidence),
     }
   }
 }

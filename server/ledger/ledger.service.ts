@@ -15,6 +15,8 @@ import {
   sumOfKind,
 } from './ledger.store.ts'
 
+export type { AccountBalance } from './ledger.store.ts'
+
 /**
  * Writes entries into the journal: the only way by which money moves in this service. Runs in the transaction that
  * makes the change; an entry that is there already (same kind and subject) makes the whole transaction fail.

@@ -18,9 +18,9 @@ import {
 } from './coupons.store.ts'
 import { type LinkRecord, type LinkTerms, linkOfSlug, linkTerms } from './links.service.ts'
 
-export const MAX_CODES_PER_DAY = 200
+const MAX_CODES_PER_DAY = 200
 
-export interface CouponChange {
+interface CouponChange {
   slug: string
   /** The link's merchant; `OPERATOR` may change every link. */
   actor: string
@@ -100,7 +100,7 @@ export interface CodedOrder {
 }
 
 /** A discount code that belonged to a link; times in epoch ms. */
-export interface OrderCoupon {
+interface OrderCoupon {
   code: string
   starts_at: number
   /** Exclusive; `null` while in force. */

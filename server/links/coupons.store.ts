@@ -51,7 +51,7 @@ export async function endCoupon(tx: Tx, id: string, endsAt: number): Promise<voi
 }
 
 /** A code that an order of a merchant's store carries. */
-export interface MerchantCode {
+interface MerchantCode {
   merchant_id: string
   code: string
 }

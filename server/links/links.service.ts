@@ -7,7 +7,7 @@ import type { AppKeys } from '../platform/crypto/key-ring.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import { authentic, insertRow } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
-import { displayNamesOf, isSuspended } from '../users/users.service.ts'
+import { peopleOf } from '../users/users.service.ts'
 import {
   type LinkRow,
   linkBySlug,
@@ -162,19 +162,21 @@ export async function newestLinks(platform: Platform, limit: number): Promise<Sh
 /** Links with the present state of their offers, merchants and creators, in the given order. */
 export async function shownLinks(platform: Platform, links: readonly LinkRecord[]): Promise<ShownLink[]> {
   const { reader } = platform.database
-  const people = [...new Set(links.flatMap((link) => [link.creator_id, link.merchant_id]))]
   const offers = await offerRecords(
     platform,
     reader,
     links.map((link) => link.offer_id),
   )
-  const names = await displayNamesOf(reader, people)
-  const suspended = await isSuspended(reader, people)
-  const party = (id: string) => ({ id, display_name: names.get(id) ?? '' })
+  const people = await peopleOf(
+    reader,
+    links.flatMap((link) => [link.creator_id, link.merchant_id]),
+  )
+  const party = (id: string) => ({ id, display_name: people.get(id)?.display_name ?? '' })
+  const isSuspended = (id: string) => typeof people.get(id)?.suspended_at === 'number'
   return links.map((link) => {
     const offer = offers.get(link.offer_id)
     if (!offer) throw new Error(`link ${link.id} without its offer`)
-    const state = stateOf(offer.status, suspended.has(link.merchant_id), suspended.has(link.creator_id))
+    const state = stateOf(offer.status, isSuspended(link.merchant_id), isSuspended(link.creator_id))
     return {
       ...link,
       active: state === 'tracked',

@@ -64,21 +64,16 @@ export async function publishEvents(
 ): Promise<string[]> {
   if (events.length === 0) return []
   const now = platform.clock.now()
-  const places = new Map<string, number>()
-  const rows = events.map(({ type, accountId, subjectId, data }) => {
-    const key = `${accountId} ${subjectId}`
-    const place = (places.get(key) ?? 0) + 1
-    places.set(key, place)
-    return withDigest(platform.keys, 'outbox_events', {
+  const rows = events.map(({ type, accountId, subjectId, data }) =>
+    withDigest(platform.keys, 'outbox_events', {
       id: platform.ids.next(),
       type,
       account_id: accountId,
       subject_id: subjectId,
-      place,
       data: JSON.stringify(data),
       created_at: now,
-    })
-  })
+    }),
+  )
   try {
     await insertEvents(tx, rows, distributed ? now : null)
   } catch (error) {

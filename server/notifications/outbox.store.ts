@@ -5,21 +5,19 @@ import type { Schema } from '../platform/database/schema.ts'
 
 export type OutboxEventRow = Selectable<Schema['outbox_events']>
 
-/** A row without its sequence, with its place among the added rows of the same account and subject, from 1. */
-type AddedRow = Omit<OutboxEventRow, 'sequence' | 'distributed_at'> & { place: number }
+type AddedRow = Omit<OutboxEventRow, 'sequence' | 'distributed_at'>
 
 const addedEvents = valuesTable<AddedRow>('added', {
   id: 'uuid',
   type: 'text',
   account_id: 'uuid',
   subject_id: 'uuid',
-  place: 'int',
   data: 'json',
   created_at: 'bigint',
   row_digest: 'text',
 })
 
-/** Each row follows the account's earlier events about its subject. Of two transactions that add to one subject, one fails. */
+/** Each row, in the order of the ids, follows the account's earlier events about its subject. Of two transactions that add to one subject, one fails. */
 export async function insertEvents(
   tx: Tx,
   rows: readonly AddedRow[],
@@ -28,7 +26,7 @@ export async function insertEvents(
   await sql`
     insert into outbox_events (id, type, account_id, subject_id, sequence, data, created_at, row_digest, distributed_at)
     select added.id, added.type, added.account_id, added.subject_id,
-      added.place + coalesce((
+      row_number() over (partition by added.account_id, added.subject_id order by added.id) + coalesce((
         select max(former.sequence) from outbox_events as former
         where former.account_id = added.account_id and former.subject_id = added.subject_id), 0),
       added.data, added.created_at, added.row_digest, cast(${distributedAt} as bigint)

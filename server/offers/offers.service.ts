@@ -11,7 +11,7 @@ import { advisoryLock, afterCommit, type Queries, type Tx } from '../platform/da
 import { lockRows, type RowOf } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import { merchantHasStore, merchantStoresLock } from '../stores/stores.service.ts'
-import { checkQuota, displayNamesOf, isSuspended, requireVerifiedEmail } from '../users/users.service.ts'
+import { checkQuota, isSuspended, peopleOf, requireVerifiedEmail } from '../users/users.service.ts'
 import {
   countByCategory,
   listOffers as listRows,
@@ -433,14 +433,14 @@ export async function offerTitles(db: Queries, offerIds: readonly string[]): Pro
 }
 
 async function shownOffer(platform: Platform, row: OfferRow): Promise<ShownOffer> {
-  const names = await displayNamesOf(platform.database.reader, [row.merchant_id])
-  return withMerchant(platform, row, names.get(row.merchant_id) ?? '')
+  const [shown] = await shownOffers(platform, [row])
+  return shown as ShownOffer
 }
 
 async function shownOffers(platform: Platform, rows: readonly OfferRow[]): Promise<ShownOffer[]> {
-  const merchants = [...new Set(rows.map((row) => row.merchant_id))]
-  const names = await displayNamesOf(platform.database.reader, merchants)
-  return rows.map((row) => withMerchant(platform, row, names.get(row.merchant_id) ?? ''))
+  const merchantIds = rows.map((row) => row.merchant_id)
+  const people = await peopleOf(platform.database.reader, merchantIds)
+  return rows.map((row) => withMerchant(platform, row, people.get(row.merchant_id)?.display_name ?? ''))
 }
 
 function withMerchant(platform: Platform, row: OfferRow, name: string): ShownOffer {

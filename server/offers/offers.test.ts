@@ -75,23 +75,11 @@ for (const { it } of marketSuites<{ merchant: Actor }>('offers')) {
     }
   })
 
-  it('lets only merchants create, edit and move offers, and only their own', async ({
-    platform,
-    merchant,
-  }) => {
+  it('lets merchants edit and move only their own offers', async ({ platform, merchant }) => {
     const { id } = await as(platform, merchant).create(DRAFT)
-    const callers: [Actor | null, string][] = [
-      [null, 'unauthenticated'],
-      [await addUser(platform, 'creator'), 'forbidden'],
-      [await addUser(platform, 'admin'), 'forbidden'],
-      [await addMerchant(platform), 'not_found'],
-    ]
-    for (const [actor, code] of callers) {
-      const offers = as(platform, actor)
-      assert.is(await outcomeOf(offers.create(DRAFT)), code === 'not_found' ? 'ok' : code)
-      assert.is(await outcomeOf(offers.update({ id, title: 'x' })), code)
-      assert.is(await outcomeOf(offers.setStatus({ id, status: 'live' })), code)
-    }
+    const other = as(platform, await addMerchant(platform))
+    assert.is(await outcomeOf(other.update({ id, title: 'x' })), 'not_found')
+    assert.is(await outcomeOf(other.setStatus({ id, status: 'live' })), 'not_found')
   })
 
   it('shows live offers to everybody and the others to their owner and admins', async ({
@@ -378,9 +366,7 @@ for (const { it } of marketSuites<{ merchant: Actor }>('offers')) {
     )
     const other = as(platform, await addMerchant(platform))
     assert.equal((await other.list({ mine: true })).items, [])
-    assert.is(await outcomeOf(as(platform, null).list({ mine: true })), 'unauthenticated')
     const creator = as(platform, await addUser(platform, 'creator'))
-    assert.is(await outcomeOf(creator.list({ mine: true })), 'forbidden')
     assert.is(await outcomeOf(creator.list({ status: 'draft' })), 'validation_failed')
     assert.is((await creator.list({ status: 'live' })).items.length, 1)
   })

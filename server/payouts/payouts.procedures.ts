@@ -17,13 +17,13 @@ export const payoutsRouter = router({
       const { platform, actor } = ctx
       const state = input.state ?? null
       if (actor.role === 'merchant') {
-        const parts = await pageById(input, (before, limit) =>
-          listPayoutParts(platform, actor.userId, { state, before, limit }),
+        const parts = await pageById(input, (request) =>
+          listPayoutParts(platform, actor.userId, { state, ...request }),
         )
         return mapPage(parts, wirePart)
       }
-      const payouts = await pageById(input, (before, limit) =>
-        listPayouts(platform, actor.userId, { state, before, limit }),
+      const payouts = await pageById(input, (request) =>
+        listPayouts(platform, actor.userId, { state, ...request }),
       )
       return mapPage(payouts, wirePayout)
     }),

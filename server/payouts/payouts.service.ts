@@ -9,7 +9,7 @@ import {
 import type { Platform } from '../platform/platform.ts'
 import { type RecordFilter, recordsOf } from '../processor/attempts.service.ts'
 import type { OurRecord } from '../processor/records.rule.ts'
-import { displayNamesOf } from '../users/users.service.ts'
+import { peopleOf } from '../users/users.service.ts'
 import { wirePart, wirePayout } from './payout-wire.ts'
 import {
   countPayouts,
@@ -50,11 +50,11 @@ export async function listPayoutParts(
 ): Promise<PayoutPart[]> {
   const db = platform.database.reader
   const rows = await findPayoutParts(db, merchantId, filter)
-  const names = await displayNamesOf(
+  const people = await peopleOf(
     db,
     rows.map((row) => row.creator_id),
   )
-  return rows.map((row) => ({ ...row, creatorName: names.get(row.creator_id) ?? '' }))
+  return rows.map((row) => ({ ...row, creatorName: people.get(row.creator_id)?.display_name ?? '' }))
 }
 
 /** Payouts to compare with the processor's records, by id. */
@@ -95,11 +95,10 @@ export function scanPayouts(platform: Platform, scope: ScanScope): KeysetScan<Pa
 
 async function readAll(platform: Platform, step: ScanPage) {
   const rows = await listPayouts(platform, null, { state: null, before: step.below, limit: step.size })
-  const names = await displayNamesOf(platform.database.reader, [
-    ...new Set(rows.map((row) => row.creator_id)),
-  ])
+  const creatorIds = rows.map((row) => row.creator_id)
+  const people = await peopleOf(platform.database.reader, creatorIds)
   return pageItems(step, rows, (row) => ({
     ...wirePayout(row),
-    creator: { id: row.creator_id, display_name: names.get(row.creator_id) ?? '' },
+    creator: { id: row.creator_id, display_name: people.get(row.creator_id)?.display_name ?? '' },
   }))
 }

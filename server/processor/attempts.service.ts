@@ -1,8 +1,10 @@
 import { randomInt } from 'node:crypto'
+import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import { formatMoney } from '../../shared/money.ts'
 import { raiseFlag } from '../flags/flags.service.ts'
 import type { AppKeys } from '../platform/crypto/key-ring.ts'
-import { afterCommit, type Queries, type Tx } from '../platform/database/database.ts'
+import { inList } from '../platform/database/bulk-values.ts'
+import { afterCommit, dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
 import {
   digestOf,
   insertRows,
@@ -181,6 +183,18 @@ export async function markFailed(
   return marked?.id ?? null
 }
 
+/** The attempts that meet the condition and that the service wrote. */
+async function authenticAttempts(
+  keys: AppKeys,
+  db: Queries,
+  kind: AttemptKind,
+  condition: RawBuilder<SqlBool>,
+): Promise<AttemptRow[]> {
+  const query = db.selectFrom('processor_attempts').selectAll().where('kind', '=', kind).where(condition)
+  const rows = await query.execute()
+  return rows.filter((row) => rowProblem(keys, 'processor_attempts', row) === null)
+}
+
 /** Whether the processor's id belongs to a call that it refused: then its events about it say nothing new. */
 export async function wasRefused(
   keys: AppKeys,
@@ -188,14 +202,8 @@ export async function wasRefused(
   kind: AttemptKind,
   processorId: string,
 ): Promise<boolean> {
-  const refused = await db
-    .selectFrom('processor_attempts')
-    .selectAll()
-    .where('processor_id', '=', processorId)
-    .where('kind', '=', kind)
-    .where('state', '=', 'refused')
-    .execute()
-  return refused.some((row) => rowProblem(keys, 'processor_attempts', row) === null)
+  const isRefused = sql<SqlBool>`processor_id = ${processorId} and state = 'refused'`
+  return (await authenticAttempts(keys, db, kind, isRefused)).length > 0
 }
 
 /** Whether one of these billing cycles or payouts was created by a call with exactly this request. */
@@ -206,16 +214,9 @@ export async function wasSentWith(
   request: NewAttempt['request'],
   subjectIds: readonly string[],
 ): Promise<boolean> {
-  if (subjectIds.length === 0) return false
-  const sent = await db
-    .selectFrom('processor_attempts')
-    .selectAll()
-    .where('subject_id', 'in', subjectIds)
-    .where('kind', '=', kind)
-    .where('state', '=', 'created')
-    .where('request', '=', JSON.stringify(request))
-    .execute()
-  return sent.some((row) => rowProblem(keys, 'processor_attempts', row) === null)
+  const isSame = sql<SqlBool>`subject_id ${inList(dialectOf(db), 'uuid', subjectIds)}
+    and state = 'created' and request = ${JSON.stringify(request)}`
+  return (await authenticAttempts(keys, db, kind, isSame)).length > 0
 }
 
 /** Whether a call about a billing cycle or payout has no outcome yet. */

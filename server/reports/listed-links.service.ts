@@ -19,7 +19,7 @@ import type { Platform } from '../platform/platform.ts'
 import { linkEarnings } from '../sales/sales.service.ts'
 
 /** A link with its visits and earnings. */
-export interface ListedLink extends ShownLink {
+interface ListedLink extends ShownLink {
   /** In force now. */
   couponCode: string | null
   clicks: number
@@ -35,7 +35,7 @@ export async function listLinks(
   query: PageRequest,
 ): Promise<Page<ListedLink>> {
   const { reader } = platform.database
-  const page = await pageById(query, (after, limit) => linksOf(reader, scope, after, limit))
+  const page = await pageById(query, ({ before, limit }) => linksOf(reader, scope, before, limit))
   return { ...page, items: await withEarnings(platform, page.items.map(linkRecordOf)) }
 }
 

@@ -1,5 +1,4 @@
 // long
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { grantCredit } from '../billing/credits.service.ts'
 import { OPERATOR } from '../flags/audit.service.ts'
@@ -7,8 +6,8 @@ import { PLATFORM, saleAccepted } from '../ledger/entries.rule.ts'
 import { writeEntries } from '../ledger/ledger.service.ts'
 import { runPayouts } from '../payouts/payout-run.service.ts'
 import type { Database } from '../platform/database/database.ts'
-import { testDialects } from '../test/testkit/databases.ts'
-import { type Marketplace, openMarketplace } from '../test/testkit/marketplace.ts'
+import { marketSuites } from '../test/testkit/market-suites.ts'
+import type { Marketplace } from '../test/testkit/marketplace.ts'
 import { fc } from '../test/testkit/property.ts'
 import { DAY, HOUR } from '../test/testkit/testbed.ts'
 import { type AccountSummary, readStatement, type StatementEntry } from './statement.service.ts'
@@ -35,16 +34,12 @@ async function statementOf(
   return { opening, entries, summaries }
 }
 
-for (const dialect of testDialects()) {
-  const it = suite(`statements on ${dialect}`)
-  let market: Marketplace
-  it.before.each(async () => {
-    market = await openMarketplace(dialect)
-  })
-  it.after.each(() => market.close())
-
-  it('tell what happened, by the names that people know, with the balance behind each entry', async () => {
-    const { platform, clock } = market
+for (const { it } of marketSuites('statements')) {
+  it('tell what happened, by the names that people know, with the balance behind each entry', async ({
+    market,
+    platform,
+    clock,
+  }) => {
     const shop = await market.addShop('Chenab Lawn')
     const creator = await market.addCreator('Sana')
     const link = await market.addLink(shop, creator)
@@ -111,8 +106,11 @@ for (const dialect of testDialects()) {
     assert.equal((await statementOf(platform.database, platform.ids.next())).summaries, [])
   })
 
-  it('open where the period before closed, whatever the moments are cut at', async () => {
-    const { platform, clock } = market
+  it('open where the period before closed, whatever the moments are cut at', async ({
+    market,
+    platform,
+    clock,
+  }) => {
     const shop = await market.addShop()
     const creator = await market.addCreator()
     const begin = clock.now()
@@ -152,8 +150,7 @@ for (const dialect of testDialects()) {
     )
   })
 
-  it('go through books of many pages along the journal, each entry once', async () => {
-    const { platform } = market
+  it('go through books of many pages along the journal, each entry once', async ({ market, platform }) => {
     const shop = await market.addShop()
     const creator = await market.addCreator()
     const amounts = Array.from({ length: 5500 }, (_, index) => 1000 + index)
@@ -172,8 +169,11 @@ for (const dialect of testDialects()) {
     assert.equal([summaries[0]?.closing, entries.at(-1)?.balance], [-total, -total])
   })
 
-  it('are of one moment, also when entries come in while they are read', async () => {
-    const { platform, clock } = market
+  it('are of one moment, also when entries come in while they are read', async ({
+    market,
+    platform,
+    clock,
+  }) => {
     const shop = await market.addShop()
     const creator = await market.addCreator()
     await addSales(

@@ -15,7 +15,7 @@ import {
   type StatementRow,
 } from './statement.store.ts'
 
-export type { Account, EntryKind } from '../ledger/journal-words.ts'
+export { type AccountBalance, accountBalances } from '../ledger/ledger.service.ts'
 
 /** Whose accounts, and from which moment to before which. */
 interface StatementRequest extends StatementPeriod {
@@ -23,7 +23,7 @@ interface StatementRequest extends StatementPeriod {
 }
 
 /** Debits less credits, in paisa. */
-export interface AccountStanding {
+interface AccountStanding {
   account: Account
   balance: Paisa
 }
@@ -46,7 +46,7 @@ export interface AccountSummary {
 }
 
 /** Takes a statement as it is read: what it opens with, then its entries in the journal's order. */
-export interface StatementReader {
+interface StatementReader {
   opening(accounts: AccountStanding[]): void
   entry(entry: StatementEntry): void
 }

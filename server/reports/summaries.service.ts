@@ -10,7 +10,7 @@ import { Refusal } from '../platform/api/refusal.ts'
 import { isoTime } from '../platform/clock.ts'
 import type { Queries } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
-import { displayNamesOf } from '../users/users.service.ts'
+import { peopleOf } from '../users/users.service.ts'
 import { countOutcomes, type OwnScope, ownLinkIds, topCreators, topOffers } from './summaries.store.ts'
 
 const USUAL_DAYS = 30
@@ -98,7 +98,7 @@ async function bestOf(db: Queries, cycleId: string, top: number) {
     db,
     offers.map((offer) => offer.offer_id),
   )
-  const names = await displayNamesOf(
+  const people = await peopleOf(
     db,
     creators.map((creator) => creator.creator_id),
   )
@@ -112,7 +112,7 @@ async function bestOf(db: Queries, cycleId: string, top: number) {
     })),
     by_creator: creators.map(({ creator_id, sales, commission }) => ({
       creator_id,
-      display_name: names.get(creator_id) ?? '',
+      display_name: people.get(creator_id)?.display_name ?? '',
       sales,
       commission: formatMoney(commission),
     })),

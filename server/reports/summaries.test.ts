@@ -1,4 +1,3 @@
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { type Paisa, parseMoney } from '../../shared/money.ts'
 import type { CreatorSummaryWire, MerchantSummaryWire } from '../../shared/schemas/summaries.ts'
@@ -8,8 +7,8 @@ import { createClickRecorder } from '../clicks/clicks.service.ts'
 import { accountBalances } from '../ledger/ledger.service.ts'
 import { runPayouts } from '../payouts/payout-run.service.ts'
 import type { Actor } from '../platform/api/procedure.ts'
-import { testDialects } from '../test/testkit/databases.ts'
-import { openLiveMarket } from '../test/testkit/live-followers.ts'
+import { createIds } from '../platform/ids.ts'
+import { marketSuites } from '../test/testkit/market-suites.ts'
 import { cyclesOf, giveDestination, type Marketplace, type Shop } from '../test/testkit/marketplace.ts'
 import { outcomeOf, requestOf, setSuspended } from '../test/testkit/people.ts'
 import { DAY } from '../test/testkit/testbed.ts'
@@ -60,13 +59,7 @@ async function assertTied(market: Marketplace, shops: Shop[], creators: Actor[])
   }
 }
 
-for (const dialect of testDialects()) {
-  const it = suite<{ market: Marketplace }>(`summaries on ${dialect}`)
-  it.before.each(async (world) => {
-    world.market = await openLiveMarket(dialect)
-  })
-  it.after.each(({ market }) => market.close())
-
+for (const { it } of marketSuites('summaries', { idsOf: createIds })) {
   it('ties to the journal at every step of the money', async ({ market }) => {
     const { platform, processor } = market
     const shops = [await market.addShop('One'), await market.addShop('Two')] as const

@@ -1,11 +1,10 @@
 import { type CompiledQuery, PostgresQueryCompiler, SqliteQueryCompiler, sql } from 'kysely'
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Queries } from '../platform/database/database.ts'
 import { insertRows } from '../platform/database/protected-rows.ts'
+import { createIds } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
-import { testDialects } from '../test/testkit/databases.ts'
-import { openLiveMarket } from '../test/testkit/live-followers.ts'
+import { marketSuites } from '../test/testkit/market-suites.ts'
 import type { Marketplace } from '../test/testkit/marketplace.ts'
 import { DAY } from '../test/testkit/testbed.ts'
 import {
@@ -17,7 +16,6 @@ import {
 import { countOutcomes, ownLinkIds, topCreators, topOffers } from './summaries.store.ts'
 
 interface World {
-  market: Marketplace
   merchantId: string
   creatorId: string
   cycleId: string
@@ -25,13 +23,13 @@ interface World {
 
 const SALES_OF_OTHERS = 20_000
 
-for (const dialect of testDialects()) {
-  const it = suite<World>(`plans of summaries and live streams on ${dialect}`)
+for (const { it } of marketSuites<World>('plans of summaries and live streams', {
+  idsOf: createIds,
+  shared: true,
+})) {
   it.before(async (world) => {
-    world.market = await openLiveMarket(dialect)
     Object.assign(world, await fill(world.market))
   })
-  it.after(({ market }) => market.close())
 
   it('reads own rows only, however many others there are', async ({
     market,
@@ -92,7 +90,7 @@ for (const dialect of testDialects()) {
 }
 
 /** One merchant's accepted sale, and a great many sales, cycles and payouts of others. */
-async function fill(market: Marketplace): Promise<Omit<World, 'market'>> {
+async function fill(market: Marketplace): Promise<World> {
   const { platform } = market
   const shop = await market.addShop()
   const creator = await market.addCreator()

@@ -28,7 +28,7 @@ for (const dialect of testDialects()) {
     await market.drainUntilIdle()
     const [found] = await findOrder(platform, '42', null)
     assert.ok(found)
-    const open = await explainSale(platform, found.saleId)
+    const open = await explainSale(platform, found.id)
     assert.equal([open.cycle?.state, open.cycle?.creatorShare, open.payouts], ['open', 200_000, []])
     assert.equal([open.click?.link.locked_at, open.offer?.title], [link.created_at, 'Lawn suit'])
     assert.equal(open.creator, {
@@ -41,7 +41,7 @@ for (const dialect of testDialects()) {
     await closeDueCycles(platform)
     market.processor.answers = ['refuse']
     await market.drainUntilIdle()
-    const refused = await explainSale(platform, found.saleId)
+    const refused = await explainSale(platform, found.id)
     assert.equal([refused.cycle?.state, refused.cycle?.processor_invoice_id], ['closed', null])
     assert.match(refused.cycle?.invoiceProblem ?? '', /no such account/)
 
@@ -56,7 +56,7 @@ for (const dialect of testDialects()) {
     const story = await explainSale(platform, other)
     assert.is(story.cycle?.state, 'charged')
     assert.equal(
-      story.payouts.map((payout) => [payout.state, payout.amount, payout.failureReason]),
+      story.payouts.map((payout) => [payout.state, payout.amount, payout.failure_reason]),
       [
         ['failed', 400_000, 'returned by the bank'],
         ['paid', 400_000, null],
@@ -73,14 +73,14 @@ for (const dialect of testDialects()) {
     await market.deliver(two, order('#5001', '900001'))
     await market.drainUntilIdle()
     const meant = async (text: string, store: string | null = null) =>
-      (await findOrder(platform, text, store)).map((sale) => [sale.storeId, sale.orderId])
+      (await findOrder(platform, text, store)).map((sale) => [sale.store_id, sale.order_id])
     assert.equal(await meant('900001', one.storeId), [[one.storeId, '900001']])
     assert.equal((await meant('5001')).length, 2)
     assert.equal(await meant(' #5001 ', `S${two.merchantId}.myshopify.com`), [[two.storeId, '900001']])
     await removeStore(platform, two.merchantId, two.storeId)
     const [sale] = await findOrder(platform, '#5001', `s${two.merchantId}.myshopify.com`)
     assert.is(sale?.shopDomain, `s${two.merchantId}.myshopify.com`)
-    assert.equal(await meant(sale?.saleId ?? ''), [[two.storeId, '900001']])
+    assert.equal(await meant(sale?.id ?? ''), [[two.storeId, '900001']])
     // Another merchant's claim on the domain has orders of its own, by the same names.
     const domain = `s${two.merchantId}.myshopify.com`
     const { userId: squatter } = await addUser(platform, 'merchant')
@@ -93,7 +93,7 @@ for (const dialect of testDialects()) {
     for (const [text, store] of [
       ['nothing', null],
       ['#5001', 'unknown.pk'],
-      [sale?.saleId ?? '', one.storeId],
+      [sale?.id ?? '', one.storeId],
     ] as const) {
       assert.is(await outcomeOf(findOrder(platform, text, store)), 'not_found')
     }
@@ -111,7 +111,7 @@ for (const dialect of testDialects()) {
     await market.drainUntilIdle()
     const storyOf = async (order: string) => {
       const [sale] = await findOrder(platform, order, null)
-      return explainSale(platform, sale?.saleId ?? '')
+      return explainSale(platform, sale?.id ?? '')
     }
     const foreign = await storyOf('900100')
     assert.equal([foreign.click, foreign.creator, foreign.offer, foreign.cycle], [null, null, null, null])
@@ -134,11 +134,11 @@ async function paidCycle(
   await market.order(shop, link, 3_200_000, { id: '43' })
   await market.drainUntilIdle()
   const [sale] = await findOrder(platform, '43', null)
-  const { cycle } = await explainSale(platform, sale?.saleId ?? '')
+  const { cycle } = await explainSale(platform, sale?.id ?? '')
   clock.set(new Date(cycle?.period_end ?? 0).toISOString())
   await closeDueCycles(platform)
   await market.drainUntilIdle()
   await market.confirmPayment(cycle?.id ?? '')
   await market.drainUntilIdle()
-  return sale?.saleId ?? ''
+  return sale?.id ?? ''
 }

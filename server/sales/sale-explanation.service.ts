@@ -5,14 +5,14 @@ import { type EventOrigin, originsOf } from '../inbox/operator-deliveries.servic
 import { unreadableOrders } from '../inbox/set-aside.service.ts'
 import type { LinkTerms } from '../links/links.service.ts'
 import { offerRecords } from '../offers/offers.service.ts'
-import { sharePayouts } from '../payouts/payouts.service.ts'
+import { type PayoutRow, sharePayouts } from '../payouts/payouts.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import type { Queries } from '../platform/database/database.ts'
 import { isId } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import { listAttempts } from '../processor/attempts.service.ts'
 import { shopDomainsOf, storeIdsOf } from '../stores/stores.service.ts'
-import { displayNamesOf, emailsOf } from '../users/users.service.ts'
+import { peopleOf } from '../users/users.service.ts'
 import { attributionOf, orderSource, type SaleDecision, type SaleReceipt } from './accept-sale.rule.ts'
 import type { SaleClick, SaleCoupon } from './sale-facts.ts'
 import {
@@ -25,15 +25,8 @@ import {
 } from './sales.store.ts'
 
 /** A sale that an operator's search for an order matches. */
-export interface OrderCandidate {
-  saleId: string
-  orderId: string
-  orderName: string | null
-  storeId: string
+export interface OrderCandidate extends SaleWithSlug {
   shopDomain: string | null
-  acceptanceStatus: 'accepted' | 'rejected'
-  /** Epoch ms. */
-  createdAt: number
 }
 
 /**
@@ -54,15 +47,7 @@ export async function findOrder(
     db,
     sales.map((sale) => sale.store_id),
   )
-  return sales.map((sale) => ({
-    saleId: sale.id,
-    orderId: sale.order_id,
-    orderName: sale.order_name,
-    storeId: sale.store_id,
-    shopDomain: domains.get(sale.store_id) ?? null,
-    acceptanceStatus: sale.acceptance_status,
-    createdAt: sale.created_at,
-  }))
+  return sales.map((sale) => ({ ...sale, shopDomain: domains.get(sale.store_id) ?? null }))
 }
 
 async function findMatchingSales(
@@ -159,14 +144,13 @@ export async function explainSale(platform: Platform, saleId: string): Promise<S
   const db = platform.database.reader
   const sale = await findSale(db, 'all', saleId)
   if (!sale) throw new Refusal('not_found', `Sale ${saleId} not found.`)
-  const { receipt, formerReceipts, names, offerTitle, outcome } = await loadExplanation(platform, db, sale)
-  const emails = await emailsOf(db, partyIds(sale))
+  const { receipt, formerReceipts, people, offerTitle, outcome } = await loadExplanation(platform, db, sale)
   const domains = await shopDomainsOf(db, [sale.store_id])
   const origins = await originsOf(db, [{ id: sale.event_id, source: 'store' }])
   const party = (id: string) => ({
     id,
-    displayName: names.get(id) ?? null,
-    email: emails.get(id) ?? null,
+    displayName: people.get(id)?.display_name ?? null,
+    email: people.get(id)?.email ?? null,
   })
   return {
     saleId: sale.id,
@@ -221,9 +205,9 @@ export async function withNames(platform: Platform, sales: readonly SaleWithSlug
     db,
     ids((sale) => sale.offer_id),
   )
-  const names = await displayNamesOf(
+  const people = await peopleOf(
     db,
-    ids((sale) => sale.creator_id),
+    sales.map((sale) => sale.creator_id),
   )
   const domains = await shopDomainsOf(
     db,
@@ -236,7 +220,7 @@ export async function withNames(platform: Platform, sales: readonly SaleWithSlug
     creator:
       sale.creator_id === null
         ? null
-        : { id: sale.creator_id, displayName: names.get(sale.creator_id) ?? '' },
+        : { id: sale.creator_id, displayName: people.get(sale.creator_id)?.display_name ?? '' },
     store: { id: sale.store_id, shopDomain: domains.get(sale.store_id) ?? '' },
   }))
 }
@@ -260,8 +244,8 @@ export async function explainSaleToParty(
   const found = await findSale(db, scope, saleId)
   if (!found) return null
   const [sale] = (await withNames(platform, [found])) as [NamedSale]
-  const { names, offerTitle: _, ...explanation } = await loadExplanation(platform, db, sale)
-  const merchant = { id: sale.merchant_id, displayName: names.get(sale.merchant_id) ?? '' }
+  const { people, offerTitle: _, ...explanation } = await loadExplanation(platform, db, sale)
+  const merchant = { id: sale.merchant_id, displayName: people.get(sale.merchant_id)?.display_name ?? '' }
   return { sale, merchant, ...explanation }
 }
 
@@ -277,14 +261,10 @@ async function loadExplanation(platform: Platform, db: Queries, sale: SaleWithSl
   return {
     receipt: JSON.parse(sale.receipt) as SaleReceipt,
     formerReceipts: await formerReceiptsOf(db, sale),
-    names: await displayNamesOf(db, partyIds(sale)),
+    people: await peopleOf(db, [sale.merchant_id, sale.creator_id]),
     offerTitle: sale.offer_id === null ? null : (offers.get(sale.offer_id)?.title ?? null),
     outcome: { cycle: await cycleOfSale(db, sale), payouts: await payoutsOfSale(db, sale) },
   }
-}
-
-function partyIds({ merchant_id, creator_id }: SaleRow): string[] {
-  return creator_id === null ? [merchant_id] : [merchant_id, creator_id]
 }
 
 /** At most one: of an order that was first reported as unpaid. */
@@ -301,39 +281,15 @@ export interface SaleOutcome {
   /** `null` for a rejected sale. */
   cycle: SaleCycle | null
   /** The payouts that carried the creator's share of that cycle, oldest first, including failed ones. */
-  payouts: SalePayout[]
+  payouts: PayoutRow[]
 }
 
-export interface SaleCycle
-  extends Pick<
-    CycleRow,
-    | 'id'
-    | 'state'
-    | 'period_start'
-    | 'period_end'
-    | 'amount_due'
-    | 'credit_total'
-    | 'processor_invoice_id'
-    | 'processor_payment_reference'
-    | 'closed_at'
-    | 'charged_at'
-  > {
+export interface SaleCycle extends CycleRow {
   /** The error of the last attempt to create the invoice; `null` once it exists. */
   invoiceProblem: string | null
   /** The creator's commission in the whole cycle, which the payout carries. */
   creatorShare: Paisa
   releasedAt: number | null
-}
-
-export interface SalePayout {
-  id: string
-  state: 'pending' | 'submitted' | 'paid' | 'failed'
-  /** The whole payout, which can include other cycles. */
-  amount: Paisa
-  processorPayoutId: string | null
-  failureReason: string | null
-  createdAt: number
-  settledAt: number | null
 }
 
 async function cycleOfSale(db: Queries, sale: SaleRow): Promise<SaleCycle | null> {
@@ -349,15 +305,7 @@ async function cycleOfSale(db: Queries, sale: SaleRow): Promise<SaleCycle | null
   }
 }
 
-async function payoutsOfSale(db: Queries, sale: SaleRow): Promise<SalePayout[]> {
+async function payoutsOfSale(db: Queries, sale: SaleRow): Promise<PayoutRow[]> {
   if (sale.billing_cycle_id === null || sale.creator_id === null) return []
-  return (await sharePayouts(db, sale.billing_cycle_id, sale.creator_id)).map((payout) => ({
-    id: payout.id,
-    state: payout.state,
-    amount: payout.amount,
-    processorPayoutId: payout.processor_payout_id,
-    failureReason: payout.failure_reason,
-    createdAt: payout.created_at,
-    settledAt: payout.settled_at,
-  }))
+  return sharePayouts(db, sale.billing_cycle_id, sale.creator_id)
 }

@@ -178,12 +178,12 @@ function wireOutcome({ cycle, payouts }: SaleOutcome, role: Role): SaleOutcomeWi
         state: payout.state,
         share: formatMoney(cycle?.creatorShare ?? 0),
         replaces_payout_id: former?.state === 'failed' ? former.id : null,
-        created_at: isoTime(payout.createdAt),
-        settled_at: payout.settledAt === null ? null : isoTime(payout.settledAt),
+        created_at: isoTime(payout.created_at),
+        settled_at: payout.settled_at === null ? null : isoTime(payout.settled_at),
         ...(role === 'creator' && {
           amount: formatMoney(payout.amount),
-          processor_payout_id: payout.processorPayoutId,
-          failure_reason: payout.failureReason,
+          processor_payout_id: payout.processor_payout_id,
+          failure_reason: payout.failure_reason,
         }),
       }
     }),

@@ -32,8 +32,8 @@ export const salesRouter = router({
         from: input.from === undefined ? null : Date.parse(input.from),
         to: input.to === undefined ? null : Date.parse(input.to),
       }
-      const page = await pageById(input, (before, limit) =>
-        listSales(ctx.platform, scopeOf(ctx.actor), { ...filter, before, limit }),
+      const page = await pageById(input, (request) =>
+        listSales(ctx.platform, scopeOf(ctx.actor), { ...filter, ...request }),
       )
       const items = await withNames(ctx.platform, page.items)
       return mapPage({ ...page, items }, (sale) => wireNamedSale(sale, ctx.actor.role))

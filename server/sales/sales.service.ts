@@ -13,7 +13,7 @@ import type { Platform } from '../platform/platform.ts'
 import { userTopic } from '../platform/topics.ts'
 import type { OrderFacts } from '../shopify/order-facts.ts'
 import { accountTitlesOf } from '../users/sealed-accounts.service.ts'
-import { standingOf } from '../users/users.service.ts'
+import { peopleOf } from '../users/users.service.ts'
 import {
   attributionOf,
   couponInForce,
@@ -271,15 +271,17 @@ export async function loadFacts(
   const links = [...clicks.values(), ...coupons.flat()].map(({ link }) => link)
   const creatorIds = [...new Set(links.map((link) => link.creator_id))]
   const merchantIds = [...new Set(reports.map((report) => report.merchantId))]
-  const { suspended, emails } = await standingOf(db, [...creatorIds, ...merchantIds])
+  const people = await peopleOf(db, [...creatorIds, ...merchantIds])
+  const isSuspended = (id: string) => typeof people.get(id)?.suspended_at === 'number'
   const named = reports.some((report) => report.order.buyer_names.length > 0)
   const titles = await accountTitlesOf(db, named ? creatorIds : [])
   return reports.map((report, index) => {
     const order = orders[index] as SaleFacts['order']
     const found = clicks.get(order.tracking_reference ?? '') ?? null
     const aboutCreator = (link: { creator_id: string } | undefined) => ({
-      creator_suspended: link !== undefined && suspended.has(link.creator_id),
-      buyer_is_creator: link !== undefined && isBuyer(report.order, emails.get(link.creator_id) ?? null),
+      creator_suspended: link !== undefined && isSuspended(link.creator_id),
+      buyer_is_creator:
+        link !== undefined && isBuyer(report.order, people.get(link.creator_id)?.email ?? null),
       buyer_name_matches: link !== undefined && hasBuyerName(report.order, titles.get(link.creator_id) ?? []),
     })
     const codes = (coupons[index] ?? []).map((coupon) => ({ ...coupon, ...aboutCreator(coupon.link) }))
@@ -289,7 +291,7 @@ export async function loadFacts(
       click: found && { ...found.click, link: found.link },
       ...(codes.length > 0 && { coupons: codes }),
       ...aboutCreator(found?.link),
-      merchant_suspended: suspended.has(report.merchantId),
+      merchant_suspended: isSuspended(report.merchantId),
       platform_fee_rate: platform.config.PLATFORM_FEE_RATE,
     }
   })

@@ -96,7 +96,7 @@ export async function listStores(
   merchantId: string,
   page: PageRequest,
 ): Promise<Page<StoreRow>> {
-  return pageById(page, (after, limit) => storesOf(platform.database.reader, merchantId, after, limit))
+  return pageById(page, ({ before, limit }) => storesOf(platform.database.reader, merchantId, before, limit))
 }
 
 /** One of the merchant's stores in use. Refuses with `not_found`. */
@@ -108,7 +108,7 @@ export async function getStore(platform: Platform, merchantId: string, storeId: 
 
 /** Every merchant's stores, removed ones too, newest first: for operators. */
 export async function listEveryStore(platform: Platform, page: PageRequest): Promise<Page<StoreRow>> {
-  return pageById(page, (after, limit) => everyStore(platform.database.reader, after, limit))
+  return pageById(page, ({ before, limit }) => everyStore(platform.database.reader, before, limit))
 }
 
 export interface SecretRotation {

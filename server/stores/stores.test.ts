@@ -105,14 +105,9 @@ for (const { it } of marketSuites('stores')) {
     assert.equal(await claimsForWebhook(bed.platform, 'no host\0name'), [])
   })
 
-  it('is for merchants, and each sees own stores only', async ({ bed }) => {
-    const { platform } = bed
+  it('shows each merchant own stores only', async ({ bed }) => {
     const { stores } = await merchantOf(bed)
     const made = await stores.connect({ shop_domain: DOMAIN, webhook_secret: 'secret-one' })
-    const nobody = storesRouter.createCaller(requestOf(platform, null))
-    assert.is(await outcomeOf(nobody.list({})), 'unauthenticated')
-    const creator = storesRouter.createCaller(requestOf(platform, await addUser(platform, 'creator')))
-    assert.is(await outcomeOf(creator.list({})), 'forbidden')
     const other = await merchantOf(bed)
     assert.equal((await other.stores.list({})).items, [])
     const { id } = made

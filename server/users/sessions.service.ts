@@ -160,8 +160,8 @@ export function listSessions(
   userId: string,
   page: PageRequest,
 ): Promise<Page<SessionRow>> {
-  return pageById(page, (before, limit) =>
-    findOpenSessions(database.reader, userId, { now: clock.now(), before, limit }),
+  return pageById(page, (request) =>
+    findOpenSessions(database.reader, userId, { now: clock.now(), ...request }),
   )
 }
 

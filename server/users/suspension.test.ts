@@ -7,11 +7,10 @@ import { login, register } from './credentials.service.ts'
 import { actorFromToken } from './sessions.service.ts'
 import {
   createAdmin,
-  displayNamesOf,
-  emailsOf,
   findUser,
   isSuspended,
   listUsers,
+  peopleOf,
   reinstateUser,
   setPassword,
   suspendUser,
@@ -159,9 +158,10 @@ for (const { it } of marketSuites('accounts and suspension')) {
       assert.is(await outcomeOf(listUsers(platform, { limit: 2, cursor })), 'validation_failed')
     }
     const { reader } = platform.database
-    assert.equal([...(await emailsOf(reader, ids)).values()].sort(), emails)
-    assert.is((await displayNamesOf(reader, ids)).get(ids[0] ?? ''), 'Creator')
-    assert.is((await emailsOf(reader, [])).size, 0)
+    const people = await peopleOf(reader, [...ids, null, ids[0] ?? ''])
+    assert.equal([...people.values()].map(({ email }) => email).sort(), emails)
+    assert.is(people.get(ids[0] ?? '')?.display_name, 'Creator')
+    assert.is((await peopleOf(reader, [])).size, 0)
   })
 
   it.run()

@@ -25,6 +25,7 @@ import {
   insertUser,
   lockAdmins,
   lockUser,
+  type PersonRow,
   type UserFilter,
   type UserRow,
 } from './users.store.ts'
@@ -43,7 +44,7 @@ export function listUsers(
   platform: Platform,
   { limit, cursor, ...filter }: UserFilter & PageRequest,
 ): Promise<Page<UserRow>> {
-  return pageById({ limit, cursor }, (before, limit) =>
+  return pageById({ limit, cursor }, ({ before, limit }) =>
     findUsers(platform.database.reader, filter, before, limit),
   )
 }
@@ -216,43 +217,19 @@ async function refuseLastAdmin(tx: Tx, userId: string): Promise<void> {
   throw new Refusal('conflict', 'The last active admin cannot be suspended.')
 }
 
-/** Which of these users are suspended. At most some hundreds of ids, here and below. */
-export async function isSuspended(db: Queries, userIds: readonly string[]): Promise<Set<string>> {
-  const rows = await findPeople(db, userIds)
-  return new Set(rows.filter((row) => row.suspended_at !== null).map((row) => row.id))
-}
-
-/** E-mail addresses by user id. */
-export async function emailsOf(db: Queries, userIds: readonly string[]): Promise<Map<string, string>> {
-  return new Map((await findPeople(db, userIds)).map((row) => [row.id, row.email]))
-}
-
-/** Display names by user id. */
-export async function displayNamesOf(db: Queries, userIds: readonly string[]): Promise<Map<string, string>> {
-  return new Map((await findPeople(db, userIds)).map((row) => [row.id, row.display_name]))
-}
-
-export interface Contact {
-  email: string
-  displayName: string
-}
-
-/** Which users are suspended, and e-mail addresses by user id: what the decision about a sale needs. */
-export async function standingOf(
+/** What others may know of these users, by id. At most some hundreds of ids, here and below. */
+export async function peopleOf(
   db: Queries,
-  userIds: readonly string[],
-): Promise<{ suspended: Set<string>; emails: Map<string, string> }> {
-  const rows = await findPeople(db, [...new Set(userIds)])
-  return {
-    suspended: new Set(rows.filter((row) => row.suspended_at !== null).map((row) => row.id)),
-    emails: new Map(rows.map((row) => [row.id, row.email])),
-  }
+  userIds: readonly (string | null)[],
+): Promise<Map<string, PersonRow>> {
+  const ids = [...new Set(userIds)].filter((id) => id !== null)
+  return new Map((await findPeople(db, ids)).map((row) => [row.id, row]))
 }
 
-/** E-mail addresses and display names by user id. */
-export async function contactsOf(db: Queries, userIds: readonly string[]): Promise<Map<string, Contact>> {
-  const rows = await findPeople(db, userIds)
-  return new Map(rows.map((row) => [row.id, { email: row.email, displayName: row.display_name }]))
+/** Which of these users are suspended. */
+export async function isSuspended(db: Queries, userIds: readonly string[]): Promise<Set<string>> {
+  const people = [...(await peopleOf(db, userIds)).values()]
+  return new Set(people.filter((row) => row.suspended_at !== null).map((row) => row.id))
 }
 
 /**
@@ -302,7 +279,7 @@ export async function checkQuota(tx: Tx, userId: string, { most, count, detail }
   if ((await count()) >= most) throw new Refusal('quota_exceeded', detail)
 }
 
-export { lockUser as lockAccount, type UserRow } from './users.store.ts'
+export { lockUser as lockAccount, type PersonRow, type UserRow } from './users.store.ts'
 
 /** Refuses with `not_found`. */
 export async function userRow(db: Queries, userId: string): Promise<UserRow> {

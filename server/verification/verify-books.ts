@@ -3,7 +3,6 @@ import type { Database } from '../platform/database/database.ts'
 import { BILLING_INVARIANTS } from './billing.ts'
 import { BODY_INVARIANTS } from './bodies.ts'
 import { CHAIN_INVARIANTS } from './chain.ts'
-import { CLICK_INVARIANTS } from './clicks.ts'
 import { EVENT_INVARIANTS } from './events.ts'
 import { type Breach, countRows, type Invariant } from './invariant.ts'
 import { JOURNAL_INVARIANTS } from './journal.ts'
@@ -22,7 +21,6 @@ export const INVARIANTS: readonly Invariant[] = [
   ...CHAIN_INVARIANTS,
   SEALS_HOLD,
   ...LINK_INVARIANTS,
-  ...CLICK_INVARIANTS,
   ...SALE_INVARIANTS,
   RECEIPTS_REPLAY,
   FORMER_DECISIONS_REPLAY,

@@ -5,7 +5,7 @@ import { problemResponses, RATE_LIMIT, RETRY_AFTER } from './problem-responses.t
 const { edge, ids } = EXAMPLES
 const { shop_domain: domain, delivery } = edge
 
-const parameter = (
+export const parameter = (
   place: 'header' | 'path' | 'query',
   name: string,
   example: unknown,

@@ -13,11 +13,18 @@ import {
   SETUP_ONLY,
 } from '../../platform/api/procedure.ts'
 import { type InputShape, inputShapeOf, type JsonSchema } from '../rest-input.ts'
-import { EDGE_PATHS, SECURITY_SCHEMES } from './edge-operations.ts'
+import { EDGE_PATHS, parameter, SECURITY_SCHEMES } from './edge-operations.ts'
 import { EXAMPLES, exampleOf, nameOf } from './examples.ts'
 import { introduction } from './introduction.ts'
 import { exampleProblem, type ProblemFacts, problemResponses, RATE_LIMIT } from './problem-responses.ts'
 import { TAGS } from './tags.ts'
+
+const textHeader = (description: string, example: string) => ({
+  description,
+  required: true,
+  schema: { type: 'string' },
+  example,
+})
 
 /** The OpenAPI 3.1 document: every procedure with a REST route, and the routes that are not procedures. */
 export function openApiDocument(appRouter: AnyRouter, serverUrl: string): Record<string, unknown> {
@@ -196,10 +203,8 @@ function bodyOf(
 
 const LOCATION = {
   Location: {
-    description: 'The URL of the new resource.',
-    required: true,
+    ...textHeader('The URL of the new resource.', `/jobs/${EXAMPLES.ids.jobs}`),
     schema: { type: 'string', format: 'uri-reference' },
-    example: `/jobs/${EXAMPLES.ids.jobs}`,
   },
 }
 
@@ -233,13 +238,6 @@ function successOf(
 
 const ETAG = '"q2Jx0v5mB4y8sF1aZ7nKdw"'
 
-const textHeader = (description: string, example: string) => ({
-  description,
-  required: true,
-  schema: { type: 'string' },
-  example,
-})
-
 /** The headers of a shared response; see `sendShared`. */
 const SHARED_HEADERS = {
   ETag: {
@@ -252,14 +250,12 @@ const SHARED_HEADERS = {
   ),
 }
 
-const IF_NONE_MATCH = {
-  name: 'If-None-Match',
-  in: 'header',
-  required: false,
-  description: 'The `ETag` of a stored response. Ignored if the request has a token.',
-  schema: { type: 'string' },
-  example: ETAG,
-}
+const IF_NONE_MATCH = parameter(
+  'header',
+  'If-None-Match',
+  ETAG,
+  'The `ETag` of a stored response. Ignored if the request has a token.',
+)
 
 const NOT_MODIFIED = {
   description: 'The stored response is still current. No body.',

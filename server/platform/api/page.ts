@@ -48,14 +48,14 @@ export interface PageRequest {
 }
 
 /**
- * A page of rows in the order of their ids: `read` gets the last id of the page before, and how many rows to read. Refuses a cursor that is
+ * A page of rows, newest first: `read` gives up to `limit` rows before the id `before`. Refuses a cursor that is
  * not this list's with `validation_failed`.
  */
 export async function pageById<Row extends { id: string }>(
   { limit, cursor }: PageRequest,
-  read: (after: string | null, limit: number) => Promise<readonly Row[]>,
+  read: (request: { before: string | null; limit: number }) => Promise<readonly Row[]>,
 ): Promise<Page<Row>> {
-  const rows = await read(decodeCursor(cursor, idParam), limit + 1)
+  const rows = await read({ before: decodeCursor(cursor, idParam), limit: limit + 1 })
   return pageOf(rows, limit, (last) => encodeCursor(last.id))
 }
 

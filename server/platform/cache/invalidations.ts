@@ -17,11 +17,30 @@ const RECONNECT_MS = 1000
 /** Identifies this process, which ignores its own messages. */
 const SELF = randomUUID()
 
-/** Sender, cache and key, as `Caches.invalidate` takes them. */
-const message = z.tuple([z.string(), z.string().nullable(), z.string().nullable()])
+type Receiver = Pick<Platform, 'caches' | 'log' | 'topics'>
 
-/** Sender and topics. */
-const news = z.tuple([z.string(), z.array(z.string())])
+/** What is done with a message of another process, by its channel. Each begins with its sender. */
+const RECEIVERS = {
+  /** Sender, cache and key, as `Caches.invalidate` takes them. */
+  [CHANNEL]: receiver(
+    z.tuple([z.string(), z.string().nullable(), z.string().nullable()]),
+    ({ caches }, [, name, key]) => caches.invalidate(name, key),
+  ),
+  /** Sender and topics. */
+  [NEWS_CHANNEL]: receiver(z.tuple([z.string(), z.array(z.string())]), ({ topics }, [, news]) => {
+    for (const topic of news) topics.deliver(topic)
+  }),
+}
+
+function receiver<Message extends readonly [string, ...unknown[]]>(
+  schema: z.ZodType<Message>,
+  receive: (platform: Receiver, message: Message) => void,
+) {
+  return (platform: Receiver, payload: string) => {
+    const { data } = schema.safeParse(jsonOrNull(payload))
+    if (data && data[0] !== SELF) receive(platform, data)
+  }
+}
 
 /**
  * PostgreSQL: sends the signals that processes share to the other ones, as `publishInvalidations` does. The returned function sends what waits
@@ -41,10 +60,8 @@ export function publishNews(topics: Topics, database: OpenDatabase): () => Promi
     for (let from = 0; from < topics.length; from += TOPICS_A_MESSAGE) {
       messages.push(JSON.stringify([SELF, topics.slice(from, from + TOPICS_A_MESSAGE)]))
     }
-    if (messages.length > 0) {
-      const sent = database.notify(NEWS_CHANNEL, messages).catch(() => {})
-      sending = Promise.all([sending, sent])
-    }
+    const sent = messages.length > 0 && database.notify(NEWS_CHANNEL, messages).catch(() => {})
+    sending = Promise.all([sending, sent])
     await sending
   }
   topics.onSend((topic) => {
@@ -69,15 +86,12 @@ export function publishInvalidations(caches: Caches, database: OpenDatabase): vo
 
 export interface InvalidationSubscription {
   /** Resolves once invalidations of other processes are received. */
-  ready: Promise<void>
+  readonly ready: Promise<void>
   stop(): Promise<void>
 }
 
 /** PostgreSQL: applies other processes' invalidations and delivers their signals, received over a separate connection that reconnects when it breaks. */
-export function subscribeInvalidations(
-  platform: Pick<Platform, 'caches' | 'log' | 'topics'>,
-  database: OpenDatabase,
-): InvalidationSubscription {
+export function subscribeInvalidations(platform: Receiver, database: OpenDatabase): InvalidationSubscription {
   if (database.dialect !== 'postgresql') return { ready: Promise.resolve(), stop: async () => {} }
   const listener = new Listener(platform, database.directUrl)
   return { ready: listener.ready, stop: () => listener.stop() }
@@ -85,13 +99,13 @@ export function subscribeInvalidations(
 
 class Listener {
   readonly ready: Promise<void>
-  readonly #platform: Pick<Platform, 'caches' | 'log' | 'topics'>
+  readonly #platform: Receiver
   readonly #url: string
   #client: Client | null = null
   #timer: NodeJS.Timeout | undefined
   #stopped = false
 
-  constructor(platform: Pick<Platform, 'caches' | 'log' | 'topics'>, url: string) {
+  constructor(platform: Receiver, url: string) {
     this.#platform = platform
     this.#url = url
     this.ready = this.#connect()
@@ -108,20 +122,17 @@ class Listener {
   async #connect(): Promise<void> {
     // Not loaded on SQLite.
     const { clientOf } = await import('../database/postgres-hosts.ts')
-    const client = clientOf(this.#url, {
-      connectionTimeoutMillis: 1500,
-      keepAlive: true,
-    })
+    const client = clientOf(this.#url, { connectionTimeoutMillis: 1500, keepAlive: true })
     if (this.#stopped) return
     this.#client = client
     client.on('error', () => this.#reconnect(client))
     client.on('end', () => this.#reconnect(client))
-    client.on('notification', ({ channel, payload }) =>
-      channel === CHANNEL ? this.#receive(payload) : this.#receiveNews(payload),
+    client.on('notification', ({ channel, payload = '' }) =>
+      RECEIVERS[channel as keyof typeof RECEIVERS](this.#platform, payload),
     )
     try {
       await client.connect()
-      await client.query(`listen ${CHANNEL}; listen ${NEWS_CHANNEL}`)
+      for (const channel of Object.keys(RECEIVERS)) await client.query(`listen ${channel}`)
       // Messages may have been missed.
       this.#platform.caches.invalidate(null, null)
     } catch {
@@ -135,20 +146,5 @@ class Listener {
     client.end().catch(() => {})
     this.#platform.log.debug('reconnecting for cache invalidations')
     this.#timer = setTimeout(() => void this.#connect(), RECONNECT_MS).unref()
-  }
-
-  #receive(payload: string | undefined): void {
-    const parsed = message.safeParse(jsonOrNull(payload ?? ''))
-    if (!parsed.success) return
-    const [sender, name, key] = parsed.data
-    if (sender !== SELF) this.#platform.caches.invalidate(name, key)
-  }
-
-  #receiveNews(payload: string | undefined): void {
-    const parsed = news.safeParse(jsonOrNull(payload ?? ''))
-    if (!parsed.success) return
-    const [sender, topics] = parsed.data
-    if (sender === SELF) return
-    for (const topic of topics) this.#platform.topics.deliver(topic)
   }
 }

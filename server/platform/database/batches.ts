@@ -1,96 +1,61 @@
 import type { Platform } from '../platform.ts'
 
-type Progress = (at: number, all: number) => void
-
-/** What a run makes of an item that failed; `null`: nothing. */
-type OnFailure<Item, Outcome> = (item: Item, error: unknown) => Promise<Outcome | null>
-
 interface RunOptions<Item, Outcome> {
-  progress?: Progress | undefined
-  /** Without it the first error is thrown at the end. */
-  onFailure?: OnFailure<Item, Outcome> | undefined
+  /** Called before each batch. */
+  progress?: ((at: number, all: number) => void) | undefined
+  /** What a run makes of an item that failed; `null`: nothing. Without it the first error is thrown at the end. */
+  onFailure?: ((item: Item, error: unknown) => Promise<Outcome | null>) | undefined
 }
 
 /**
- * Runs `work` on one item after the other. Logs an item that fails and goes on. An unavailable database ends the run at once. Returns the
- * outcomes without `null`. Calls `progress` before each item.
+ * Runs `work` on batches of `size` items, each done for all of its items or for none. Repeats a batch that fails item by item, so that only
+ * the items that cannot be done are left: each is logged. An unavailable database ends the run at once. Returns the outcomes in the order
+ * of the batches.
  */
-export async function forEachIsolated<Item, Outcome>(
+export async function processInBatches<Item, Outcome>(
   platform: Platform,
   items: readonly Item[],
-  work: (item: Item) => Promise<Outcome | null>,
-  { progress = () => {}, onFailure }: RunOptions<Item, Outcome> = {},
+  size: number,
+  work: (batch: readonly Item[]) => Promise<Outcome[]>,
+  { progress, onFailure }: RunOptions<Item, Outcome> = {},
 ): Promise<Outcome[]> {
   const outcomes: Outcome[] = []
   const errors: unknown[] = []
-  for (const [at, item] of items.entries()) {
-    progress(at + 1, items.length)
+  const run = async (batch: readonly Item[]): Promise<void> => {
     try {
-      const outcome = await work(item)
-      if (outcome !== null) outcomes.push(outcome)
+      outcomes.push(...(await work(batch)))
     } catch (error) {
       if (platform.database.faultOf(error)?.kind === 'unavailable') throw error
+      if (batch.length > 1) {
+        platform.log.warn({ err: error, items: batch.length }, 'a batch failed; its items run one by one')
+        for (const item of batch) await run([item])
+        return
+      }
+      const [item] = batch as readonly [Item]
       platform.log.error({ err: error, item }, 'one item of a run failed; the run goes on')
       const outcome = onFailure ? await onFailure(item, error) : null
       if (outcome !== null) outcomes.push(outcome)
       if (!onFailure) errors.push(error)
     }
   }
+  for (let start = 0; start < items.length; start += size) {
+    progress?.(start + 1, items.length)
+    await run(items.slice(start, start + size))
+  }
   if (errors.length > 0) throw errors[0]
   return outcomes
 }
 
-/** Work on a batch of items that is done for all of them or for none. */
-type BatchWork<Item, Outcome> = (batch: readonly Item[]) => Promise<Outcome[]>
-
-/**
- * Runs `work` on batches of `size` items. Repeats a batch that fails item by item, so that only the items that cannot be done are left:
- * each is logged. An unavailable database ends the run at once. Returns the outcomes in the order of the batches. Calls `progress` before
- * each batch.
- */
-export async function processInBatches<Item, Outcome>(
+/** The same for one item after the other. Returns the outcomes without `null`. */
+export function forEachIsolated<Item, Outcome>(
   platform: Platform,
   items: readonly Item[],
-  size: number,
-  work: BatchWork<Item, Outcome>,
-  { progress = () => {}, onFailure }: RunOptions<Item, Outcome> = {},
+  work: (item: Item) => Promise<Outcome | null>,
+  options?: RunOptions<Item, Outcome>,
 ): Promise<Outcome[]> {
-  const outcomes: Outcome[] = []
-  const errors: unknown[] = []
-  for (let start = 0; start < items.length; start += size) {
-    progress(start + 1, items.length)
-    try {
-      outcomes.push(...(await processBatch(platform, items.slice(start, start + size), work, onFailure)))
-    } catch (error) {
-      if (platform.database.faultOf(error)?.kind === 'unavailable') throw error
-      errors.push(error)
-    }
+  const alone = async ([item]: readonly Item[]) => {
+    const outcome = await work(item as Item)
+    return outcome === null ? [] : [outcome]
   }
-  if (errors.length > 0) throw errors[0]
-  return outcomes
-}
-
-async function processBatch<Item, Outcome>(
-  platform: Platform,
-  batch: readonly Item[],
-  work: BatchWork<Item, Outcome>,
-  onFailure: OnFailure<Item, Outcome> | undefined,
-): Promise<Outcome[]> {
-  if (batch.length > 1) {
-    try {
-      return await work(batch)
-    } catch (error) {
-      if (platform.database.faultOf(error)?.kind === 'unavailable') throw error
-      platform.log.warn({ err: error, items: batch.length }, 'a batch failed; its items run one by one')
-    }
-  }
-  const alone = async (item: Item, error: unknown) => {
-    const outcome = await onFailure?.(item, error)
-    return outcome ? [outcome] : null
-  }
-  return (
-    await forEachIsolated(platform, batch, (item) => work([item]), {
-      ...(onFailure && { onFailure: alone }),
-    })
-  ).flat()
+  return processInBatches(platform, items, 1, alone, options)
 }

@@ -157,22 +157,30 @@ function withoutPrimary(answers: readonly (Server | Unreachable)[]): Error {
 const STATE = `select current_setting('transaction_read_only') = 'off' as is_writable,
   extract(epoch from pg_postmaster_start_time())::text as started_at`
 
-/** Asks on a connection of its own. */
-async function askServer(address: string): Promise<Server | Unreachable> {
-  const client = new Client({ connectionString: address })
+/** Runs `work` on a connection of its own. */
+async function withClient<T>(client: Client, work: () => Promise<T>): Promise<T> {
   client.on('error', () => {})
-  const giveUp = () => client.connection.stream.destroy(timeout())
-  const timer = setTimeout(giveUp, CONNECT_TIMEOUT_MS)
   try {
     await client.connect()
-    const { rows } = await client.query(STATE)
-    const systemId = await systemIdOf(client)
-    return { address, isWritable: rows[0]?.is_writable, startedAt: rows[0]?.started_at, systemId }
+    return await work()
+  } finally {
+    client.end().catch(() => {})
+  }
+}
+
+async function askServer(address: string): Promise<Server | Unreachable> {
+  const client = new Client({ connectionString: address })
+  const timer = setTimeout(() => client.connection.stream.destroy(timeout()), CONNECT_TIMEOUT_MS)
+  try {
+    return await withClient(client, async () => {
+      const { rows } = await client.query(STATE)
+      const systemId = await systemIdOf(client)
+      return { address, isWritable: rows[0]?.is_writable, startedAt: rows[0]?.started_at, systemId }
+    })
   } catch (error) {
     return { address, error: error as NodeJS.ErrnoException }
   } finally {
     clearTimeout(timer)
-    client.end().catch(() => {})
   }
 }
 
@@ -193,18 +201,12 @@ async function systemIdOf(client: Pick<Client, 'query'>): Promise<string | null>
 
 /** What tells databases apart, the same on a primary and its standbys. With one host it may be a standby. */
 export async function identityOf(url: string): Promise<{ database: string; systemId: string | null }> {
-  const client = clientOf(url, {
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    query_timeout: CONNECT_TIMEOUT_MS,
-  })
-  client.on('error', () => {})
-  try {
-    await client.connect()
+  const timeouts = { connectionTimeoutMillis: CONNECT_TIMEOUT_MS, query_timeout: CONNECT_TIMEOUT_MS }
+  const client = clientOf(url, timeouts)
+  return withClient(client, async () => {
     const { rows } = await client.query('select current_database() as name')
     return { database: rows[0]?.name, systemId: await systemIdOf(client) }
-  } finally {
-    client.end().catch(() => {})
-  }
+  })
 }
 
 /** The driver's client class for these hosts: it connects to the primary, within `CONNECT_TIMEOUT_MS` if the host does not answer at all. */

@@ -9,14 +9,16 @@ const LONGEST_BACKOFF_MS = 30_000
 // An injected clock can differ from the timer's, so due events are checked at least this often.
 const LONGEST_NAP_MS = 1000
 
-interface DeliveryOptions {
-  /** A function is called for each attempt; null means that the receiver does not run yet. */
+export interface DeliveryOptions {
+  /** Where events are sent. A function is called for each attempt; null means that the receiver does not run yet. */
   webhookUrl: string | (() => string | null)
+  /** Standard Webhooks secret, `whsec_` and base64. */
   webhookSecret: string
+  /** Epoch milliseconds. */
   now: () => number
   /** 0 to 1, for the jitter of retries. */
   random: () => number
-  /** First pause after a failed delivery; doubled with each further one. */
+  /** First pause after a failed delivery, ms; doubled with each further one, up to 30 s. */
   retryBaseMs: number
 }
 

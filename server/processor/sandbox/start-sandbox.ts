@@ -1,27 +1,21 @@
 import type { AddressInfo } from 'node:net'
 import { createSignatureScheme } from '../signatures/choose-scheme.ts'
-import { createDelivery } from './deliver-events.ts'
+import { createDelivery, type DeliveryOptions } from './deliver-events.ts'
 import { createSandboxServer } from './sandbox.http.ts'
 import { openSandboxStore, type SandboxState } from './sandbox.store.ts'
 import { type SandboxSwitches, switchChangeSchema } from './switches.ts'
 
-export interface SandboxOptions {
+type Tunable = 'now' | 'random' | 'retryBaseMs'
+
+export interface SandboxOptions
+  extends Omit<DeliveryOptions, Tunable>,
+    Partial<Pick<DeliveryOptions, Tunable>> {
   /** The sandbox's SQLite file, created if absent; `:memory:` keeps nothing after close. */
   databasePath: string
   host: string
   /** 0: any free port. */
   port: number
   apiKey: string
-  /** Where events are sent. A function is called for each attempt; null means that the receiver does not run yet. */
-  webhookUrl: string | (() => string | null)
-  /** Standard Webhooks secret, `whsec_` and base64. */
-  webhookSecret: string
-  /** Epoch milliseconds. */
-  now?: () => number
-  /** 0 to 1, to spread the retries of deliveries. */
-  random?: () => number
-  /** First pause after a failed delivery in milliseconds, doubled up to 30 s. */
-  retryBaseMs?: number
 }
 
 export interface Sandbox {

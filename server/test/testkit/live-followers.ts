@@ -9,24 +9,12 @@ import { Caches } from '../../platform/cache/caches.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { Topics } from '../../platform/topics.ts'
 import { createSignatureScheme } from '../../processor/signatures/choose-scheme.ts'
-import type { TestDialect } from './databases.ts'
 import { eventually } from './eventually.ts'
-import { type Marketplace, openMarketplace } from './marketplace.ts'
 import { WEB_TESTBED_SECRET } from './web.ts'
 
 export interface WebSide {
   base: string
   close(): Promise<void>
-}
-
-/** A marketplace whose clock agrees with its ids: positions of live streams are made of both. */
-export async function openLiveMarket(
-  dialect: TestDialect,
-  settings: Record<string, string> = {},
-): Promise<Marketplace> {
-  const market = await openMarketplace(dialect, settings)
-  market.clock.set(new Date().toISOString())
-  return market
 }
 
 /** The platform as another process has it: the same database, and no signal from here. */

@@ -1,4 +1,4 @@
-import { reportTamperedRow } from '../../flags/tampered-rows.service.ts'
+import { reportTamperedRow } from '../../flags/forged-rows.service.ts'
 import { Caches } from '../../platform/cache/caches.ts'
 import type { Clock } from '../../platform/clock.ts'
 import { type Config, readConfig } from '../../platform/config.ts'

@@ -28,7 +28,7 @@ export function isFinal({ responseCode = 0, command = '' }: DeliveryFailure): bo
 /** A mail fails if it could not be sent for this long, ms. */
 export const GIVE_UP_AFTER_MS = 2 * DAY_MS
 
-export interface MailLimit {
+interface MailLimit {
   most: number
   withinMs: number
 }

@@ -20,10 +20,10 @@ export function listMails(
   platform: Platform,
   { state, ...page }: { state?: MailState | undefined } & PageRequest,
 ): Promise<Page<MailRow>> {
-  return pageById(page, (before, limit) => findMails(platform.database.reader, { state, before, limit }))
+  return pageById(page, (request) => findMails(platform.database.reader, { state, ...request }))
 }
 
-export interface ShownMail {
+interface ShownMail {
   row: MailRow
   subject: string
   text: string

@@ -11,7 +11,7 @@ import {
 } from '../../../platform/database/columns.ts'
 import { User } from '../../../users/user.entity.ts'
 
-export const MAIL_STATES = ['queued', 'sent', 'failed'] as const
+const MAIL_STATES = ['queued', 'sent', 'failed'] as const
 export type MailState = (typeof MAIL_STATES)[number]
 
 /** An e-mail to a user, written in the transaction that causes it. Its id is in the Message-ID, so a repeat is recognizable. */

@@ -20,7 +20,7 @@ export type NewMail = MailContent & {
  * What became of a mail: written, or not, because no mail is sent at all, the user does not want it, the address has had its share, or
  * there is one already.
  */
-export type MailOutcome = 'queued' | 'off' | 'opted_out' | 'limited' | 'known'
+type MailOutcome = 'queued' | 'off' | 'opted_out' | 'limited' | 'known'
 
 /** Writes a mail to a user in the transaction that causes it. The worker sends it after the commit. */
 export async function sendMail(platform: Platform, tx: Tx, mail: NewMail): Promise<MailOutcome> {

@@ -7,7 +7,7 @@ export interface RenderedMail {
   html: string
 }
 
-export interface MailFrame {
+interface MailFrame {
   /** The recipient's name; `null` for none. */
   name: string | null
   /** Why the mail was sent and how to receive no more; the last line. */

@@ -66,19 +66,7 @@ interface Finished extends Attempt {
   durationMs: number
 }
 
-type Result = Pick<
-  DeliveryRow,
-  | 'state'
-  | 'due_at'
-  | 'attempted_at'
-  | 'response_status'
-  | 'response_body'
-  | 'error'
-  | 'attempt_log'
-  | 'finished_at'
->
-
-const RESULT_COLUMNS: ColumnTypes<Result> = {
+const RESULT_COLUMNS = {
   state: 'text',
   due_at: 'bigint',
   attempted_at: 'bigint',
@@ -87,7 +75,9 @@ const RESULT_COLUMNS: ColumnTypes<Result> = {
   error: 'text',
   attempt_log: 'json',
   finished_at: 'bigint',
-}
+} as const satisfies Partial<ColumnTypes<DeliveryRow>>
+
+type Result = Pick<DeliveryRow, keyof typeof RESULT_COLUMNS>
 
 /** The deliveries of one endpoint that this process holds. */
 interface Lane extends PlaceOwner {

@@ -95,7 +95,7 @@ export async function listDeliveries(
 ): Promise<Page<ShownDelivery>> {
   const { reader } = platform.database
   if (!(await ownEndpoint(reader, accountId, endpointId))) throw endpointNotFound()
-  return pageById(request, (before, limit) => deliveriesOf(reader, endpointId, { state, before, limit }))
+  return pageById(request, (request) => deliveriesOf(reader, endpointId, { state, ...request }))
 }
 
 /** The newest deliveries of an endpoint and their number by state, for operators. */

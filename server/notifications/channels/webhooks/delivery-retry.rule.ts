@@ -20,7 +20,7 @@ const MAX_RETRY_AFTER_MS = 24 * HOUR
 /** The longest wait for an attempt. */
 export const LONGEST_DELAY_MS = 24 * HOUR * (1 + JITTER)
 /** An endpoint that has failed for so long is disabled, ms. */
-export const DISABLE_AFTER_MS = 5 * 24 * HOUR
+const DISABLE_AFTER_MS = 5 * 24 * HOUR
 
 export type AttemptDecision =
   | { kind: 'delivered' }

@@ -15,7 +15,7 @@ import {
 const PURPOSE = 'webhook_endpoint.secret'
 const SECRET_BYTES = 32
 /** How long deliveries are also signed with a secret that was replaced, ms. */
-export const FORMER_SECRET_MS = 24 * 3_600_000
+const FORMER_SECRET_MS = 24 * 3_600_000
 /** How long a repeated rotation is the same one, ms. */
 const REPEAT_MS = 60_000
 /** Secrets that are valid at the same time, the present one included. */

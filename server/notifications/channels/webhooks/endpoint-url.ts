@@ -2,7 +2,7 @@ import { MAX_ENDPOINT_URL_LENGTH } from '../../../../shared/schemas/webhooks.ts'
 import { isLoopbackHost } from '../../../platform/network/loopback.ts'
 import { isPublicAddress } from '../../../platform/network/public-address.ts'
 
-export type EndpointUrlCheck = { ok: true; url: string } | { ok: false; message: string }
+type EndpointUrlCheck = { ok: true; url: string } | { ok: false; message: string }
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the URL parser drops some of them silently
 const UNSAFE_CHARACTER = /[\u0000-\u0020\u007f\\]/

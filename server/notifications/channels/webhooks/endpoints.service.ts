@@ -91,7 +91,9 @@ export async function listEndpoints(
   page: PageRequest,
 ): Promise<Page<ShownEndpoint>> {
   const { reader } = platform.database
-  const found = await pageById(page, (before, limit) => listEndpointRows(reader, accountId, before, limit))
+  const found = await pageById(page, ({ before, limit }) =>
+    listEndpointRows(reader, accountId, before, limit),
+  )
   return { ...found, items: await showEndpoints(platform, reader, found.items) }
 }
 

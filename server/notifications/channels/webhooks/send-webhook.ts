@@ -14,7 +14,7 @@ const CONNECT_TIMEOUT_MS = 10_000
 /** How much of a response is read and kept. */
 const MAX_BODY_BYTES = 2048
 
-export interface WebhookRequest {
+interface WebhookRequest {
   url: string
   /** The id of the event. */
   eventId: string
@@ -43,7 +43,7 @@ export interface WebhookSender {
   close(): Promise<void>
 }
 
-export interface SenderOptions {
+interface SenderOptions {
   /** By default `publicLookup(rule)`. */
   lookup?: LookupFunction
   /** For the whole attempt, from connecting to the end of the response. */

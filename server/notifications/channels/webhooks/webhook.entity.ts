@@ -13,11 +13,11 @@ import {
 import { User } from '../../../users/user.entity.ts'
 import { OutboxEvent } from '../../outbox-event.entity.ts'
 
-export const DELIVERY_STATES = ['pending', 'delivered', 'failed'] as const
+const DELIVERY_STATES = ['pending', 'delivered', 'failed'] as const
 export type DeliveryState = (typeof DELIVERY_STATES)[number]
 
 /** Why an endpoint gets nothing: its owner or an operator disabled it, it answered 410, or it failed for days. */
-export const DISABLED_REASONS = ['owner', 'operator', 'gone', 'failing'] as const
+const DISABLED_REASONS = ['owner', 'operator', 'gone', 'failing'] as const
 export type DisabledReason = (typeof DISABLED_REASONS)[number]
 
 /** An address of an account's own system that events are sent to. */
