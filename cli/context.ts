@@ -102,7 +102,7 @@ export async function withApp(
 ): Promise<void> {
   const context = openContext(command)
   const { readOnly = command.opts<{ dryRun?: boolean }>().dryRun ?? false } = access
-  await refuseMissingFile(context.config.DATABASE_URL)
+  refuseMissingFile(context.config.DATABASE_URL)
   // What needs no services need not wait until they are loaded.
   const [{ openApp }, seals, processes] = await Promise.all([
     import('../server/app.ts'),

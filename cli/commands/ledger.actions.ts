@@ -8,7 +8,8 @@ import { findAppKeys } from '../../server/platform/crypto/app-keys.ts'
 import type { AppKeys } from '../../server/platform/crypto/key-ring.ts'
 import type { Queries } from '../../server/platform/database/database.ts'
 import { openDatabase } from '../../server/platform/database/open-database.ts'
-import { findAccountHolder, listBalances, type OwnedBalance } from '../../server/reports/accounts.service.ts'
+import { NIL_ID } from '../../server/platform/ids.ts'
+import { type AccountBalance, accountBalances } from '../../server/reports/statement.service.ts'
 import { describeKeys, type JournalKeying } from '../../server/verification/journal-keys.ts'
 import { Scope } from '../../server/verification/scope.ts'
 import { compareWithKept } from '../../server/verification/seals.ts'
@@ -23,7 +24,7 @@ import { CURRENCY } from '../../shared/money.ts'
 import { readMoment } from '../arguments.ts'
 import { assertMigrated, READS, reads, withDatabase, writes } from '../context.ts'
 import { Failure, wrongUsage } from '../failures.ts'
-import { userIdOf } from '../lists.ts'
+import { type Person, peopleOf, userIdOf } from '../lists.ts'
 import { counted, displayMoney, formatMoney, type Output, sum, wireTime } from '../terminal/output.ts'
 import { showStatement } from './statement-output.ts'
 
@@ -302,12 +303,20 @@ function shortList(rows: readonly string[]): string {
 export const balances = reads(async ({ platform, out }, user: string | undefined) => {
   const isPlatform = user === PLATFORM
   const ownerId = isPlatform ? null : await userIdOf(platform, user)
-  const all = await listBalances(platform, ownerId)
-  const rows = isPlatform ? all.filter((row) => row.owner === null) : all
+  const all = await accountBalances(platform.database.reader, ownerId)
+  const person = await peopleOf(platform, all, (row) => row.owner_id)
+  const rows = all
+    .map((row): OwnedBalance => ({ ...row, owner: row.owner_id === NIL_ID ? null : person(row.owner_id) }))
+    .filter((row) => !isPlatform || row.owner === null)
   const total = sum(rows.map(({ balance }) => balance))
   const document = { items: rows.map(wireBalance), total: formatMoney(total), currency: CURRENCY }
   out.show(document, () => balanceTable(out, rows, user === undefined))
 })
+
+interface OwnedBalance extends AccountBalance {
+  /** `null`: the platform's own. */
+  owner: Person | null
+}
 
 function balanceTable(out: Output, rows: readonly OwnedBalance[], whole: boolean): string[] {
   const side = (amount: number) => (amount > 0 ? displayMoney(amount) : '')
@@ -337,12 +346,7 @@ function balanceTable(out: Output, rows: readonly OwnedBalance[], whole: boolean
 }
 
 function wireBalance({ account, owner, balance, postings }: OwnedBalance) {
-  return {
-    account,
-    owner: owner && { id: owner.id, email: owner.email, display_name: owner.displayName },
-    balance: formatMoney(balance),
-    postings,
-  }
+  return { account, owner, balance: formatMoney(balance), postings }
 }
 
 interface StatementOptions {
@@ -357,8 +361,7 @@ export function statement(user: string, options: StatementOptions, command: Comm
     async ({ config, database, out }) => {
       const period = periodOf(options, config)
       await assertMigrated(database)
-      const holder = await findAccountHolder(database, user)
-      await showStatement(out, database, holder, period)
+      await showStatement(out, database, user, period)
     },
     READS,
   )

@@ -8,16 +8,11 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { stripVTControlCharacters } from 'node:util'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { openApp } from '../../server/app.ts'
-import { connectStore } from '../../server/stores/stores.service.ts'
 import { eventually } from '../../server/test/testkit/eventually.ts'
-import { addLink, addLiveOffer } from '../../server/test/testkit/listings.ts'
-import { addUser } from '../../server/test/testkit/people.ts'
 import { ENTRY, environmentOf, runAffiliate } from '../test/run-affiliate.ts'
-import { runHere, typeHere } from '../test/run-here.ts'
+import { runHere } from '../test/run-here.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'affiliate-serve-'))
 const settings = {
@@ -84,26 +79,10 @@ async function hangOn(url: string) {
   return socket
 }
 
-/** A command on the same machine as the server, with the key that the server has made. */
-const beside = (...args: string[]) => runHere(args, { ...settings, DATA_DIR: folder, APP_KEY: '' })
-
 let server: Served
-/** A link of a creator to a live offer of a merchant with one store. */
-let slug: string
 
 test.before(async () => {
   server = await startServer([ENTRY, 'serve', '--json'])
-  const app = await openApp({ create: false, environment: settings, logLevel: 'silent' })
-  const merchant = await addUser(app.platform, 'merchant', 'Chenab Lawn')
-  const creator = await addUser(app.platform, 'creator', 'Sana Mirza')
-  await connectStore(app.platform, merchant.userId, {
-    shop_domain: 'chenab-lawn.myshopify.com',
-    webhook_secret: 'a secret of the store'.replaceAll(' ', '-'),
-  })
-  const terms = { commission_rate: 1250, product_ids: ['8123456789012'] }
-  const offer = await addLiveOffer(app.platform, merchant, terms)
-  slug = (await addLink(app.platform, merchant, creator, offer.id)).slug
-  await app.close()
 })
 
 test.after(() => {
@@ -118,68 +97,6 @@ test('serve says where everything is', async () => {
   assert.is(announcement.migrated.length, 1)
   assert.is((await fetch(announcement.openapi_url)).status, 200)
   assert.is((await fetch(`${announcement.url}/readyz`)).status, 200)
-})
-
-test('a replayed order comes from a real click, and ends as the manifest says', async () => {
-  const replay = (...args: string[]) => beside('webhooks', 'replay', ...args, '--url', server.url)
-  const [first, rejected, unknown] = await Promise.all([
-    replay('path-landing-site', '--same', '--event-id', 'd-1', '--json'),
-    replay('self-purchase', '--link', slug),
-    replay('no-such-thing'),
-  ])
-  assert.is(first.code, 0, first.stderr)
-  const [{ answer, event, sale }] = JSON.parse(first.stdout).items
-  assert.equal([answer.status, answer.body, event.state], [200, { received: true }, 'done'])
-  const { acceptance_status, net_amount, commission, platform_fee } = sale
-  assert.equal(
-    [acceptance_status, net_amount, commission, platform_fee],
-    ['accepted', '4999.00', '624.88', '62.49'],
-  )
-  assert.match(
-    rejected.stdout,
-    /self-purchase\t200\tdone\trejected: self_purchase \(sale .*\)\trejected: self_purchase\n/,
-  )
-  assert.is(unknown.code, 2)
-  const again = await replay('path-landing-site', '--same')
-  assert.is(again.code, 0)
-  assert.match(again.stdout, /ignored\torder 6100000001009 is recorded already as sale /)
-  const forged = await replay('path-landing-site', '--event-id', 'd-1')
-  assert.is(forged.code, 1)
-  assert.match(forged.stdout, /set_aside\tthis delivery id came before with another body/)
-})
-
-test('an order that is replayed at a terminal leads to the sale that is shown there', async () => {
-  const args = ['webhooks', 'replay', 'note-attributes-without-landing-site', '--link', slug]
-  const { code, screen } = await typeHere([...args, '--url', server.url], {
-    environment: { ...settings, DATA_DIR: folder, APP_KEY: '' },
-    folder,
-    columns: 400,
-  })
-  assert.is(code, 0, screen)
-  const said =
-    /accepted: net Rs 2,750\.00, commission Rs 343\.75, fee Rs 34\.38\s+Explain it: \.\/cli\/affiliate sales explain '(#\d+)'/
-  const [, name = ''] = said.exec(stripVTControlCharacters(screen)) ?? []
-  const explained = await beside('sales', 'list', '--json')
-  const sale = JSON.parse(explained.stdout).items.find(
-    (one: { order_name: string }) => one.order_name === name,
-  )
-  assert.equal([sale?.acceptance_status, sale?.commission], ['accepted', '343.75'], screen)
-})
-
-test('a processor event is signed with the sandbox secret', async () => {
-  const replay = (...args: string[]) => beside('webhooks', 'replay', ...args, '--url', server.url, '--json')
-  const [odd, none, nobody] = await Promise.all([
-    replay('payment-unknown-invoice'),
-    replay('payout-confirmed'),
-    beside('webhooks', 'replay', 'draft-order', '--url', 'http://127.0.0.1:9'),
-  ])
-  // No one asked for that invoice yet, so it is tried again later.
-  assert.is(odd.code, 0, odd.stderr)
-  const [{ as_expected, event }] = JSON.parse(odd.stdout).items
-  assert.equal([as_expected, event.state], [true, 'pending'])
-  assert.match(event.reason, /no billing cycle has invoice/)
-  assert.match(none.stderr, /has no payout destination, so no payout can be made/)
-  assert.match(nobody.stderr, /No service answers at http:\/\/127\.0\.0\.1:9 /)
 })
 
 test('a port in use, another key and a wrong setting end the start with one line, and nothing is written', async () => {

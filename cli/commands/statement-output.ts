@@ -1,22 +1,25 @@
 import type { OpenDatabase } from '../../server/platform/database/open-database.ts'
-import type { AccountHolder } from '../../server/reports/accounts.service.ts'
+import { NIL_ID } from '../../server/platform/ids.ts'
 import {
   type AccountSummary,
   readStatement,
   type StatementEntry,
 } from '../../server/reports/statement.service.ts'
+import { findUser } from '../../server/users/users.service.ts'
 import { CURRENCY, type Paisa } from '../../shared/money.ts'
 import { GrowingOutput } from '../terminal/list-output.ts'
 import { displayMoney, formatMoney, type Output, wireTime } from '../terminal/output.ts'
 import { money } from '../terminal/table.ts'
 
-/** One holder's statement, in words or as JSON, as it is read. */
+/** The statement of a user, by id or e-mail address, or of `platform`, in words or as JSON, as it is read. Refuses with `not_found`. */
 export async function showStatement(
   out: Output,
   database: OpenDatabase,
-  holder: AccountHolder,
+  holder: string,
   period: { from: number; to: number },
 ): Promise<void> {
+  const user = holder.trim().toLowerCase() === 'platform' ? null : await findUser({ database }, holder)
+  const ownerId = user?.id ?? NIL_ID
   const list = new GrowingOutput<StatementEntry>(out, {
     columns: [
       out.moment('Time', (entry) => entry.created_at),
@@ -29,17 +32,21 @@ export async function showStatement(
     ],
     wire: wireEntry,
   })
-  const { user, id } = holder
-  const who = user ? `${user.displayName} <${user.email}>, ${user.role}` : 'the platform'
+  const who = user ? `${user.display_name} <${user.email}>, ${user.role}` : 'the platform'
   let entries = 0
   const summaries = await readStatement(
     database,
-    { ownerId: holder.id, ...period },
+    { ownerId, ...period },
     {
       opening: (accounts) =>
         list.begin(
           {
-            owner: user ? { id, email: user.email, display_name: user.displayName, role: user.role } : null,
+            owner: user && {
+              id: user.id,
+              email: user.email,
+              display_name: user.display_name,
+              role: user.role,
+            },
             from: wireTime(period.from),
             to: wireTime(period.to),
             currency: CURRENCY,

@@ -144,7 +144,7 @@ export function statusLines(out: Output, status: Status): string[] {
   return [
     `${out.heading('Affiliate marketplace')}  ${out.style('dim', out.time(status.at))}`,
     '',
-    ...parts(out, [
+    ...out.pairs([
       ['Inbox', inboxText(out, status)],
       ['Clicks', `${sparkline(desk.clicksByHour)}  ${whole(sum(desk.clicksByHour))} in ${STATUS_HOURS} h`],
       [
@@ -173,11 +173,6 @@ export function statusLines(out: Output, status: Status): string[] {
       ...keyRows(out, status),
     ]),
   ]
-}
-
-function parts(out: Output, rows: readonly (readonly [string, string])[]): string[] {
-  const width = Math.max(...rows.map(([name]) => name.length))
-  return rows.map(([name, text]) => `${out.style('dim', name.padEnd(width))}  ${text}`)
 }
 
 function inboxText(out: Output, { at, desk }: Status): string {
@@ -274,18 +269,11 @@ function whole(count: number): string {
   return count.toLocaleString('en')
 }
 
-export function wireStatus({
-  at,
-  desk,
-  notifications,
-  schedule,
-  database,
-  unpaidAfterDays,
-  rotateKeys,
-}: Status) {
+export function wireStatus(status: Status) {
+  const { at, desk, notifications, schedule, database } = status
   return {
     at: wireTime(at),
-    rotate_keys: rotateKeys,
+    rotate_keys: status.rotateKeys,
     inbox: desk.inbox.map(({ source, waiting, oldest }) => ({ source, waiting, oldest: wireTime(oldest) })),
     set_aside: desk.setAside,
     notifications: notifications.map(({ kind, waiting, overdueMs }) => ({
@@ -304,7 +292,7 @@ export function wireStatus({
       open: wireSum(desk.cycles.open),
       past_their_period: wireSum(desk.cycles.late),
       closed: wireSum(desk.cycles.closed),
-      overdue: { after_days: unpaidAfterDays, ...wireSum(desk.cycles.unpaid) },
+      overdue: { after_days: status.unpaidAfterDays, ...wireSum(desk.cycles.unpaid) },
     },
     payouts: {
       pending: wireSum(desk.payouts.pending),

@@ -11,8 +11,7 @@ import type { PageOptions } from '../command.ts'
 import { confirm, isAsked, prepared, reads, writes } from '../context.ts'
 import { Failure, Interrupted, wrongUsage } from '../failures.ts'
 import { printLines } from '../terminal/printable-text.ts'
-import { Terminal } from '../terminal/prompts.ts'
-import { readNewPassword, requirePasswordSource } from '../terminal/read-password.ts'
+import { readNewPassword, requirePasswordSource, Terminal } from '../terminal/prompts.ts'
 import { suspensionLines, wireSuspension } from './suspension-report.ts'
 
 type UserRow = users.UserRow

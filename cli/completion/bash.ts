@@ -1,4 +1,4 @@
-import { quoted, type WordNode } from './word-tree.ts'
+import { quoted, valueCases, type WordNode } from './word-tree.ts'
 
 /** For bash 3.2 and later, which knows no associative arrays. */
 export function bashCompletion(nodes: readonly WordNode[]): string {
@@ -11,7 +11,7 @@ ${nodes.map((node) => `    ${quoted(node.path)}) echo ${quoted(wordsOf(node).joi
 
 _affiliate_values() {
   case "$1" in
-${valueCases(nodes).join('\n')}
+${valueCases(nodes, (words) => `echo ${quoted(words.join(' '))}`)}
     *) return 1 ;;
   esac
 }
@@ -47,16 +47,4 @@ complete -F _affiliate affiliate
 
 function wordsOf({ commands, options }: WordNode): string[] {
   return [...commands.map(({ name }) => name), ...options.map(({ flag }) => flag)]
-}
-
-/** The options that a value follows, with the values that there are. */
-function valueCases(nodes: readonly WordNode[]): string[] {
-  return nodes.flatMap(({ path, options }) =>
-    options
-      .filter(({ takesValue }) => takesValue)
-      .map(
-        ({ flag, values, isFile }) =>
-          `    ${quoted(`${path} ${flag}`)}) echo ${quoted(isFile ? '<file>' : values.join(' '))} ;;`,
-      ),
-  )
 }

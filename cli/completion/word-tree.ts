@@ -58,3 +58,15 @@ function optionsOf(option: Option): WordOption[] {
 export function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`
 }
+
+/** A case of a shell for each option that a value follows: what `list` makes of the values that there are. */
+export function valueCases(nodes: readonly WordNode[], list: (words: readonly string[]) => string): string {
+  const cases = nodes.flatMap(({ path, options }) =>
+    options
+      .filter(({ takesValue }) => takesValue)
+      .map(({ flag, values, isFile }) => {
+        return `    ${quoted(`${path} ${flag}`)}) ${list(isFile ? ['<file>'] : values)} ;;`
+      }),
+  )
+  return cases.join('\n')
+}

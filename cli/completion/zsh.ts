@@ -1,4 +1,4 @@
-import { quoted, type WordNode, type WordOption } from './word-tree.ts'
+import { quoted, valueCases, type WordNode, type WordOption } from './word-tree.ts'
 
 export function zshCompletion(nodes: readonly WordNode[]): string {
   return `#compdef affiliate
@@ -22,7 +22,7 @@ ${nodes.map(({ path, options }) => `    ${quoted(path)}) reply=(${options.map(de
 
 _affiliate_values() {
   case "$1" in
-${nodes.flatMap(valueCases).join('\n')}
+${valueCases(nodes, (words) => `reply=(${words.map(quoted).join(' ')})`)}
     *) return 1 ;;
   esac
 }
@@ -62,13 +62,4 @@ function described({ name, description }: { name: string; description: string })
 
 function describedOption({ flag, description }: WordOption): string {
   return described({ name: flag, description })
-}
-
-function valueCases({ path, options }: WordNode): string[] {
-  return options
-    .filter(({ takesValue }) => takesValue)
-    .map(({ flag, values, isFile }) => {
-      const words = isFile ? ['<file>'] : values
-      return `    ${quoted(`${path} ${flag}`)}) reply=(${words.map(quoted).join(' ')}) ;;`
-    })
 }

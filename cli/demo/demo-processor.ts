@@ -6,7 +6,14 @@ import { z } from 'zod'
 import { isLoopbackHost } from '../../server/platform/network/loopback.ts'
 import { PAYOUT_UNITS } from '../../server/processor/processor.ts'
 import type { Paisa } from '../../shared/money.ts'
-import { type DemoService, type DemoSetting, DemoStopped, runCommand, send } from './demo-service.ts'
+import {
+  type DemoService,
+  type DemoSetting,
+  DemoStopped,
+  ownSettings,
+  runCommand,
+  send,
+} from './demo-service.ts'
 
 export type DemoProcessorName = 'sandbox' | 'safepay-raast'
 
@@ -84,13 +91,9 @@ async function safepay(setting: DemoSetting): Promise<DemoProcessor> {
       'SAFEPAY_URL must be the address of a double of Safepay on this machine; see "Try it" in the guide "safepay".',
     )
   }
-  const given = SAFEPAY_SETTINGS.flatMap((name) => {
-    const value = process.env[name]
-    return value === undefined ? [] : [[name, value] as const]
-  })
   const port = await freePort()
   const settings: Record<string, string> = {
-    ...Object.fromEntries(given),
+    ...ownSettings(SAFEPAY_SETTINGS),
     PROCESSOR: 'safepay-raast',
     PUBLIC_BASE_URL: `http://127.0.0.1:${port}`,
   }

@@ -26,14 +26,16 @@ export interface DemoSetting {
 /** The names under which a host's own environment reaches the service; settings of the service do not. */
 const PASSED_ON = ['PATH', 'HOME', 'TMPDIR', 'LANG', 'LC_ALL', 'TZ', 'NODE_V8_COVERAGE']
 
+/** The variables with these names that this process has. */
+export function ownSettings(names: readonly string[]): Record<string, string> {
+  const { env } = process
+  return Object.fromEntries(names.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])))
+}
+
 /** Without the settings of the processor. */
 export function demoSetting(folder: string, signal: AbortSignal): DemoSetting {
-  const own = PASSED_ON.flatMap((name) => {
-    const value = process.env[name]
-    return value === undefined ? [] : [[name, value] as const]
-  })
   const environment = {
-    ...Object.fromEntries(own),
+    ...ownSettings(PASSED_ON),
     HOST: '127.0.0.1',
     DATABASE_URL: `sqlite:${join(folder, 'affiliate.db')}`,
     // The story runs both jobs itself, with the operator's commands.

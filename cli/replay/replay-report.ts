@@ -72,14 +72,9 @@ function brieflyLedTo(replay: Replay): string {
   return event === null || event.state === 'pending' ? text : `${event.state.replace('_', ' ')}: ${text}`
 }
 
-function saleText({
-  acceptance_status,
-  rejection_reason,
-  net_amount,
-  commission,
-  platform_fee,
-}: NonNullable<Replay['sale']>): string {
-  if (acceptance_status === 'rejected') return `rejected: ${rejection_reason}`
+function saleText(sale: NonNullable<Replay['sale']>): string {
+  if (sale.acceptance_status === 'rejected') return `rejected: ${sale.rejection_reason}`
+  const { net_amount, commission, platform_fee } = sale
   return `accepted: net ${displayMoney(net_amount)}, commission ${displayMoney(commission)}, fee ${displayMoney(platform_fee)}`
 }
 

@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { stripVTControlCharacters } from 'node:util'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { openFlags } from '../../server/flags/flags.service.ts'
@@ -17,7 +18,7 @@ import { addUser } from '../../server/test/testkit/people.ts'
 import { call, openServiceBed, type ServiceBed } from '../../server/test/testkit/service-bed.ts'
 import { verifyBooks } from '../../server/verification/verify-books.ts'
 import { startAffiliate } from '../test/run-affiliate.ts'
-import { runHere } from '../test/run-here.ts'
+import { runHere, typeHere } from '../test/run-here.ts'
 
 const it = suite('replaying to a running service')
 let bed: ServiceBed
@@ -96,6 +97,38 @@ it('fails with ✗ where the service decides otherwise', async () => {
   const { code, stdout, stderr } = await runHere(args, { ...settings, PLATFORM_FEE_RATE: '20' })
   assert.equal([code, stderr], [1, 'affiliate: Not as expected: path-landing-site.\n'])
   assert.match(stdout, /✗\tpath-landing-site\t200\tdone\t.*fee Rs 62\.49 .*\t.*, fee 124\.98\n/)
+})
+
+it('sends an order from a click, which ends as the manifest says, and under a known delivery id is set aside', async () => {
+  const args = ['path-landing-site', '--link', slug, '--event-id', 'd-1']
+  const [{ answer, event, sale }] = JSON.parse((await replay(...args, '--json')).stdout).items
+  assert.equal([answer.status, answer.body, event.state], [200, { received: true }, 'done'])
+  const { acceptance_status, net_amount, commission, platform_fee } = sale
+  assert.equal(
+    [acceptance_status, net_amount, commission, platform_fee],
+    ['accepted', '4999.00', '624.88', '62.49'],
+  )
+  assert.match(
+    (await replay('self-purchase', '--link', slug)).stdout,
+    /self-purchase\t200\tdone\trejected: self_purchase \(sale .*\)\trejected: self_purchase\n/,
+  )
+  const forged = await replay(...args)
+  assert.is(forged.code, 1)
+  assert.match(forged.stdout, /set_aside\tthis delivery id came before with another body/)
+})
+
+it('names at a terminal the command that explains the sale', async () => {
+  const args = ['webhooks', 'replay', 'note-attributes-without-landing-site', '--link', slug]
+  const { code, screen } = await typeHere([...args, '--url', bed.url], {
+    environment: settings,
+    columns: 400,
+  })
+  assert.is(code, 0, screen)
+  const said =
+    /accepted: net Rs 2,750\.00, commission Rs 343\.75, fee Rs 34\.38\s+Explain it: \.\/cli\/affiliate sales explain '(#\d+)'/
+  const [, name = ''] = said.exec(stripVTControlCharacters(screen)) ?? []
+  const explained = JSON.parse((await runHere(['sales', 'explain', name, '--json'], settings)).stdout)
+  assert.equal([explained.acceptance_status, explained.commission], ['accepted', '343.75'], screen)
 })
 
 it('makes the billing cycle and the payout that an event of the processor is about', async () => {
@@ -322,6 +355,17 @@ it('is heard by those who listen, until Ctrl-C', async () => {
     people.printed.stdout,
     /(done|ignored) +chenab-lawn\.myshopify\.com, sent by an operator {2}orders\/paid {2}/,
   )
+})
+
+// Last: this event stays pending.
+it('signs an event of the processor with the secret of the sandbox, which is tried again for an unknown invoice', async () => {
+  const odd = await replay('payment-unknown-invoice', '--json')
+  assert.is(odd.code, 0, odd.stderr)
+  const [{ as_expected, event }] = JSON.parse(odd.stdout).items
+  assert.equal([as_expected, event.state], [true, 'pending'])
+  assert.match(event.reason, /no billing cycle has invoice/)
+  const nobody = await runHere(['webhooks', 'replay', 'draft-order', '--url', 'http://127.0.0.1:9'], settings)
+  assert.match(nobody.stderr, /No service answers at http:\/\/127\.0\.0\.1:9 /)
 })
 
 it.run()

@@ -1,6 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { request } from 'undici'
-import { z } from 'zod'
 import type { App } from '../../server/app.ts'
 import { type CycleRow, getCycle, listCycles } from '../../server/billing/billing.service.ts'
 import { closeDueCycles } from '../../server/billing/close-cycle.service.ts'
@@ -31,15 +30,12 @@ const ANSWER_TIMEOUT_MS = 10_000
 /** The sandbox sends its own events again after this time, even if the command is killed. */
 const HOLD_MS = 60_000
 
-const state = z.object({
-  events: z.array(
-    z.object({
-      id: z.string(),
-      object_id: z.string(),
-      body: z.object({ type: z.string(), data: z.record(z.string(), z.unknown()) }),
-    }),
-  ),
-})
+/** What the sandbox tells of its events. */
+interface SandboxEvent {
+  id: string
+  object_id: string
+  body: { type: string; data: Record<string, unknown> }
+}
 
 /** `null` with another processor, or where no sandbox runs. */
 export function sandboxOf(session: Session, link: ShownLink | null): Sandbox | null {
@@ -84,8 +80,8 @@ export class Sandbox {
   }
 
   /** What the sandbox says, or is about to say, about each of its invoices and payouts, by their ids. */
-  async #events() {
-    const { events } = state.parse(await this.#call('GET', '/_sandbox/state'))
+  async #events(): Promise<Map<string, SandboxEvent>> {
+    const { events } = (await this.#call('GET', '/_sandbox/state')) as { events: SandboxEvent[] }
     return new Map(events.map((event) => [event.object_id, event]))
   }
 

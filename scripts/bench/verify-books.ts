@@ -3,7 +3,7 @@ import type { LinkRecord } from '../../server/links/links.service.ts'
 import { runPayouts } from '../../server/payouts/payout-run.service.ts'
 import { sha256 } from '../../server/platform/crypto/vault.ts'
 import type { Tx } from '../../server/platform/database/database.ts'
-import { withDigest } from '../../server/platform/database/protected-rows.ts'
+import { noteCounted, withDigest } from '../../server/platform/database/protected-rows.ts'
 import type { Platform } from '../../server/platform/platform.ts'
 import { type ReportedOrder, recordOrders } from '../../server/sales/sales.service.ts'
 import { cyclesOf, type Marketplace, type Shop } from '../../server/test/testkit/marketplace.ts'
@@ -167,6 +167,7 @@ async function keepEvents(
       ),
     )
     .execute()
+  noteCounted('inbound_events', reports.length)
   const kept = reports.flatMap(({ eventId }, index) =>
     index % BODY_EVERY === 0
       ? [{ event_id: eventId, encoding: 'utf8' as const, body: bodies[index] ?? '' }]

@@ -56,6 +56,14 @@ export function createRateLimits({ config, database }: Platform, appRouter: AnyR
   const metaOf = new Map(proceduresOf(appRouter).map(({ name, meta }) => [name, meta]))
   const limitOf = ({ name }: RequestedCall) => metaOf.get(name)?.limit
 
+  /** Whether a call tries a password. An input that cannot be parsed is refused by the procedure. */
+  async function isTry(call: RequestedCall): Promise<boolean> {
+    const limit = limitOf(call)
+    if (limit !== 'with_password') return limit === 'auth'
+    const input = await new Promise((resolve) => resolve(call.input())).catch(() => null)
+    return typeof input === 'object' && input !== null && 'current_password' in input
+  }
+
   async function countByAddress(
     limiter: RateLimiter,
     request: FastifyRequest,
@@ -76,10 +84,7 @@ export function createRateLimits({ config, database }: Platform, appRouter: AnyR
 
   return {
     async admit(request, reply, context, calls) {
-      const tries = await countAsync(calls, async (call) => {
-        const limit = limitOf(call)
-        return limit === 'auth' || (limit === 'with_password' && (await hasPassword(call)))
-      })
+      const tries = (await Promise.all(calls.map(isTry))).filter(Boolean).length
       const others = calls.filter(
         (call) => metaOf.get(call.name)?.callers === 'public' && limitOf(call) === undefined,
       )
@@ -98,25 +103,6 @@ export function createRateLimits({ config, database }: Platform, appRouter: AnyR
       settle(reply, await countByUser(context, 1))
     },
   }
-}
-
-async function hasPassword(call: RequestedCall): Promise<boolean> {
-  const input = await inputOf(call)
-  return typeof input === 'object' && input !== null && 'current_password' in input
-}
-
-/** `null` if the input cannot be parsed; the procedure then refuses it. */
-async function inputOf(call: RequestedCall): Promise<unknown> {
-  try {
-    return await call.input()
-  } catch {
-    return null
-  }
-}
-
-async function countAsync<T>(items: readonly T[], test: (item: T) => Promise<boolean>): Promise<number> {
-  const results = await Promise.all(items.map(test))
-  return results.filter(Boolean).length
 }
 
 function settle(reply: FastifyReply, limits: readonly Limit[]): void {

@@ -64,6 +64,9 @@ const DEFAULTS = {
   TRUST_PROXY: undefined,
   RAW_EVENT_RETENTION_DAYS: 90,
   LOG_LEVEL: 'info',
+  CORS_ORIGINS: undefined,
+  RATE_LIMIT_PUBLIC: 600,
+  RATE_LIMIT_USER: 300,
 }
 
 test('without any setting there are the defaults of the wire contract', () => {
@@ -76,6 +79,9 @@ test('without any setting there are the defaults of the wire contract', () => {
 test('an empty setting is one that is not set', () => {
   assert.equal(readConfig({ PORT: '', APP_KEY: '', TRUST_PROXY: '' }), readConfig({}))
 })
+
+const PAGE = 'https://app.example.com'
+const LOCAL = 'http://localhost:5173'
 
 const ACCEPTED: [string, string, unknown][] = [
   ['HOST', '0.0.0.0', '0.0.0.0'],
@@ -110,6 +116,9 @@ const ACCEPTED: [string, string, unknown][] = [
   ['TRUST_PROXY', ' 10 ', 10],
   ['TRUST_PROXY', 'loopback, 10.0.0.0/8,fd00::/8, 192.0.2.7', 'loopback,10.0.0.0/8,fd00::/8,192.0.2.7'],
   ['RAW_EVENT_RETENTION_DAYS', '1', 1],
+  ['CORS_ORIGINS', `${PAGE},${LOCAL},${PAGE}`, [PAGE, LOCAL]],
+  ['METRICS_TOKEN', 'x'.repeat(16), 'x'.repeat(16)],
+  ['RATE_LIMIT_AUTH', '0', 0],
 ]
 
 for (const [name, text, value] of ACCEPTED) {
@@ -189,6 +198,19 @@ const REFUSED: Record<string, string[]> = {
   ],
   RAW_EVENT_RETENTION_DAYS: ['0', '3651', 'forever'],
   LOG_LEVEL: ['loud', 'INFO'],
+  CORS_ORIGINS: [
+    ...[
+      '*',
+      'app.example.com',
+      'https://*.example.com',
+      'ftp://x.example',
+      'https://APP.example.com',
+      'null',
+    ],
+    ...[`${PAGE}/`, `${PAGE},`, `${PAGE}/path`, 'https://a:b@app.example.com'],
+  ],
+  METRICS_TOKEN: ['short', 'with spaces in between'],
+  RATE_LIMIT_PUBLIC: ['-1', '1.5', 'off'],
 }
 
 for (const [name, values] of Object.entries(REFUSED)) {

@@ -15,7 +15,7 @@ import {
   type StatementRow,
 } from './statement.store.ts'
 
-export type { Account, EntryKind } from '../ledger/journal-words.ts'
+export { type AccountBalance, accountBalances } from '../ledger/ledger.service.ts'
 
 /** Whose accounts, and from which moment to before which. */
 interface StatementRequest extends StatementPeriod {

@@ -5,15 +5,17 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createInboxRecorder } from '../../inbox/intake.service.ts'
 import { noteFinished, noteStarted } from '../../jobs/schedule-runs.service.ts'
+import type { Actor } from '../../platform/api/procedure.ts'
 import { createIds } from '../../platform/ids.ts'
 import { liveStreams } from '../../reports/live-streams.ts'
 import { signShopifyBody } from '../../shopify/signature.ts'
 import { testDialects } from '../../test/testkit/databases.ts'
 import { eventually } from '../../test/testkit/eventually.ts'
+import { addLink, addLiveOffer, addMerchant } from '../../test/testkit/listings.ts'
 import { follow, openWebSide } from '../../test/testkit/live-followers.ts'
 import { openMarketplace } from '../../test/testkit/marketplace.ts'
 import { orderBody } from '../../test/testkit/orders.ts'
-import { logIn } from '../../test/testkit/people.ts'
+import { addUser, logIn } from '../../test/testkit/people.ts'
 import { call, openServiceBed, type ServiceBed } from '../../test/testkit/service-bed.ts'
 import { openWebTestbed, type WebTestbed } from '../../test/testkit/web.ts'
 
@@ -111,10 +113,12 @@ for (const dialect of testDialects()) {
       const answer = await call(bed.url, 'POST', '/webhooks/processor', { raw: rawBody, headers })
       assert.is(answer.status, 200)
     }
-    const slug = await openLink(bed)
+    const merchant = await addMerchant(platform)
+    const offer = await addLiveOffer(platform, merchant)
+    const { slug } = await addLink(platform, merchant, await addUser(platform, 'creator'), offer.id)
     assert.is((await call(bed.url, 'GET', `/go/${slug}`)).status, 302)
     assert.is((await call(bed.url, 'HEAD', `/go/${slug}`)).status, 302)
-    await sendOrder(bed)
+    await sendOrder(bed, merchant)
     const sales = 'affiliate_sales_total{acceptance_status="rejected"}'
     const setAside = 'affiliate_events_applied_total{source="processor",outcome="set_aside"}'
     const text = await eventually(
@@ -313,46 +317,17 @@ readers('a client with the token, when there is one', async (world) => {
 
 readers.run()
 
-const SECRET = 'a-store-webhook-secret'
-const SHOP = 'a-shop.myshopify.com'
-
-/** Opens a shop, an offer and a link to it by the public interface; answers the link's slug. */
-async function openLink(bed: ServiceBed): Promise<string> {
-  const ask = async (method: string, path: string, token: string | undefined, body: unknown) => {
-    const answer = await call(bed.url, method, path, { ...(token && { token }), body })
-    assert.ok(answer.status < 300, JSON.stringify(answer.body))
-    return answer.body
-  }
-  const account = async (role: string) => {
-    const body = { email: `${role}@example.pk`, password: 'a long passphrase', role, display_name: role }
-    return (await ask('POST', '/auth/register', undefined, body)).token
-  }
-  const merchant = await account('merchant')
-  await ask('POST', '/stores', merchant, { shop_domain: SHOP, webhook_secret: SECRET })
-  const offer = await ask('POST', '/offers', merchant, {
-    title: 'Brass lamp',
-    product_url: 'https://shop.pk/products/lamp',
-    category: 'Home',
-    niche: 'Lamps',
-    commission_rate: 12.5,
-  })
-  await ask('PATCH', `/offers/${offer.id}/status`, merchant, { status: 'live' })
-  const application = await ask('POST', `/offers/${offer.id}/applications`, await account('creator'), {})
-  const decided = await ask('PATCH', `/applications/${application.id}`, merchant, { decision: 'approve' })
-  return decided.affiliate_link.slug
-}
-
 /** An order that no one's link led to. */
-async function sendOrder(bed: ServiceBed): Promise<void> {
+async function sendOrder(bed: ServiceBed, { userId }: Actor): Promise<void> {
   const raw = Buffer.from(orderBody({ price: 100_000, createdAt: Date.now() }))
   const answer = await call(bed.url, 'POST', '/webhooks/store-sales', {
     raw,
     headers: {
       'content-type': 'application/json',
       'x-shopify-topic': 'orders/paid',
-      'x-shopify-shop-domain': SHOP,
+      'x-shopify-shop-domain': `s${userId}.myshopify.com`,
       'x-shopify-webhook-id': 'order-1',
-      'x-shopify-hmac-sha256': signShopifyBody(raw, SECRET),
+      'x-shopify-hmac-sha256': signShopifyBody(raw, `secret-${userId}`),
     },
   })
   assert.is(answer.status, 200)

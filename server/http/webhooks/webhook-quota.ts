@@ -3,7 +3,7 @@ import type { Config } from '../../platform/config.ts'
 import { RateLimiter } from '../../platform/network/rate-limiter.ts'
 
 /** Counted quota that can be refunded. */
-export interface Reservation {
+interface Reservation {
   /** Only first deliveries count, so a redelivery is refunded. */
   refund(): Promise<void>
 }

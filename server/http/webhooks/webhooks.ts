@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { InboxRecorder, Receipt, ReceivedEvent } from '../../inbox/intake.service.ts'
+import type { Receipt, ReceivedEvent } from '../../inbox/intake.service.ts'
 import { Refusal } from '../../platform/api/refusal.ts'
 import { deliveryHeader, deliveryIdOf } from '../../shopify/delivery-headers.ts'
 import { decodeShopifyHmac } from '../../shopify/signature.ts'
@@ -11,7 +11,7 @@ import type { HttpApp } from '../context.ts'
 import { sendError } from '../errors.ts'
 import { endEmptyBodies } from '../request-body.ts'
 import { setShortHeaders } from '../security-headers.ts'
-import { type Reservation, WebhookQuota } from './webhook-quota.ts'
+import { WebhookQuota } from './webhook-quota.ts'
 import { WebhookRefusals } from './webhook-refusals.ts'
 
 const BODY_LIMIT = 2 * 1024 * 1024
@@ -162,34 +162,17 @@ async function receiveStoreEvent(intake: Intake, request: FastifyRequest): Promi
     triggeredAt: timeIn(deliveryHeader(request.headers, 'triggered-at')),
     rawBody,
   }
-  const reservation = await reserve(quota, inbox, event)
-  if (reservation) await recordReserved(inbox, event, reservation)
-}
-
-/** `null` for a redelivery over quota: its event is stored already. */
-async function reserve(
-  quota: WebhookQuota,
-  inbox: InboxRecorder,
-  event: ReceivedEvent,
-): Promise<Reservation | null> {
-  try {
-    return await quota.reserve(event.scope, event.rawBody.length)
-  } catch (error) {
+  const reservation = await quota.reserve(event.scope, rawBody.length).catch(async (error: unknown) => {
+    // A redelivery over quota: its event is stored already.
     if (error instanceof Refusal && (await inbox.isKnown(event))) return null
     throw error
-  }
-}
-
-/** Refunds the quota of redeliveries and of events that could not be written. */
-async function recordReserved(
-  inbox: InboxRecorder,
-  event: ReceivedEvent,
-  reservation: Reservation,
-): Promise<void> {
+  })
+  if (!reservation) return
   let receipt: Receipt = 'known'
   try {
     receipt = await inbox.record(event)
   } finally {
+    // Neither redeliveries nor events that could not be written count.
     if (receipt === 'known') await reservation.refund()
   }
 }

@@ -93,7 +93,8 @@ export interface InvalidationSubscription {
 /** PostgreSQL: applies other processes' invalidations and delivers their signals, received over a separate connection that reconnects when it breaks. */
 export function subscribeInvalidations(platform: Receiver, database: OpenDatabase): InvalidationSubscription {
   if (database.dialect !== 'postgresql') return { ready: Promise.resolve(), stop: async () => {} }
-  return new Listener(platform, database.directUrl)
+  const listener = new Listener(platform, database.directUrl)
+  return { ready: listener.ready, stop: () => listener.stop() }
 }
 
 class Listener {

@@ -1,5 +1,8 @@
+import { existsSync } from 'node:fs'
+import { dirname, isAbsolute, resolve } from 'node:path'
 import { Refusal } from '../api/refusal.ts'
 import { SettingError, sqliteFileOf } from '../config.ts'
+import { makePrivateFile, makePrivateFolder } from '../private-files.ts'
 import type { PostgresDatabase } from './postgresql.ts'
 import type { SqliteDatabase } from './sqlite.ts'
 
@@ -25,16 +28,14 @@ export async function openDatabase(
   const file = sqliteFileOf(url)
   if (file !== null) {
     const { openSqlite } = await import('./sqlite.ts')
-    const { dirname } = await import('node:path')
     if (options.create) {
-      const { makePrivateFile, makePrivateFolder } = await import('../private-files.ts')
       try {
         makePrivateFolder(dirname(file))
         makePrivateFile(file)
       } catch (error) {
         throw new SettingError('DATABASE_URL', `cannot create the file: ${(error as Error).message}`)
       }
-    } else await refuseMissingFile(url)
+    } else refuseMissingFile(url)
     return openSqlite(file, options)
   }
   const { openPostgres } = await import('./postgresql.ts')
@@ -42,11 +43,9 @@ export async function openDatabase(
 }
 
 /** Throws `unavailable` where there is no SQLite file at this address. */
-export async function refuseMissingFile(url: string): Promise<void> {
+export function refuseMissingFile(url: string): void {
   const file = sqliteFileOf(url)
-  const { existsSync } = await import('node:fs')
   if (file === null || existsSync(file)) return
-  const { isAbsolute, resolve } = await import('node:path')
   const place = isAbsolute(file) ? file : `${resolve(file)} (${url} in the folder ${process.cwd()})`
   throw new Refusal(
     'unavailable',

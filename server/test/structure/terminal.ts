@@ -8,7 +8,7 @@ const WRITERS = [
   'cli/terminal/list-output.ts',
 ]
 /** The files that may ask: their questions are made printable. */
-const ASKERS = ['cli/terminal/prompts.ts', 'cli/terminal/read-password.ts']
+const ASKERS = ['cli/terminal/prompts.ts']
 
 const WRITES =
   /\bconsole\s*(?:\.|\[)|\.\s*write\s*\(|\bwriteSync\b|\bstyleText\b|\bcreateWriteStream\b|\bprocess\s*\.\s*std(?:out|err)\s*\.\s*(?:write|end|_write|cork)\b/g

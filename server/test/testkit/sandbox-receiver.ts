@@ -1,6 +1,6 @@
-import { createServer } from 'node:http'
 import { type SandboxOptions, startSandbox } from '../../processor/sandbox/start-sandbox.ts'
 import { createSignatureScheme } from '../../processor/signatures/choose-scheme.ts'
+import { openWebhookReceiver } from './webhook-receiver.ts'
 
 export const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 export const API_KEY = 'sk_test'
@@ -12,42 +12,32 @@ export interface Received {
 }
 
 /** A webhook receiver: keeps validly signed events, and answers with the given statuses first, then 200. */
-export async function startReceiver(options: { port?: number; statuses?: number[] } = {}) {
+export async function startReceiver({ statuses = [] }: { statuses?: number[] } = {}) {
   const scheme = createSignatureScheme({ scheme: 'standard-webhooks' })
+  const receiver = await openWebhookReceiver()
   const received: Received[] = []
-  const statuses = [...(options.statuses ?? [])]
+  const first = [...statuses]
   let onArrival: () => void = () => {}
-  const server = createServer(async (request, response) => {
-    const chunks: Buffer[] = []
-    for await (const chunk of request) chunks.push(chunk)
-    const rawBody = Buffer.concat(chunks)
-    const headers: Record<string, string> = {}
-    for (const [name, value] of Object.entries(request.headers)) headers[name] = String(value)
-    const verdict = scheme.verify({ headers, rawBody, secrets: [SECRET], now: Date.now() })
+  receiver.answer = (response, { id, headers, body, text }) => {
+    const signed = { headers: headers as Record<string, string>, rawBody: Buffer.from(text) }
+    const verdict = scheme.verify({ ...signed, secrets: [SECRET], now: Date.now() })
     if (!verdict.ok) {
       response.writeHead(401).end()
       return
     }
-    received.push({ id: String(verdict.deliveryId), ...JSON.parse(rawBody.toString('utf8')) })
-    response.writeHead(statuses.shift() ?? 200).end()
+    received.push({ ...body, id } as Received)
+    response.writeHead(first.shift() ?? 200).end()
     onArrival()
-  })
-  await new Promise<void>((resolve) => server.listen(options.port ?? 0, '127.0.0.1', resolve))
-  const address = server.address()
-  const port = typeof address === 'object' && address ? address.port : 0
+  }
   return {
     received,
-    port,
-    url: `http://127.0.0.1:${port}/webhooks/processor`,
+    url: receiver.url,
     /** Resolves with the next event that comes in. */
     next: () =>
       new Promise<void>((resolve) => {
         onArrival = resolve
       }),
-    close: async () => {
-      server.closeAllConnections()
-      await new Promise((resolve) => server.close(resolve))
-    },
+    close: async () => receiver.close(),
   }
 }
 
