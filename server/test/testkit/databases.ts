@@ -55,16 +55,19 @@ export async function openTestDatabase(
     }
   }
   const { name, database, schema } = (isPlain(options) && spares.pop()) || (await createPostgres(options))
+  const release = async () => {
+    if (schema !== null && (await isEmptied(database, schema).catch(() => false)))
+      spares.push({ name, database, schema })
+    else await dropPostgres({ name, database })
+    removeFolder()
+  }
+  let released: Promise<void> | undefined
   return {
     database,
     url: database.url,
     folder,
-    async close() {
-      if (schema !== null && (await isEmptied(database, schema).catch(() => false)))
-        spares.push({ name, database, schema })
-      else await dropPostgres({ name, database })
-      removeFolder()
-    },
+    // Once: the next test may have it by the second time.
+    close: () => (released ??= release()),
   }
 }
 
