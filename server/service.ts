@@ -74,7 +74,7 @@ export async function startService(
     stops.push(() => presence.stop())
     if (config.ROLES.includes('web') || config.ROLES.includes('worker')) {
       const news = subscribeInvalidations(app.platform, app.database)
-      stops.push(news.stop)
+      stops.push(() => news.stop())
     }
     if (config.ROLES.includes('web')) {
       const web = await startWeb(app, presence)

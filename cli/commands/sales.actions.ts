@@ -91,25 +91,25 @@ function setAsideDocument(orders: readonly SetAsideOrder[]) {
   return {
     decision: null,
     set_aside: orders.map((order) => ({
-      event_id: order.eventId,
-      order_id: order.orderId,
-      order_name: order.orderName,
-      store: { id: order.storeId, shop_domain: order.shopDomain },
-      reason: order.reason,
-      received_at: wireTime(order.receivedAt),
+      event_id: order.id,
+      order_id: order.order_id,
+      order_name: order.order_name,
+      store: { id: order.scope, shop_domain: order.shopDomain },
+      reason: order.reason ?? '',
+      received_at: wireTime(order.received_at),
     })),
   }
 }
 
 function setAsideLines(orders: readonly SetAsideOrder[], out: Output): string[] {
   return orders.flatMap((order) => [
-    `Order ${order.orderName ?? order.orderId} (${order.orderId ?? 'id unknown'}) of ${order.shopDomain ?? order.storeId}`,
+    `Order ${order.order_name ?? order.order_id} (${order.order_id ?? 'id unknown'}) of ${order.shopDomain ?? order.scope}`,
     out.style('red', 'SET ASIDE: no sale was decided, because the order could not be read.'),
     ...out.pairs([
-      ['Reason', order.reason],
-      ['Received', out.time(order.receivedAt)],
-      ['Event', order.eventId],
-      ['More', `affiliate webhooks show ${order.eventId}`],
+      ['Reason', order.reason ?? ''],
+      ['Received', out.time(order.received_at)],
+      ['Event', order.id],
+      ['More', `affiliate webhooks show ${order.id}`],
     ]),
   ])
 }

@@ -1,10 +1,6 @@
 import type { SealStorage } from '../../server/ledger/seals/seal-storage.ts'
-import {
-  newestSealBefore,
-  openSealStorage,
-  sealName,
-  sealText,
-} from '../../server/ledger/seals/stored-seals.service.ts'
+import { lastSeal } from '../../server/ledger/seals/seals.service.ts'
+import { openSealStorage, sealName, sealText } from '../../server/ledger/seals/stored-seals.service.ts'
 import type { Config } from '../../server/platform/config.ts'
 import type { OpenDatabase } from '../../server/platform/database/open-database.ts'
 import { HOUR_MS } from '../../shared/durations.ts'
@@ -36,7 +32,7 @@ export async function examineSeals(config: Config, database: OpenDatabase): Prom
 }
 
 async function examineDelivery({ reader }: OpenDatabase, storage: SealStorage): Promise<Finding> {
-  const seal = await newestSealBefore(reader, Date.now() - LATE_MS)
+  const seal = await lastSeal(reader, Date.now() - LATE_MS)
   if (!seal) return ok('seals', 'no seal is due in SEAL_STORAGE yet')
   const stored = await storage.read(sealName(seal.position))
   if (stored === sealText(seal)) return ok('seals', `SEAL_STORAGE holds seal ${seal.position}`)

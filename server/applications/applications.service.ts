@@ -25,10 +25,9 @@ import { type ApplicationStatus, decideApplication, mayApply } from './applicati
 import {
   type ApplicationRow,
   type ApplicationScope,
+  countApplications,
   countApplicationsSince,
-  countScannedApplications,
   listApplications as listRows,
-  scannedApplications,
   statusesOf,
 } from './applications.store.ts'
 
@@ -189,9 +188,8 @@ export async function listEveryApplication(
   query: ListQuery,
 ): Promise<Page<ShownApplication>> {
   const { reader } = platform.database
-  const page = await pageById(query, ({ before, limit }) =>
-    listRows(reader, scope, query.status, before, limit),
-  )
+  const { status } = query
+  const page = await pageById(query, (request) => listRows(reader, scope, { status, ...request }))
   return { ...page, items: await shownApplications(page.items, reader) }
 }
 
@@ -254,11 +252,12 @@ function checkedAddress(text: string): string {
 /** A creator's own applications, those to a merchant's offers, or all, for exports. */
 export function scanApplications(platform: Platform, scope: ScanScope): KeysetScan<WireApplication> {
   const db = platform.database.reader
+  const whose = scope === 'all' ? {} : scope
   return {
-    count: (page) => countScannedApplications(db, scope, page),
-    async read(page) {
-      const rows = await shownApplications(await scannedApplications(db, scope, page), db)
-      return pageItems(page, rows, (row) => wireApplication(platform, row))
+    count: (step) => countApplications(db, whose, step),
+    async read(step) {
+      const rows = await listRows(db, whose, { before: step.below, limit: step.size })
+      return pageItems(step, await shownApplications(rows, db), (row) => wireApplication(platform, row))
     },
   }
 }

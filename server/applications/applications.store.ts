@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely'
 import { countOf } from '../platform/database/bulk-values.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
-import { countRows, type ScanCount, type ScanPage, type ScanScope } from '../platform/database/keyset-scan.ts'
+import { countRows, type ScanCount, type ScanPage } from '../platform/database/keyset-scan.ts'
 import type { Schema } from '../platform/database/schema.ts'
 import type { ApplicationStatus } from './application.rule.ts'
 
@@ -32,42 +32,37 @@ export async function statusesOf(tx: Tx, offerId: string, creatorId: string): Pr
   return rows.map((row) => row.status)
 }
 
-/** Up to `limit` applications in the scope, newest first, after the id `after`. */
-export function listApplications(
+interface ApplicationPage {
+  status?: ApplicationStatus | undefined
+  /** Only older ones than this id. */
+  before: string | null
+  limit: number
+}
+
+function applicationsIn(
   db: Queries,
   { creatorId, merchantId, offerId }: ApplicationScope,
-  status: ApplicationStatus | undefined,
-  after: string | null,
-  limit: number,
-): Promise<ApplicationRow[]> {
-  let query = db.selectFrom('applications').selectAll()
+  { status, before, limit }: ApplicationPage,
+) {
+  let query = db.selectFrom('applications')
   if (creatorId !== undefined) query = query.where('creator_id', '=', creatorId)
   if (merchantId !== undefined) query = query.where('merchant_id', '=', merchantId)
   if (offerId !== undefined) query = query.where('offer_id', '=', offerId)
   if (status !== undefined) query = query.where('status', '=', status)
-  if (after !== null) query = query.where('id', '<', after)
-  return query.orderBy('id', 'desc').limit(limit).execute()
+  if (before !== null) query = query.where('id', '<', before)
+  return query.orderBy('id', 'desc').limit(limit)
 }
 
-function scanQuery(db: Queries, scope: ScanScope, page: ScanPage) {
-  let query = db.selectFrom('applications').where('id', '<', page.below)
-  if (scope !== 'all') {
-    query =
-      'merchantId' in scope
-        ? query.where('merchant_id', '=', scope.merchantId)
-        : query.where('creator_id', '=', scope.creatorId)
-  }
-  return query.orderBy('id', 'desc').limit(page.size)
-}
-
-export function scannedApplications(
+/** Up to `limit` applications in the scope, newest first. */
+export function listApplications(
   db: Queries,
-  scope: ScanScope,
-  page: ScanPage,
+  scope: ApplicationScope,
+  page: ApplicationPage,
 ): Promise<ApplicationRow[]> {
-  return scanQuery(db, scope, page).selectAll().execute()
+  return applicationsIn(db, scope, page).selectAll().execute()
 }
 
-export function countScannedApplications(db: Queries, scope: ScanScope, page: ScanPage): Promise<ScanCount> {
-  return countRows(db, page, scanQuery(db, scope, page).select(['id', 'created_at']))
+export function countApplications(db: Queries, scope: ApplicationScope, step: ScanPage): Promise<ScanCount> {
+  const page = { before: step.below, limit: step.size }
+  return countRows(db, step, applicationsIn(db, scope, page).select(['id', 'created_at']))
 }

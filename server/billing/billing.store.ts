@@ -154,16 +154,24 @@ export interface CycleFilter {
   before: string | null
 }
 
-export function findCycles(db: Queries, filter: CycleFilter): Promise<CycleRow[]> {
+function cyclesOf(db: Queries, { merchantId, state, before, limit }: CycleFilter) {
   return db
     .selectFrom('billing_cycles')
-    .selectAll()
-    .$if(filter.merchantId !== null, (query) => query.where('merchant_id', '=', filter.merchantId ?? ''))
-    .$if(filter.state !== null, (query) => query.where('state', '=', filter.state ?? 'open'))
-    .$if(filter.before !== null, (query) => query.where('id', '<', filter.before ?? ''))
+    .$if(merchantId !== null, (query) => query.where('merchant_id', '=', merchantId ?? ''))
+    .$if(state !== null, (query) => query.where('state', '=', state ?? 'open'))
+    .$if(before !== null, (query) => query.where('id', '<', before ?? ''))
     .orderBy('id', 'desc')
-    .limit(filter.limit)
-    .execute()
+    .limit(limit)
+}
+
+export function findCycles(db: Queries, filter: CycleFilter): Promise<CycleRow[]> {
+  return cyclesOf(db, filter).selectAll().execute()
+}
+
+/** Cycles of one merchant, or of all (`null`). */
+export function countCycles(db: Queries, merchantId: string | null, step: ScanPage): Promise<ScanCount> {
+  const filter = { merchantId, state: null, before: step.below, limit: step.size }
+  return countRows(db, step, cyclesOf(db, filter).select(['id', 'created_at']))
 }
 
 /** What each creator earned in a cycle. */
@@ -207,18 +215,6 @@ function cyclesByIds(db: Queries, cycleIds: readonly string[]) {
     .where(sql<boolean>`id ${inList(dialectOf(db), 'uuid', cycleIds)}`)
     .orderBy('merchant_id')
     .orderBy('id')
-}
-
-/** Cycles of one merchant, or of all (`null`). */
-export function countCycles(db: Queries, merchantId: string | null, step: ScanPage): Promise<ScanCount> {
-  let query = db
-    .selectFrom('billing_cycles')
-    .select(['id', 'created_at'])
-    .where('id', '<', step.below)
-    .orderBy('id', 'desc')
-    .limit(step.size)
-  if (merchantId !== null) query = query.where('merchant_id', '=', merchantId)
-  return countRows(db, step, query)
 }
 
 /** Closed and charged cycles to compare with the processor's invoices, by id, from the one after `after`. */

@@ -35,11 +35,7 @@ export interface PayableShare {
 }
 
 /** A creator's released shares with a part that is in no payout, locked until the transaction ends. */
-export function lockPayableShares(
-  tx: Tx,
-  dialect: 'sqlite' | 'postgresql',
-  creatorId: string,
-): Promise<PayableShare[]> {
+export function lockPayableShares(tx: Tx, creatorId: string): Promise<PayableShare[]> {
   return tx
     .selectFrom('billing_cycle_shares as share')
     .innerJoin('billing_cycles as cycle', 'cycle.id', 'share.billing_cycle_id')
@@ -49,7 +45,7 @@ export function lockPayableShares(
     .where('share.released_at', 'is not', null)
     .where(sql<SqlBool>`share.carried < share.commission`)
     .orderBy('share.billing_cycle_id')
-    .$if(dialect === 'postgresql', (query) => query.forUpdate('share'))
+    .$if(dialectOf(tx) === 'postgresql', (query) => query.forUpdate('share'))
     .execute()
 }
 

@@ -1,4 +1,5 @@
 import fastify, { type FastifyInstance } from 'fastify'
+import { NO_SCHEMAS } from '../platform/api/no-schemas.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import { databaseProblem } from '../platform/database/database-problems.ts'
 import { MAX_SKEW_MS, skewText } from '../processes/clock-skew.rule.ts'
@@ -42,7 +43,8 @@ function refuseUnusable(error: unknown): never {
 /** The probes and metrics of a process without the role web. */
 export function createHealthServer(app: HttpApp): FastifyInstance {
   const { platform } = app
-  const server = fastify({ logger: false, genReqId: () => platform.ids.next(), return503OnClosing: false })
+  const genReqId = () => platform.ids.next()
+  const server = fastify({ logger: false, genReqId, return503OnClosing: false, ...NO_SCHEMAS })
   server.setErrorHandler((error, request, reply) => sendProblem(platform, request, reply, error))
   registerProbes(server, app)
   registerMetrics(server, createMetrics(app))

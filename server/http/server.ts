@@ -1,5 +1,6 @@
 import { compile } from '@fastify/proxy-addr'
 import fastify, { type FastifyInstance } from 'fastify'
+import { NO_SCHEMAS } from '../platform/api/no-schemas.ts'
 import type { Config } from '../platform/config.ts'
 import { withStatementTimeout } from '../platform/database/database.ts'
 import { forwardedAddress } from '../platform/network/client-address.ts'
@@ -40,15 +41,6 @@ const CONNECTIONS_CHECK_MS = 2_000
 const MAX_CONNECTIONS = 5000
 /** Longer than the idle timeout of common load balancers (60 s), so that they close connections first. */
 const KEEP_ALIVE_MS = 65_000
-
-/** Procedures validate input and output, so Fastify's schema compilers, which load slowly, are never needed. */
-const NO_SCHEMAS = {
-  schemaController: { compilersFactory: { buildValidator: refuseSchema, buildSerializer: refuseSchema } },
-}
-
-function refuseSchema(): never {
-  throw new Error('put the schema on the procedure, not on the route')
-}
 
 /** The web server with every route, ready to listen. `close()` waits for running requests. */
 export async function createServer(app: HttpApp): Promise<FastifyInstance> {

@@ -7,8 +7,6 @@ import { journalKeys } from './journal-keys.ts'
 import {
   type AccountBalance,
   insertEntries,
-  isKeyInJournal,
-  lockAllHeads,
   lockHeads,
   moveHeads,
   sumAccounts,
@@ -36,7 +34,7 @@ export async function writeEntries(
 ): Promise<void> {
   if (entries.length === 0) return
   const ledgers = entries.map((entry) => entry.ledgerId)
-  const locked = await lockHeads(tx, platform.database.dialect, ledgers)
+  const locked = await lockHeads(tx, ledgers)
   const loose = entries.map(({ kind, subjectId, ledgerId, postings }) => {
     return { id: platform.ids.next(), ledgerId, kind, subjectId, createdAt: at, legs: legsText(postings) }
   })
@@ -51,16 +49,6 @@ export async function writeEntries(
     tx,
     heads.map((head) => ({ ...head, mac: key.head(headText(head)) })),
   )
-}
-
-/** Waits until no journal entry is being written, and keeps others from writing one until the transaction ends. */
-export function lockJournal({ database }: Platform, tx: Tx): Promise<void> {
-  return lockAllHeads(tx, database.dialect)
-}
-
-/** Whether anything in the journal was made with this key, by its id. */
-export function isJournalKey({ database }: Platform, keyId: string): Promise<boolean> {
-  return isKeyInJournal(database.reader, keyId)
 }
 
 function entryRow({ id, kind, subjectId, createdAt, ledgerId }: LooseEntry, place: Placed) {
@@ -96,7 +84,4 @@ export async function creatorBalance(db: Queries, creatorId: string): Promise<Cr
   }
 }
 
-/** Balances of every account, or of one owner's; debits above zero. */
-export function accountBalances(db: Queries, ownerId: string | null = null): Promise<AccountBalance[]> {
-  return sumAccounts(db, ownerId)
-}
+export { sumAccounts as accountBalances } from './ledger.store.ts'

@@ -1,6 +1,6 @@
 import { type Selectable, sql } from 'kysely'
 import { bulkInsert } from '../platform/database/bulk-values.ts'
-import type { Queries, Tx } from '../platform/database/database.ts'
+import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
 import type { Schema } from '../platform/database/schema.ts'
 import { type Head, NO_HASH } from './chain.rule.ts'
 import type { Account } from './journal-words.ts'
@@ -40,13 +40,9 @@ export async function insertEntries(
  * The ends of these ledgers, locked in a fixed order until the transaction ends; a ledger without one gets it. Two first
  * writers of a ledger meet at the insert; the second one then finds the row.
  */
-export async function lockHeads(
-  tx: Tx,
-  dialect: 'sqlite' | 'postgresql',
-  ledgerIds: readonly string[],
-): Promise<Head[]> {
+export async function lockHeads(tx: Tx, ledgerIds: readonly string[]): Promise<Head[]> {
   const sorted = [...new Set(ledgerIds)].sort()
-  const found = await lockKnownHeads(tx, dialect, sorted)
+  const found = await lockKnownHeads(tx, sorted)
   if (found.length === sorted.length) return found
   const known = new Set(found.map((head) => head.ledgerId))
   const missing = sorted.filter((id) => !known.has(id))
@@ -55,26 +51,22 @@ export async function lockHeads(
     .values(missing.map((ledger_id) => ({ ledger_id, sequence: 0, hash: NO_HASH })))
     .onConflict((conflict) => conflict.doNothing())
     .execute()
-  return [...found, ...(await lockKnownHeads(tx, dialect, missing))]
+  return [...found, ...(await lockKnownHeads(tx, missing))]
 }
 
-function lockKnownHeads(
-  tx: Tx,
-  dialect: 'sqlite' | 'postgresql',
-  ledgerIds: readonly string[],
-): Promise<Head[]> {
+function lockKnownHeads(tx: Tx, ledgerIds: readonly string[]): Promise<Head[]> {
   return tx
     .selectFrom('ledger_heads')
     .select(['ledger_id as ledgerId', 'sequence', 'hash'])
     .where('ledger_id', 'in', ledgerIds)
     .orderBy('ledger_id')
-    .$if(dialect === 'postgresql', (query) => query.forUpdate())
+    .$if(dialectOf(tx) === 'postgresql', (query) => query.forUpdate())
     .execute()
 }
 
-/** Locks the heads of all ledgers, also of those that have none yet. SQLite's transactions are alone anyhow. */
-export async function lockAllHeads(tx: Tx, dialect: 'sqlite' | 'postgresql'): Promise<void> {
-  if (dialect === 'postgresql') await sql`lock table ledger_heads in exclusive mode`.execute(tx)
+/** Keeps others from writing journal entries until the transaction ends. SQLite's transactions are alone anyhow. */
+export async function lockAllHeads(tx: Tx): Promise<void> {
+  if (dialectOf(tx) === 'postgresql') await sql`lock table ledger_heads in exclusive mode`.execute(tx)
 }
 
 /** Whether an entry, a head's MAC or a seal was made with this key. Reads all entries when none was. */
@@ -107,8 +99,8 @@ export interface AccountBalance {
   postings: number
 }
 
-/** Balances of one owner's accounts, or of all. */
-export function sumAccounts(db: Queries, ownerId: string | null): Promise<AccountBalance[]> {
+/** Balances of one owner's accounts, or of all; debits above zero. */
+export function sumAccounts(db: Queries, ownerId: string | null = null): Promise<AccountBalance[]> {
   return db
     .selectFrom('ledger_postings')
     .$if(ownerId !== null, (query) => query.where('owner_id', '=', ownerId ?? ''))

@@ -42,8 +42,7 @@ export async function applyPayoutEvent(
   event: PayoutEvent,
 ): Promise<EventOutcome> {
   const id = event.reference ?? (await findPayoutByProcessorId(tx, event.payout_id))?.id
-  const payout =
-    id !== undefined && isId(id) ? await lockPayout(tx, platform.database.dialect, id) : undefined
+  const payout = id !== undefined && isId(id) ? await lockPayout(tx, id) : undefined
   if (!payout) {
     if (event.kind === 'payout_failed' && (await wasRefused(platform.keys, tx, 'payout', event.payout_id))) {
       return { kind: 'ignored', reason: `payout ${event.payout_id} was refused when it was requested` }

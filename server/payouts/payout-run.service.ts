@@ -308,7 +308,7 @@ async function payCreator(
   lookup: Lookup,
   unit: Paisa,
 ): Promise<PayoutRunOutcome | null> {
-  const shares = await lockPayableShares(tx, platform.database.dialect, creatorId)
+  const shares = await lockPayableShares(tx, creatorId)
   const released = shares.reduce((sum, share) => sum + share.free, 0)
   if (released === 0) return null
   const facts = await gatherCheckedFacts(platform, tx, creatorId, released, unit)

@@ -1,6 +1,6 @@
 import { type Selectable, type SqlBool, sql } from 'kysely'
 import type { Paisa } from '../../shared/money.ts'
-import type { Queries, Tx } from '../platform/database/database.ts'
+import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
 import { countRows, type ScanCount, type ScanPage, type ScanScope } from '../platform/database/keyset-scan.ts'
 import type { Schema } from '../platform/database/schema.ts'
 import type { RecordFilter } from '../processor/attempts.service.ts'
@@ -78,16 +78,12 @@ export async function movePayout(
   return updated.numUpdatedRows === 1n
 }
 
-export function lockPayout(
-  tx: Tx,
-  dialect: 'sqlite' | 'postgresql',
-  payoutId: string,
-): Promise<PayoutRow | undefined> {
+export function lockPayout(tx: Tx, payoutId: string): Promise<PayoutRow | undefined> {
   return tx
     .selectFrom('payouts')
     .selectAll()
     .where('id', '=', payoutId)
-    .$if(dialect === 'postgresql', (query) => query.forUpdate())
+    .$if(dialectOf(tx) === 'postgresql', (query) => query.forUpdate())
     .executeTakeFirst()
 }
 

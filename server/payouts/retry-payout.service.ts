@@ -30,7 +30,7 @@ export async function retryPayout(
     flagKinds: ['processor_refusal'],
     flagNote: 'The payout was retried.',
     find: findPayout,
-    lock: (tx, id) => lockPayout(tx, platform.database.dialect, id),
+    lock: lockPayout,
     assertWaiting: (row) => assertPending(payoutId, row),
     amount: (row) => row.amount,
     request: (db, row) => requestOf(platform, db, row),

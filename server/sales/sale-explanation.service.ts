@@ -2,7 +2,7 @@ import type { Paisa } from '../../shared/money.ts'
 import type { OrderSource } from '../../shared/schemas/stores.ts'
 import { type CycleRow, cycleShares, getCycle } from '../billing/billing.service.ts'
 import { type EventOrigin, originsOf } from '../inbox/operator-deliveries.service.ts'
-import { unreadableOrders } from '../inbox/set-aside.service.ts'
+import { type UnreadableOrder, unreadableOrders } from '../inbox/set-aside.service.ts'
 import type { LinkTerms } from '../links/links.service.ts'
 import { offerRecords } from '../offers/offers.service.ts'
 import { type PayoutRow, sharePayouts } from '../payouts/payouts.service.ts'
@@ -65,15 +65,9 @@ async function findMatchingSales(
     : findSalesByOrder(db, { name: `#${order}` }, storeIds)
 }
 
-/** A signed order that was set aside because it could not be read; it has no sale. Times in epoch ms. */
-export interface SetAsideOrder {
-  eventId: string
-  orderId: string | null
-  orderName: string | null
-  storeId: string
+/** A signed order that was set aside because it could not be read; it has no sale. `scope` is its store's id. */
+export interface SetAsideOrder extends UnreadableOrder {
   shopDomain: string | null
-  reason: string
-  receivedAt: number
 }
 
 /**
@@ -95,15 +89,7 @@ export async function findSetAsideOrders(
       ? [...byId, ...byName]
       : await unreadableOrders(db, { name: `#${name}` }, storeIds)
   const domains = await shopDomainsOf(db, [...new Set(events.map(({ scope }) => scope))])
-  return events.map((event) => ({
-    eventId: event.id,
-    orderId: event.order_id,
-    orderName: event.order_name,
-    storeId: event.scope,
-    shopDomain: domains.get(event.scope) ?? null,
-    reason: event.reason ?? '',
-    receivedAt: event.received_at,
-  }))
+  return events.map((event) => ({ ...event, shopDomain: domains.get(event.scope) ?? null }))
 }
 
 interface Party {

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache'
+import { DAY_MS } from '../../shared/durations.ts'
 import { shopDomain } from '../../shared/schemas/stores.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { RefusalReason } from './store.entity.ts'
@@ -20,7 +21,7 @@ const MAX_COLLECTED = 100
 /** Unclaimed domains that are kept by count, and as many by time. */
 const MAX_UNCLAIMED = 100
 /** How long an unclaimed domain is kept after its last delivery, ms. */
-const UNCLAIMED_KEPT_MS = 30 * 86_400_000
+const UNCLAIMED_KEPT_MS = 30 * DAY_MS
 
 /**
  * Counts deliveries that fail verification: in the name of connected shops, so that their merchants see it, and for domains that no

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../shared/durations.ts'
 import { openFlags, raiseFlag } from '../flags/flags.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import { sealedTable } from '../platform/crypto/sealed-rows.ts'
@@ -20,7 +21,7 @@ import {
 /** What the column and its fingerprints are sealed for. */
 const PURPOSE = 'store.webhook_secret'
 /** How long a store may sign with a secret that was replaced. */
-const FORMER_SECRET_MS = 24 * 3600_000
+const FORMER_SECRET_MS = DAY_MS
 /** `secret_taken` answers to one account in an hour: each confirms a guess at another store's secret. */
 export const MAX_SECRETS_TAKEN = 5
 

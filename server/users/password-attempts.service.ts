@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../shared/durations.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import { NIL_ID } from '../platform/ids.ts'
@@ -11,7 +12,7 @@ const WINDOW_SECONDS = 15 * 60
 /** Wrong passwords from all unfamiliar addresses together, as a multiple of what one address may try. */
 const ADDRESSES_PER_ACCOUNT = 10
 /** How long an address stays familiar after its last log-in. */
-const FAMILIAR_MS = 90 * 24 * 60 * 60 * 1000
+const FAMILIAR_MS = 90 * DAY_MS
 const MOST_ADDRESSES = 20
 const HASH_PURPOSE = 'login.address'
 
@@ -177,23 +178,13 @@ const limitersByPlatform = new WeakMap<Platform, Limiters>()
 function limitersOf(platform: Platform): Limiters {
   const { database, config } = platform
   const { RATE_LIMIT_AUTH } = config
+  const limiter = (name: string, points = RATE_LIMIT_AUTH) =>
+    new RateLimiter({ points, seconds: WINDOW_SECONDS }, { shared: { name, database } })
   const limiters = limitersByPlatform.get(platform) ?? {
-    pairs: new RateLimiter(
-      { points: RATE_LIMIT_AUTH, seconds: WINDOW_SECONDS },
-      { shared: { name: 'pairs', database } },
-    ),
-    accounts: new RateLimiter(
-      { points: RATE_LIMIT_AUTH * ADDRESSES_PER_ACCOUNT, seconds: WINDOW_SECONDS },
-      { shared: { name: 'accounts', database } },
-    ),
-    codes: new RateLimiter(
-      { points: RATE_LIMIT_AUTH, seconds: WINDOW_SECONDS },
-      { shared: { name: 'codes', database } },
-    ),
-    recoveryCodes: new RateLimiter(
-      { points: RATE_LIMIT_AUTH, seconds: WINDOW_SECONDS },
-      { shared: { name: 'recovery_codes', database } },
-    ),
+    pairs: limiter('pairs'),
+    accounts: limiter('accounts', RATE_LIMIT_AUTH * ADDRESSES_PER_ACCOUNT),
+    codes: limiter('codes'),
+    recoveryCodes: limiter('recovery_codes'),
   }
   limitersByPlatform.set(platform, limiters)
   return limiters

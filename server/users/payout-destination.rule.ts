@@ -1,5 +1,7 @@
+import { DAY_MS } from '../../shared/durations.ts'
+
 /** How long a replaced destination still receives payouts: time for the owner to notice that someone else uses the account. */
-export const DESTINATION_DELAY_MS = 24 * 60 * 60 * 1000
+export const DESTINATION_DELAY_MS = DAY_MS
 
 /** Epoch ms. */
 export interface DestinationTimes {

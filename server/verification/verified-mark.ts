@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
 import { z } from 'zod'
+import { HOUR_MS } from '../../shared/durations.ts'
 import { lastSeal } from '../ledger/seals/seals.service.ts'
 import { createVault, IntegrityError, UnknownKeyError } from '../platform/crypto/vault.ts'
 import type { Database, Queries } from '../platform/database/database.ts'
+import { readWatermark, setWatermark } from '../platform/database/watermarks.ts'
 import { timeOfId } from '../platform/ids.ts'
 import type { Covered, VerifiedHead } from './scope.ts'
 import type { Books } from './verify-books.ts'
@@ -16,7 +18,7 @@ import type { Books } from './verify-books.ts'
 const NAME = 'verified'
 const BINDING = { purpose: 'verified mark', row: NAME, owner: '', facts: [] }
 /** Ids of a row and of its transaction's commit may be this far apart, and so may the clocks of two machines, ms. */
-const MARGIN_MS = 3_600_000
+const MARGIN_MS = HOUR_MS
 
 const contents = z.object({
   seal: z.object({ position: z.int(), digest: z.string() }),
@@ -37,15 +39,15 @@ export interface VerifiedMark {
 /** The mark; `null` without one; a text that says why a stored mark cannot be used. */
 export async function readVerifiedMark({ database, keys }: Books): Promise<VerifiedMark | string | null> {
   const db = database.reader
-  const row = await db.selectFrom('watermarks').select('value').where('name', '=', NAME).executeTakeFirst()
-  if (!row) return null
+  const value = await readWatermark(db, NAME)
+  if (value === undefined) return null
   try {
     const {
       seal,
       heads: digest,
       before,
       verifiedAt,
-    } = contents.parse(JSON.parse(createVault(keys).open(row.value, BINDING)))
+    } = contents.parse(JSON.parse(createVault(keys).open(value, BINDING)))
     const stored = await db
       .selectFrom('ledger_seals')
       .select(['digest', 'sealed_at'])
@@ -97,13 +99,7 @@ export async function prepareVerifiedMark({ database, keys }: Books, now: number
 }
 
 export async function storeVerifiedMark(database: Database, value: string): Promise<void> {
-  await database.transaction((tx) =>
-    tx
-      .insertInto('watermarks')
-      .values({ name: NAME, value })
-      .onConflict((conflict) => conflict.column('name').doUpdateSet({ value }))
-      .execute(),
-  )
+  await database.transaction((tx) => setWatermark(tx, NAME, value))
 }
 
 /** Where each ledger ended at a seal: its end at the newest seal up to that one that has it. */

@@ -1,5 +1,5 @@
 import { type ExpressionBuilder, type RawBuilder, type Selectable, sql } from 'kysely'
-import { DAY_MS } from '../../shared/durations.ts'
+import { DAY_MS, HOUR_MS } from '../../shared/durations.ts'
 import type { RejectionReason } from '../../shared/rejection-reasons.ts'
 import type { Role } from '../../shared/schemas/common.ts'
 import { inList, valuesTable } from '../platform/database/bulk-values.ts'
@@ -157,7 +157,7 @@ function storeOrders(
     .execute()
 }
 
-const SHORT_PAUSE_MS = 3_600_000
+const SHORT_PAUSE_MS = HOUR_MS
 
 /** These sales of these merchants with the short pauses of their offers, and the short gaps between two periods of a coupon code, that they lie in. */
 function salesInPauses(db: Queries, merchantIds: readonly string[], saleIds: readonly string[]) {

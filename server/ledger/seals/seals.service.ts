@@ -1,32 +1,28 @@
 import { SettingError } from '../../platform/config.ts'
 import { readMark } from '../../platform/crypto/key-mark.ts'
 import { sealedKeyId } from '../../platform/crypto/vault.ts'
-import type { Queries, Tx } from '../../platform/database/database.ts'
+import type { Tx } from '../../platform/database/database.ts'
 import type { Platform } from '../../platform/platform.ts'
 import type { Head } from '../chain.rule.ts'
 import { journalKeys } from '../journal-keys.ts'
-import { isJournalKey, lockJournal } from '../ledger.service.ts'
+import { isKeyInJournal, lockAllHeads } from '../ledger.store.ts'
 import { NO_SEAL, sealDigest } from './seal.rule.ts'
-import { findAllHeads, findLastSeal, findRetiringSeal, findUnsealedHeads, insertSeal } from './seals.store.ts'
+import {
+  findAllHeads,
+  findRetiringSeal,
+  findUnsealedHeads,
+  insertSeal,
+  lastSeal,
+  type Seal,
+} from './seals.store.ts'
 
-export interface Seal {
-  position: number
-  /** Epoch ms. */
-  sealedAt: number
-  digest: string
-}
+export { lastSeal, type Seal } from './seals.store.ts'
 
 export interface SealOutcome {
   /** `null`: there is nothing to seal yet. */
   seal: Seal | null
   /** Ledgers that moved since the seal before; 0 when no seal was made, and `seal` is the last one. */
   moved: number
-}
-
-/** The last seal that was made; `null` before the first. */
-export async function lastSeal(db: Queries): Promise<Seal | null> {
-  const row = await findLastSeal(db)
-  return row ? { position: row.position, sealedAt: row.sealed_at, digest: row.digest } : null
 }
 
 /**
@@ -54,7 +50,7 @@ export async function keysToRetire(platform: Platform): Promise<string[]> {
   const ids: string[] = []
   for (const { id } of platform.keys.former) {
     if (await findRetiringSeal(reader, id)) continue
-    if (id === markedWith || (await isJournalKey(platform, id))) ids.push(id)
+    if (id === markedWith || (await isKeyInJournal(reader, id))) ids.push(id)
   }
   return ids
 }
@@ -70,7 +66,7 @@ export async function sealForKeyRotation(platform: Platform): Promise<Seal[]> {
   const seals: Seal[] = []
   for (const id of await keysToRetire(platform)) {
     const seal = await platform.database.transaction(async (tx) => {
-      await lockJournal(platform, tx)
+      await lockAllHeads(tx)
       if (await findRetiringSeal(tx, id)) return null
       return addSeal(platform, tx, await lastSeal(tx), id, await findAllHeads(tx))
     })

@@ -5,22 +5,29 @@ import type { Head } from '../chain.rule.ts'
 /** Each row takes four parameters; SQLite takes 32,766 a statement. */
 const ROWS_AT_ONCE = 2000
 
-export function findLastSeal(db: Queries) {
-  return db.selectFrom('ledger_seals').selectAll().orderBy('position', 'desc').limit(1).executeTakeFirst()
+export interface Seal {
+  position: number
+  /** Epoch ms. */
+  sealedAt: number
+  digest: string
 }
 
-export function findSeal(db: Queries, position: number) {
-  return db.selectFrom('ledger_seals').selectAll().where('position', '=', position).executeTakeFirst()
-}
-
-export function findNewestSealBefore(db: Queries, time: number) {
-  return db
-    .selectFrom('ledger_seals')
-    .selectAll()
-    .where('sealed_at', '<', time)
+/** The newest seal; with `before` (epoch ms) the newest that was made earlier. `null` without one. */
+export async function lastSeal(db: Queries, before: number | null = null): Promise<Seal | null> {
+  const seal = await seals(db)
+    .$if(before !== null, (query) => query.where('sealed_at', '<', before ?? 0))
     .orderBy('position', 'desc')
     .limit(1)
     .executeTakeFirst()
+  return seal ?? null
+}
+
+export function findSeal(db: Queries, position: number): Promise<Seal | undefined> {
+  return seals(db).where('position', '=', position).executeTakeFirst()
+}
+
+function seals(db: Queries) {
+  return db.selectFrom('ledger_seals').select(['position', 'sealed_at as sealedAt', 'digest'])
 }
 
 /** The seal that retired this key. */

@@ -4,8 +4,7 @@ import { type Config, dataFolder, SettingError } from '../../platform/config.ts'
 import type { Queries } from '../../platform/database/database.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { openSealFolder, SealConflict, type SealStorage } from './seal-storage.ts'
-import { lastSeal, type Seal } from './seals.service.ts'
-import { findNewestSealBefore, findSeal } from './seals.store.ts'
+import { findSeal, lastSeal, type Seal } from './seals.store.ts'
 
 /** Opens the storage; `null` when SEAL_STORAGE is not set. Throws `SettingError`. */
 export async function openSealStorage(config: Config): Promise<SealStorage | null> {
@@ -89,16 +88,10 @@ async function isStored(db: Queries, storage: SealStorage, position: number): Pr
   throw new SealConflict(name)
 }
 
-/** The newest seal made before `time` (epoch ms). */
-export async function newestSealBefore(db: Queries, time: number): Promise<Seal | null> {
-  const row = await findNewestSealBefore(db, time)
-  return row ? { position: row.position, sealedAt: row.sealed_at, digest: row.digest } : null
-}
-
 async function sealAt(db: Queries, position: number): Promise<Seal> {
   const seal = await findSeal(db, position)
   if (!seal) throw new Error(`seal ${position} is missing: run "affiliate ledger verify"`)
-  return { position, sealedAt: seal.sealed_at, digest: seal.digest }
+  return seal
 }
 
 export interface StoredSeals {

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import fastify, { type FastifyError, type FastifyInstance } from 'fastify'
 import { formatMoney } from '../../../shared/money.ts'
+import { NO_SCHEMAS } from '../../platform/api/no-schemas.ts'
 import { isSameText } from '../../platform/crypto/vault.ts'
 import type { Delivery } from './deliver-events.ts'
 import { acceptCall } from './sandbox.calls.ts'
@@ -31,7 +32,12 @@ class Refused extends Error {
 /** The generic contract of a processor, plus `/_sandbox/state`, `/_sandbox/switches` and an invoice's page. */
 export function createSandboxServer(options: SandboxServerOptions): FastifyInstance {
   const { store, delivery, now } = options
-  const server = fastify({ logger: false, bodyLimit: MAX_BODY_BYTES, forceCloseConnections: true })
+  const server = fastify({
+    logger: false,
+    bodyLimit: MAX_BODY_BYTES,
+    forceCloseConnections: true,
+    ...NO_SCHEMAS,
+  })
   server.removeAllContentTypeParsers()
   server.addContentTypeParser('*', { parseAs: 'string' }, server.getDefaultJsonParser('ignore', 'ignore'))
   server.setErrorHandler<FastifyError>((error, _request, reply) => {

@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert'
 import { testDialects } from '../test/testkit/databases.ts'
 import { DAY } from '../test/testkit/testbed.ts'
 import { openWebTestbed, type WebAnswer, type WebTestbed } from '../test/testkit/web.ts'
-import { destinationsInForce, openDestination } from './sealed-accounts.service.ts'
+import { billingAccountOf, destinationsInForce, openDestination } from './sealed-accounts.service.ts'
 
 const PASSWORD = 'a long passphrase'
 const IBAN = 'PK36SCBL0000001123456702'
@@ -11,12 +11,19 @@ const OTHER_IBAN = 'PK24SCBL0000001171495101'
 
 let counter = 0
 
-async function newCreator(bed: WebTestbed) {
-  const email = `creator${counter++}@example.pk`
+async function register(bed: WebTestbed, role: 'creator' | 'merchant' = 'creator') {
+  const email = `${role}${counter++}@example.pk`
   const { body } = await bed.ask('POST', '/auth/register', {
-    body: { email, password: PASSWORD, role: 'creator', display_name: 'Ayesha' },
+    body: { email, password: PASSWORD, role, display_name: 'Ayesha' },
   })
-  return { token: String(body.token), id: String((body.user as { id: string }).id) }
+  const token = String(body.token)
+  return {
+    token,
+    id: String((body.user as { id: string }).id),
+    get: () => bed.ask('GET', '/me', { token }),
+    give: (billing_account: unknown, current_password?: string) =>
+      bed.ask('PATCH', '/me', { token, body: { billing_account, current_password } }),
+  }
 }
 
 /** What a user has left in the audit trail, oldest first. */
@@ -41,8 +48,13 @@ function isRefused(answer: WebAnswer, status: number, code: string, path?: strin
   if (path) assert.is((answer.body.issues as { path: string }[])[0]?.path, path)
 }
 
+function isInvalid(answer: WebAnswer, path: string, message = /./): void {
+  isRefused(answer, 400, 'validation_failed', path)
+  assert.match((answer.body.issues as { message: string }[])[0]?.message ?? '', message)
+}
+
 for (const dialect of testDialects()) {
-  const it = suite<{ bed: WebTestbed }>(`payout destinations on ${dialect}`)
+  const it = suite<{ bed: WebTestbed }>(`sealed accounts on ${dialect}`)
 
   it.before(async (world) => {
     world.bed = await openWebTestbed(dialect)
@@ -50,7 +62,7 @@ for (const dialect of testDialects()) {
   it.after(({ bed }) => bed.close())
 
   it('takes a first payout destination at once, and a replacement after 24 hours', async ({ bed }) => {
-    const { token, id } = await newCreator(bed)
+    const { token, id } = await register(bed)
     const patch = (iban: string, title: string, current_password?: string) =>
       bed.ask('PATCH', '/me', {
         token,
@@ -127,7 +139,7 @@ for (const dialect of testDialects()) {
   })
 
   it('records a change of the password', async ({ bed }) => {
-    const { token, id } = await newCreator(bed)
+    const { token, id } = await register(bed)
     const change = (current_password: string) =>
       bed.ask('POST', '/auth/password', {
         token,
@@ -147,7 +159,7 @@ for (const dialect of testDialects()) {
   })
 
   it('lets only one of two first destinations be the first', async ({ bed }) => {
-    const { token, id } = await newCreator(bed)
+    const { token, id } = await register(bed)
     const patch = (iban: string) =>
       bed.ask('PATCH', '/me', { token, body: { payout_destination: { iban, account_title: 'A' } } })
     const statuses = (await Promise.all([patch(IBAN), patch(OTHER_IBAN)])).map((one) => one.status)
@@ -158,6 +170,76 @@ for (const dialect of testDialects()) {
       .where('user_id', '=', id)
       .execute()
     assert.is(rows.length, 1)
+  })
+
+  it('takes billing accounts of merchants, shows four characters of them, and replaces them with the password', async ({
+    bed,
+  }) => {
+    const merchant = await register(bed, 'merchant')
+    const { database } = bed.platform
+    const stored = () => billingAccountOf(bed.platform, database.reader, merchant.id, bed.clock.now())
+    assert.is((await merchant.get()).body.billing_account, null)
+    assert.is(await stored(), null)
+
+    isInvalid(await merchant.give({}), 'billing_account', /either iban or raast_id/)
+    isInvalid(await merchant.give({ iban: IBAN, raast_id: '03001234567' }), 'billing_account', /either/)
+    isInvalid(
+      await merchant.give({ iban: 'PK36SCBL0000001123456703' }),
+      'billing_account.iban',
+      /check digits/,
+    )
+    isInvalid(await merchant.give({ raast_id: '042 1234567' }), 'billing_account.raast_id', /mobile number/)
+    isInvalid(await merchant.give({ iban: IBAN, title: 'A' }), 'billing_account.title')
+
+    const first = await merchant.give({ iban: 'pk36 scbl 0000 0011 2345 6702' })
+    assert.equal([first.status, first.body.billing_account], [200, { kind: 'iban', last4: '6702' }])
+    assert.equal(await stored(), { iban: IBAN })
+    assert.is((await merchant.give({ iban: IBAN })).status, 200, 'the same again needs no password')
+
+    bed.clock.pass(1)
+    isInvalid(
+      await merchant.give({ raast_id: '03001234567' }),
+      'current_password',
+      /replace a billing account/,
+    )
+    const guessed = await merchant.give({ raast_id: '03001234567' }, 'not the password')
+    assert.equal([guessed.status, guessed.body.code], [401, 'invalid_credentials'])
+    const replaced = await merchant.give({ raast_id: '+92 300 1234567' }, PASSWORD)
+    assert.equal([replaced.status, replaced.body.billing_account], [200, { kind: 'raast_id', last4: '4567' }])
+    assert.equal((await merchant.get()).body.billing_account, { kind: 'raast_id', last4: '4567' })
+    assert.equal(await stored(), { raastId: '03001234567' })
+
+    const accounts = [
+      { kind: 'iban', last4: '6702' },
+      { kind: 'raast_id', last4: '4567' },
+    ]
+    const flags = await database.reader
+      .selectFrom('flags')
+      .selectAll()
+      .where('subject_id', '=', merchant.id)
+      .execute()
+    assert.equal(
+      flags.map(({ kind, evidence }) => [kind, JSON.parse(evidence)]),
+      [['billing_account_replaced', { former_account: accounts[0], new_account: accounts[1] }]],
+    )
+    const rows = await database.reader.selectFrom('billing_accounts').selectAll().execute()
+    const audits = await auditsOf(bed, merchant.id)
+    assert.equal(
+      audits.map(({ action, after }) => [action, after.kind]),
+      [
+        ['user.billing_account', 'iban'],
+        ['user.billing_account', 'raast_id'],
+      ],
+    )
+    assert.is(rows.length, 2)
+    const kept = JSON.stringify([rows, audits, flags])
+    assert.not.ok(kept.includes(IBAN) || kept.includes('3001234567'), 'sealed at rest')
+  })
+
+  it('takes no billing account of a creator', async ({ bed }) => {
+    const creator = await register(bed)
+    isInvalid(await creator.give({ iban: IBAN }), 'billing_account', /for merchants only/)
+    assert.not.ok('billing_account' in (await creator.get()).body)
   })
 
   it.run()
