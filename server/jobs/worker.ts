@@ -7,10 +7,10 @@ import { nextExportDueAt, runNextExport, sweepExports } from '../exports/run-exp
 import { type EventSource, nextEventDueAt, removeOldBodies } from '../inbox/inbox.service.ts'
 import {
   deliverMails,
+  mailChannel,
   nextMailDueAt,
   removeOldMails,
 } from '../notifications/channels/mail/deliver-mails.service.ts'
-import { mailChannel } from '../notifications/channels/mail/mail-channel.service.ts'
 import { type MailTransport, openMailTransport } from '../notifications/channels/mail/mail-transport.ts'
 import { deliverUntilIdle, WebhookDeliverer } from '../notifications/channels/webhooks/deliver.service.ts'
 import {

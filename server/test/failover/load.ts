@@ -36,7 +36,7 @@ export interface Delivery {
   body: string
 }
 
-/** Requests at a fixed rate, which does not wait for answers: webhooks, clicks, public and authenticated reads. */
+/** Requests at a fixed rate, which does not wait for answers unless `mostUnderWay` says so: webhooks, clicks, public and authenticated reads. */
 export class Load {
   readonly samples: Sample[] = []
   /** Orders by delivery id, of every webhook that was answered 200. */
@@ -53,6 +53,8 @@ export class Load {
   #due = 0
   #count = 0
   front: Front
+  /** Sends no more while so many wait for their answers. */
+  mostUnderWay = Number.POSITIVE_INFINITY
 
   constructor(shop: Shop, front: Front, { rate, random }: { rate: number; random: () => number }) {
     this.#shop = shop
@@ -67,7 +69,8 @@ export class Load {
       const now = performance.now()
       this.#due += ((now - before) / 1000) * this.#rate
       before = now
-      for (; this.#due >= 1; this.#due -= 1) this.#track(this.#next())
+      for (; this.#due >= 1; this.#due -= 1)
+        if (this.#underWay.size < this.mostUnderWay) this.#track(this.#next())
     }, TICK_MS)
   }
 

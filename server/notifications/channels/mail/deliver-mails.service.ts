@@ -1,12 +1,14 @@
 import { isMailEvent } from '../../../../shared/events.ts'
 import { flagForgedRows } from '../../../flags/forged-rows.service.ts'
-import type { Config } from '../../../platform/config.ts'
+import { offerTitles } from '../../../offers/offers.service.ts'
+import { type Config, mailMode } from '../../../platform/config.ts'
 import { IntegrityError, UnknownKeyError } from '../../../platform/crypto/vault.ts'
 import type { Queries } from '../../../platform/database/database.ts'
 import { rowProblem } from '../../../platform/database/protected-rows.ts'
 import type { Platform } from '../../../platform/platform.ts'
 import { type BackoffPolicy, retryDelay } from '../../../platform/queue/backoff.rule.ts'
-import { tokenBinding } from './mail.service.ts'
+import type { Channel } from '../../outbox.service.ts'
+import { type NewMail, sendMail, tokenBinding } from './mail.service.ts'
 import {
   deleteFinished,
   findRecipients,
@@ -16,7 +18,7 @@ import {
   type Recipient,
 } from './mail.store.ts'
 import { CONNECTIONS, type MailTransport, type OutgoingMail, type SendOutcome } from './mail-transport.ts'
-import { type MailContent, mailText } from './mails.ts'
+import { type MailContent, mailAbout, mailText } from './mails.ts'
 import { unsubscribeUrl } from './notifications.service.ts'
 import { oneLine, renderMail } from './render-mail.ts'
 
@@ -27,6 +29,19 @@ const LEASE_MS = 5 * 60_000
 const RETRY: BackoffPolicy = { firstMs: 2000, factor: 4, maxMs: MAX_DELAY_MS }
 /** How long sent and failed mails are kept, ms. */
 const KEPT_MS = 90 * 24 * 3_600_000
+
+/** Writes mails about events. */
+export const mailChannel: Channel = {
+  async enqueue(platform, tx, events) {
+    if (mailMode(platform.config) === 'off') return
+    const titleOf = async (id: string) => (await offerTitles(tx, [id])).get(id) ?? ''
+    for (const event of events) {
+      const content = await mailAbout(event, titleOf)
+      if (!content) continue
+      await sendMail(platform, tx, { ...content, userId: event.account_id, about: event.id } as NewMail)
+    }
+  },
+}
 
 /**
  * Sends due mails, a few at the same time, and records what became of each. Returns how many there were. A refusal (5xx) ends a mail;
