@@ -130,13 +130,25 @@ export async function withApp(
   }
 }
 
+type DatabaseWork = (context: CommandContext & { database: OpenDatabase }) => Promise<void>
+
+/** An action over the database alone, which it only reads. It reads its arguments first. */
+export function readsDatabase<Args extends unknown[]>(
+  prepare: (...args: Args) => DatabaseWork,
+): Action<Args> {
+  return async (...all) => {
+    const work = prepare(...(all.slice(0, -1) as Args))
+    await withDatabase(all.at(-1) as Command, work, READS)
+  }
+}
+
 /**
  * Runs `work` over the database as it is, migrated or not, without services and keys. With `readOnly` the database itself
  * refuses every write; with `replica` it is that of DATABASE_READ_URL.
  */
 export async function withDatabase(
   command: Command,
-  work: (context: CommandContext & { database: OpenDatabase }) => Promise<void>,
+  work: DatabaseWork,
   { readOnly = false, replica = false }: { readOnly?: boolean; replica?: boolean } = {},
 ): Promise<void> {
   const context = openContext(command)

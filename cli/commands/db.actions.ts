@@ -21,7 +21,7 @@ import {
   confirm,
   databasePlace,
   openContext,
-  READS,
+  readsDatabase,
   withDatabase,
   writes,
 } from '../context.ts'
@@ -45,44 +45,32 @@ export async function migrateDatabase(_options: object, command: Command): Promi
   }
 }
 
-export function status(_options: object, command: Command): Promise<void> {
-  return withDatabase(
-    command,
-    async ({ out, config, database }) => {
-      await assertReachable(database)
-      const { executed, pending, unknown } = await migrationState(database)
-      const production = executed.length > 0 && (await isProduction(database.reader))
-      const place = databasePlace(config)
-      out.show({ database: place, dialect: database.dialect, production, executed, pending, unknown }, () => [
-        `Database    ${place} (${database.dialect})`,
-        `Production  ${production ? 'yes' : 'no'}`,
-        `Executed    ${executed.join(', ') || 'none'}`,
-        `Pending     ${pending.length > 0 ? `${pending.join(', ')}: run "affiliate db migrate"` : 'none'}`,
-        ...(unknown.length > 0 ? [`Unknown     ${unknown.join(', ')}: of a newer version`] : []),
-      ])
-    },
-    READS,
-  )
-}
+export const status = readsDatabase(() => async ({ out, config, database }) => {
+  await assertReachable(database)
+  const { executed, pending, unknown } = await migrationState(database)
+  const production = executed.length > 0 && (await isProduction(database.reader))
+  const place = databasePlace(config)
+  out.show({ database: place, dialect: database.dialect, production, executed, pending, unknown }, () => [
+    `Database    ${place} (${database.dialect})`,
+    `Production  ${production ? 'yes' : 'no'}`,
+    `Executed    ${executed.join(', ') || 'none'}`,
+    `Pending     ${pending.length > 0 ? `${pending.join(', ')}: run "affiliate db migrate"` : 'none'}`,
+    ...(unknown.length > 0 ? [`Unknown     ${unknown.join(', ')}: of a newer version`] : []),
+  ])
+})
 
-export function backup(file: string, _options: object, command: Command): Promise<void> {
-  return withDatabase(
-    command,
-    async ({ out, database }) => {
-      await assertReachable(database)
-      const made = await backUp(database, file)
-      const byHand = database.dialect === 'postgresql' ? manualRestore(made.file, database.url) : []
-      out.show({ file: made.file, bytes: made.bytes, restore: made.restore }, () => [
-        `Wrote ${made.file} (${made.bytes.toLocaleString('en')} bytes).`,
-        'To restore it into a new database:',
-        { command: `  ${made.restore}` },
-        ...byHand,
-        'Keep APP_KEY (or the file app.key) too: the webhook secrets and bank accounts inside open with nothing else.',
-      ])
-    },
-    READS,
-  )
-}
+export const backup = readsDatabase((file: string) => async ({ out, database }) => {
+  await assertReachable(database)
+  const made = await backUp(database, file)
+  const byHand = database.dialect === 'postgresql' ? manualRestore(made.file, database.url) : []
+  out.show({ file: made.file, bytes: made.bytes, restore: made.restore }, () => [
+    `Wrote ${made.file} (${made.bytes.toLocaleString('en')} bytes).`,
+    'To restore it into a new database:',
+    { command: `  ${made.restore}` },
+    ...byHand,
+    'Keep APP_KEY (or the file app.key) too: the webhook secrets and bank accounts inside open with nothing else.',
+  ])
+})
 
 interface RestoreOptions {
   to?: string

@@ -1,5 +1,5 @@
 import { OPERATOR } from '../../server/flags/audit.service.ts'
-import { type FlagRow, getFlag, listFlags, resolveFlag } from '../../server/flags/flags.service.ts'
+import { type FlagRow, findFlag, listFlags, resolveFlag } from '../../server/flags/flags.service.ts'
 import { retryEvent } from '../../server/inbox/events.service.ts'
 import { retryUnmapped } from '../../server/inbox/set-aside.service.ts'
 import { offerRecords, vetOffer } from '../../server/offers/offers.service.ts'
@@ -95,7 +95,7 @@ async function openFlagsInOrder(platform: Platform, filter: WalkFilter): Promise
 }
 
 async function isResolved(platform: Platform, flag: FlagRow): Promise<boolean> {
-  return (await getFlag(platform, flag.id))?.status === 'resolved'
+  return (await findFlag(platform.database.reader, flag.id))?.status === 'resolved'
 }
 
 async function decide(review: Review, flag: FlagRow): Promise<Step> {

@@ -22,7 +22,7 @@ import {
 import { type Books, type InvariantResult, verifyBooks } from '../../server/verification/verify-books.ts'
 import { CURRENCY } from '../../shared/money.ts'
 import { readMoment } from '../arguments.ts'
-import { assertMigrated, READS, reads, withDatabase, writes } from '../context.ts'
+import { assertMigrated, reads, readsDatabase, withDatabase, writes } from '../context.ts'
 import { Failure, wrongUsage } from '../failures.ts'
 import { type Person, peopleOf, userIdOf } from '../lists.ts'
 import { counted, displayMoney, formatMoney, type Output, sum, wireTime } from '../terminal/output.ts'
@@ -355,17 +355,14 @@ interface StatementOptions {
 }
 
 /** Works from the database alone, and opens it for reading only. */
-export function statement(user: string, options: StatementOptions, command: Command): Promise<void> {
-  return withDatabase(
-    command,
+export const statement = readsDatabase(
+  (user: string, options: StatementOptions) =>
     async ({ config, database, out }) => {
       const period = periodOf(options, config)
       await assertMigrated(database)
       await showStatement(out, database, user, period)
     },
-    READS,
-  )
-}
+)
 
 /** The calendar month that the given end lies in, or that is now. */
 function periodOf(options: StatementOptions, config: Config): { from: number; to: number } {

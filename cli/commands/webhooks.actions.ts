@@ -22,10 +22,9 @@ import {
   confirm,
   openContext,
   prepared,
-  READS,
   reads,
+  readsDatabase,
   repeat,
-  withDatabase,
   writes,
 } from '../context.ts'
 import { Failure, wrongUsage } from '../failures.ts'
@@ -124,24 +123,20 @@ interface ReprocessOptions {
 }
 
 /** Works from the database alone, and opens it for reading only. */
-export async function reprocess(options: ReprocessOptions, command: Command): Promise<void> {
+export const reprocess = readsDatabase((options: ReprocessOptions) => {
   if (!options.dryRun) {
     throw wrongUsage(
       'Books are never rewritten: add --dry-run to see what would differ. Correct a mistake by a credit ("affiliate billing credit").',
     )
   }
-  await withDatabase(
-    command,
-    async ({ config, database, out }) => {
-      await assertMigrated(database)
-      const since = readMoment(options.since, config)
-      const storeIds = options.store === undefined ? null : await storesMeant(database.reader, options.store)
-      const platform = { config, database, keys: readAppKeys(config, { create: false }) }
-      await showReprocessing(out, platform, { since, store: options.store ?? null, storeIds })
-    },
-    READS,
-  )
-}
+  return async ({ config, database, out }) => {
+    await assertMigrated(database)
+    const since = readMoment(options.since, config)
+    const storeIds = options.store === undefined ? null : await storesMeant(database.reader, options.store)
+    const platform = { config, database, keys: readAppKeys(config, { create: false }) }
+    await showReprocessing(out, platform, { since, store: options.store ?? null, storeIds })
+  }
+})
 
 async function storesMeant(db: Queries, store: string): Promise<string[]> {
   const ids = await storeIdsOf(db, store)

@@ -1,5 +1,5 @@
 import { formatMoney } from '../../shared/money.ts'
-import { closeFlag, flagsOfKindAbout, openFlagAbout, raiseFlag } from '../flags/flags.service.ts'
+import { closeFlag, findFlags, openFlagAbout, raiseFlag } from '../flags/flags.service.ts'
 import { IntegrityError, UnknownKeyError } from '../platform/crypto/vault.ts'
 import type { Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -55,7 +55,8 @@ const KIND = 'billing_account_missing'
 /** Not again once a person has resolved it: the invoice still waits. */
 async function flagMissing(platform: Platform, cycle: CycleRow): Promise<void> {
   const { database } = platform
-  if ((await flagsOfKindAbout(database.reader, KIND, cycle.id)).length > 0) return
+  const subject = { kind: KIND, subjectId: cycle.id } as const
+  if ((await findFlags(database.reader, subject, { limit: 1 })).length > 0) return
   await database.transaction((tx) =>
     raiseFlag(platform, tx, {
       kind: KIND,

@@ -7,16 +7,14 @@ import { changeRow, lockRows, rowProblem, updateRows } from '../platform/databas
 import type { Platform } from '../platform/platform.ts'
 import { recordAudit } from './audit.service.ts'
 import {
-  countFlags,
   countOpenFlags,
   type FlagFilter,
   type FlagRow,
-  findFlag,
   findFlags,
   insertOrRefreshFlags,
 } from './flags.store.ts'
 
-export { type FlagRow, resolvedFlagTimes } from './flags.store.ts'
+export { countFlags, type FlagRow, findFlag, findFlags, resolvedFlagTimes } from './flags.store.ts'
 
 /** The kinds of flags, with their severity. */
 export const FLAG_KINDS = {
@@ -203,11 +201,6 @@ export function listFlags(
   )
 }
 
-/** One flag, open or resolved. */
-export function getFlag(platform: Platform, flagId: string): Promise<FlagRow | undefined> {
-  return findFlag(platform.database.reader, flagId)
-}
-
 /** A flag as admins and the operator see it. */
 export function wireFlag(row: FlagRow): FlagWire {
   return {
@@ -253,20 +246,4 @@ export async function lastResolvedFlag(
 ): Promise<FlagRow | undefined> {
   const [flag] = await findFlags(db, { kind, subjectId, status: 'resolved' }, { limit: 1 })
   return flag
-}
-
-const MAX_FLAGS_ABOUT = 100
-
-/** The newest flags of one kind and subject id, open and resolved: at most 100. */
-export function flagsOfKindAbout(db: Queries, kind: FlagKind, subjectId: string): Promise<FlagRow[]> {
-  return findFlags(db, { kind, subjectId }, { limit: MAX_FLAGS_ABOUT })
-}
-
-/** The number of open flags of a kind whose evidence names a merchant as `merchant_id`. */
-export function openFlagCountOf(db: Queries, kind: FlagKind, merchantId: string): Promise<number> {
-  return countFlags(db, { kind, status: 'open' }, merchantId)
-}
-
-export function resolvedFlagCount(db: Queries, kind: FlagKind, subjectId: string): Promise<number> {
-  return countFlags(db, { kind, subjectId, status: 'resolved' })
 }

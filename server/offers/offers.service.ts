@@ -24,6 +24,7 @@ import {
   assignOffer,
   authenticOffers,
   countDrafts,
+  type EveryOfferFilter,
   findEveryOffer,
   hasLiveOffer,
   type OfferChange,
@@ -379,13 +380,8 @@ function scopeOf(actor: Actor | null, query: OfferQuery): OfferScope {
   })
 }
 
-export interface EveryOfferQuery {
-  merchantId: string | null
-  status: OfferStatus | null
+export interface EveryOfferQuery extends Omit<EveryOfferFilter, 'above'> {
   vetting: VettingState | null
-  /** Only offers with a lower id, so older ones. */
-  before: string | null
-  limit: number
 }
 
 const ROWS_PER_READ = 500

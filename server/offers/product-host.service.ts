@@ -1,10 +1,12 @@
-import { flagsOfKindAbout, raiseFlag } from '../flags/flags.service.ts'
+import { findFlags, raiseFlag } from '../flags/flags.service.ts'
 import { advisoryLock, type Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { hostsOfMerchant } from '../stores/stores.service.ts'
 import type { OfferRow } from './offers.store.ts'
 import { isVerifiedHost, productHostOf } from './product-url.rule.ts'
 
+/** Flags of a merchant that are looked at, the newest. */
+const MOST_FLAGS = 100
 const KIND = 'product_host_unverified'
 /** Hosts that one flag lists; further ones are counted. */
 const MAX_HOSTS_LISTED = 50
@@ -46,7 +48,7 @@ export async function flagUnverifiedHost(
     former_host: formerHost === host ? null : formerHost,
   }
   await advisoryLock(tx, `product hosts of merchant ${merchantId}`)
-  const flags = await flagsOfKindAbout(tx, KIND, merchantId)
+  const flags = await findFlags(tx, { kind: KIND, subjectId: merchantId }, { limit: MOST_FLAGS })
   const evidenceOf = (flag: { evidence: string }) => JSON.parse(flag.evidence) as HostEvidence
   const known = flags.flatMap((flag) => evidenceOf(flag).hosts)
   if (use.former_host === null && known.some((other) => other.host === host)) return

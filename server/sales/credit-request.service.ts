@@ -1,5 +1,5 @@
 import { formatMoney, type Paisa, parseMoney } from '../../shared/money.ts'
-import { openFlagAbout, openFlagCountOf, raiseFlag, resolvedFlagCount } from '../flags/flags.service.ts'
+import { countFlags, openFlagAbout, raiseFlag } from '../flags/flags.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import { advisoryLock, type Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -43,7 +43,7 @@ export async function requestCredit(
     if (pending) return assertSame(request, pending)
     await checkQuota(tx, merchantId, {
       most: MAX_OPEN_REQUESTS,
-      count: () => openFlagCountOf(tx, KIND, merchantId),
+      count: () => countFlags(tx, { kind: KIND, status: 'open' }, merchantId),
       detail: `At most ${MAX_OPEN_REQUESTS} credit requests can be open at a time. Try again when one is resolved.`,
     })
     await raiseFlag(platform, tx, {
@@ -84,7 +84,7 @@ async function evidenceOf(tx: Tx, sale: SaleWithSlug, request: CreditRequest) {
     order_id: sale.order_id,
     order_name: sale.order_name,
     billing_cycle_id: sale.billing_cycle_id,
-    earlier_requests: await resolvedFlagCount(tx, KIND, sale.id),
+    earlier_requests: await countFlags(tx, { kind: KIND, subjectId: sale.id, status: 'resolved' }),
   }
 }
 

@@ -22,7 +22,7 @@ import {
 } from './stores.store.ts'
 import { dropCachedClaims } from './webhook-claims.service.ts'
 
-export { refusedStores, type StoreRow } from './stores.store.ts'
+export { lockStores, noteRefusalSteps, refusedStores, type StoreRow } from './stores.store.ts'
 
 export const MAX_STORES = 10
 /** Each webhook may be tried against every former secret, so quick rotations must not pile up. */

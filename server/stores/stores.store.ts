@@ -2,6 +2,7 @@ import { type Selectable, sql } from 'kysely'
 import { ORDER_SOURCES } from '../../shared/schemas/stores.ts'
 import { countOf, valuesTable } from '../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
+import { changeRow, lockRows } from '../platform/database/protected-rows.ts'
 import type { Schema } from '../platform/database/schema.ts'
 import type { RefusalReason } from './store.entity.ts'
 import { REGULAR_SPAN_DAYS } from './store-status.rule.ts'
@@ -259,6 +260,20 @@ export function refusedStores(db: Queries | Tx, after: string, limit: number): P
     .orderBy('id')
     .limit(limit)
     .execute()
+}
+
+/** These stores in use, locked until the transaction ends. Throws `TamperedRow` and `UnknownKeyError`. */
+export function lockStores(tx: Tx, storeIds: readonly string[]): Promise<readonly StoreRow[]> {
+  return lockRows(tx, 'stores', sql`id in (${sql.join(storeIds)}) and removed_at is null`)
+}
+
+/** Records on a locked store what was done about its refused deliveries. */
+export function noteRefusalSteps(
+  tx: Tx,
+  store: StoreRow,
+  steps: Partial<Pick<StoreRow, 'refused_since' | 'refused_count' | 'rejecting_sent_at'>>,
+): Promise<void> {
+  return changeRow(tx, 'stores', store, steps)
 }
 
 export type UnclaimedDomainRow = Selectable<Schema['unclaimed_domains']>

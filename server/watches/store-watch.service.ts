@@ -1,11 +1,9 @@
-import { sql } from 'kysely'
 import { DAY_MS } from '../../shared/durations.ts'
 import type { Store } from '../../shared/schemas/stores.ts'
 import { openFlags, raiseFlag, resolvedFlagTimes } from '../flags/flags.service.ts'
 import { publishEvents } from '../notifications/outbox.service.ts'
 import { isoTime } from '../platform/clock.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
-import { changeRow, lockRows } from '../platform/database/protected-rows.ts'
 import { lockWatermark, readWatermark, setWatermark } from '../platform/database/watermarks.ts'
 import { firstIdAt, NIL_ID } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -17,7 +15,7 @@ import {
   silenceLimits,
   sourceShift,
 } from '../stores/store-status.rule.ts'
-import { refusedStores, type StoreRow } from '../stores/stores.service.ts'
+import { lockStores, noteRefusalSteps, refusedStores, type StoreRow } from '../stores/stores.service.ts'
 import { closeAnswered } from './patterns.service.ts'
 
 const WATERMARK = 'watches.stores'
@@ -183,11 +181,11 @@ async function stepsOf(platform: Platform, db: Queries | Tx, stores: readonly St
 }
 
 async function takeSteps(platform: Platform, tx: Tx, storeIds: readonly string[]): Promise<void> {
-  const stores = await lockRows(tx, 'stores', sql`id in (${sql.join(storeIds)}) and removed_at is null`)
+  const stores = await lockStores(tx, storeIds)
   const resolved = await resolvedFlagTimes(tx, 'store_rejecting', storeIds)
   const notified: StoreRow[] = []
   for (const { store, since, lastRefusedAt, steps } of await stepsOf(platform, tx, stores)) {
-    await changeRow(tx, 'stores', store, {
+    await noteRefusalSteps(tx, store, {
       ...(steps.answered && { refused_since: null, refused_count: 0 }),
       ...(steps.notify && { rejecting_sent_at: platform.clock.now() }),
     })

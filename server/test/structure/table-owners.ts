@@ -28,7 +28,7 @@ const COMMON = ['watermarks']
 const READS =
   /(?:selectFrom|innerJoin|leftJoin)\(\s*\[?\s*['"`]([a-z_]+)|\b(?:from|join)\s+(?:only\s+)?([a-z_]+)\b/g
 const WRITES =
-  /(?:insertInto|updateTable|deleteFrom|bulkInsert(?:<[^>]*>)?|insertStatement(?:<[^>]*>)?|(?:insert|update|delete)Rows(?:IfNew)?)\(\s*(?:tx, )?['"`]([a-z_]+)|\b(?:insert into|update|delete from|truncate)\s+([a-z_]+)\b/g
+  /(?:insertInto|updateTable|deleteFrom|bulkInsert(?:<[^>]*>)?|insertStatement(?:<[^>]*>)?|(?:insert|lock|change|update|take|delete)Rows?(?:IfNew)?)\(\s*(?:tx, )?['"`]([a-z_]+)|\b(?:insert into|update|delete from|truncate)\s+([a-z_]+)\b/g
 
 /** A table is written by the folder of its entity, and read by others only as declared. */
 export function findForeignTables(tree: SourceTree): Violation[] {
