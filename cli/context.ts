@@ -196,10 +196,15 @@ export async function assertReachable(database: OpenDatabase): Promise<void> {
   await migrationState(database)
 }
 
-/** Repeats a step, with pauses, until it answers `false` or a signal ends it. */
-export async function repeat(everyMs: number, step: () => Promise<boolean>): Promise<void> {
+/** Repeats a step, with pauses, until it answers `false` or a signal ends it, which `begun` may tell the user. */
+export async function repeat(
+  everyMs: number,
+  step: () => Promise<boolean>,
+  begun: () => void = () => {},
+): Promise<void> {
   const end = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => end.abort())
+  begun()
   while (!end.signal.aborted && (await step())) {
     await pause(everyMs, undefined, { signal: end.signal }).catch(() => undefined)
   }

@@ -229,9 +229,8 @@ interface ListenOptions {
 
 export const listen = reads(async ({ platform, out }, options: ListenOptions) => {
   const watch = new EventWatch(platform)
-  if (!out.json) printLines(['Listening; Ctrl-C ends it.'], process.stderr)
   let left = options.count ?? Number.POSITIVE_INFINITY
-  await repeat(LOOK_EVERY_MS, async () => {
+  const look = async () => {
     const changes = await watch.changes()
     const rows = changes.filter(({ source }) => !options.source || source === options.source)
     const senders = await sendersOf(platform.database.reader, rows)
@@ -241,6 +240,9 @@ export const listen = reads(async ({ platform, out }, options: ListenOptions) =>
     }
     left -= rows.length
     return left > 0
+  }
+  await repeat(LOOK_EVERY_MS, look, () => {
+    if (!out.json) printLines(['Listening; Ctrl-C ends it.'], process.stderr)
   })
 })
 
