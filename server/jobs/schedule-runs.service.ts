@@ -1,6 +1,5 @@
 import type { Selectable } from 'kysely'
 import { flagForgedRows } from '../flags/forged-rows.service.ts'
-import type { AppKeys } from '../platform/crypto/key-ring.ts'
 import { IntegrityError, UnknownKeyError } from '../platform/crypto/vault.ts'
 import { advisoryLock, type Tx } from '../platform/database/database.ts'
 import { requireAuthentic, rowProblem, withDigest } from '../platform/database/protected-rows.ts'
@@ -20,18 +19,15 @@ export async function noteStarted(
   return database.transaction(async (tx) => {
     const last = await lockRun(tx, name)
     if (last && (await isAuthentic(platform, tx, last)) && last.started_at >= since) return false
-    await writeRun(tx, keys, { name, started_at: clock.now(), finished_at: null, outcome: null })
+    const run = { name, started_at: clock.now(), finished_at: null, outcome: null }
+    const row = withDigest(keys, 'schedule_runs', run)
+    await tx
+      .insertInto('schedule_runs')
+      .values(row)
+      .onConflict((conflict) => conflict.column('name').doUpdateSet(row))
+      .execute()
     return true
   })
-}
-
-async function writeRun(tx: Tx, keys: AppKeys, run: Omit<ScheduleRunRow, 'row_digest'>): Promise<void> {
-  const row = withDigest(keys, 'schedule_runs', run)
-  await tx
-    .insertInto('schedule_runs')
-    .values(row)
-    .onConflict((conflict) => conflict.column('name').doUpdateSet(row))
-    .execute()
 }
 
 /** The last run of a job; no other process notes one until the transaction ends. */
@@ -62,7 +58,12 @@ async function changeRun(
   await database.transaction(async (tx) => {
     const run = await lockRun(tx, name)
     const changed = run && rowProblem(keys, 'schedule_runs', run) === null ? change(run) : null
-    if (run && changed) await writeRun(tx, keys, { ...run, ...changed })
+    if (!run || !changed) return
+    await tx
+      .updateTable('schedule_runs')
+      .set(withDigest(keys, 'schedule_runs', { ...run, ...changed }))
+      .where('name', '=', name)
+      .execute()
   })
 }
 
