@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type RawBuilder, sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { openFlags } from '../../flags/flags.service.ts'
+import { closeFlag, openFlags, raiseFlag } from '../../flags/flags.service.ts'
 import { testDialects } from '../../test/testkit/databases.ts'
 import { addUser, changeUser, logIn } from '../../test/testkit/people.ts'
 import { openTestbed, type Testbed } from '../../test/testkit/testbed.ts'
@@ -65,6 +65,24 @@ for (const dialect of testDialects()) {
     await platform.database.transaction((tx) => endSessions(tx, context.creator.userId))
     assert.equal(await breaches(context), [])
     assert.is(await actorFromToken(platform, context.token), null)
+  })
+
+  it('hold with text that is not well-formed, as the databases store it', async (context) => {
+    const { platform } = context.bed
+    const subject = {
+      kind: 'processor_event_unmapped',
+      subjectType: 'inbound_event',
+      subjectId: 'half \ud83d',
+    } as const
+    await platform.database.transaction((tx) =>
+      raiseFlag(platform, tx, { ...subject, summary: '', evidence: {} }),
+    )
+    assert.equal(await breaches(context), [])
+    assert.is(
+      await platform.database.transaction((tx) => closeFlag(platform, tx, subject, 'half \ud83d')),
+      true,
+    )
+    assert.equal(await breaches(context), [])
   })
 
   it('give a creator no power who is made an admin, and the flag is raised once', async (context) => {

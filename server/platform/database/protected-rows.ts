@@ -104,7 +104,9 @@ function digestedValues(table: Digested, row: Row): DigestedValue[] {
   const values: DigestedValue[] = []
   for (const column of digestedColumns(table, row)) {
     const value = row[column] ?? null
-    if (value !== null) values.push(column, value as DigestedValue)
+    // As both databases store it: a lone surrogate becomes U+FFFD.
+    if (typeof value === 'string') values.push(column, value.toWellFormed())
+    else if (value !== null) values.push(column, value as DigestedValue)
   }
   return values
 }
