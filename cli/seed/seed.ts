@@ -129,7 +129,7 @@ export async function seed(app: App, clock: MovingClock, now: number): Promise<S
   const links = await Promise.all(slugs.map((slug) => resolveLink(platform, slug)))
   const creators = await peopleOf(platform.database.reader, people.creators)
   const emails = new Map([...creators].map(([id, { email }]) => [id, email]))
-  const told = await tellStory(app, clock, now, { storeId: store.id, links, emails })
+  const counts = await tellStory(app, clock, now, { storeId: store.id, links, emails })
   return {
     password: SEED_PASSWORD,
     accounts: [
@@ -140,7 +140,7 @@ export async function seed(app: App, clock: MovingClock, now: number): Promise<S
     shop_domain: SHOP_DOMAIN,
     offers: offers.length,
     slugs,
-    ...told,
+    ...counts,
   }
 }
 
@@ -193,12 +193,12 @@ async function tellStory(
 ): Promise<Pick<Seeded, 'clicks' | 'orders'>> {
   const { storeSales } = await readFixtures()
   const recorder = createClickRecorder(platform)
-  const told = { clicks: 0, orders: 0 }
+  const counts = { clicks: 0, orders: 0 }
   const linkAt = (index: number) => links[index % links.length] as LinkRecord
 
   async function visit(link: LinkRecord): Promise<string> {
     const id = platform.ids.next()
-    told.clicks += 1
+    counts.clicks += 1
     await recorder.record({
       id,
       linkId: link.id,
@@ -206,7 +206,7 @@ async function tellStory(
       kind: 'visit',
       createdAt: clock.now(),
       // A documentation network (RFC 5737); each visitor has an address of their own.
-      address: `203.0.113.${told.clicks}`,
+      address: `203.0.113.${counts.clicks}`,
       agent: AGENT,
     })
     return id
@@ -215,7 +215,7 @@ async function tellStory(
   /** A visitor buys, and the store reports it two hours later. */
   async function order(fixture: StoreFixture, link: LinkRecord): Promise<void> {
     const clickAt = clock.now()
-    const text = freshOrder(await readFixture('store-sales', fixture.file), fixture, 2001 + told.orders)
+    const text = freshOrder(await readFixture('store-sales', fixture.file), fixture, 2001 + counts.orders)
     const body = fillFixture(text, {
       click: await visit(link),
       clickAt,
@@ -232,7 +232,7 @@ async function tellStory(
       rawBody: Buffer.from(body),
     })
     await drainUntilIdle({ platform, processor, eventRules })
-    told.orders += 1
+    counts.orders += 1
   }
 
   clock.moveTo(now - 35 * DAY_MS)
@@ -252,5 +252,5 @@ async function tellStory(
   await recorder.idle()
   clock.moveTo(now)
   await rollUpClicks(platform)
-  return told
+  return counts
 }

@@ -16,7 +16,7 @@ const NO_POSTGRESQL = testDialects().includes('postgresql') ? null : 'there is n
 const why = NO_PTY ?? NO_POSTGRESQL
 if (why !== null) {
   console.log(`\nskipped: ${why}`)
-  it.skip()
+  it.skip(why)
 }
 /** Needs PostgreSQL, to hold a lock, and a terminal. */
 const here = why === null ? it : () => undefined

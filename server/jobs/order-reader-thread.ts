@@ -20,7 +20,7 @@ export interface ReadOn {
   taken: readonly string[]
 }
 
-/** `bytes`: characters of the body, which what was read of it hardly exceeds. */
+/** `bytes`: the length of the body, which bounds the size of the order. */
 export type ReadAhead = [eventId: string, order: OrderFacts | Malformed, bytes: number, bodyHash: string]
 
 interface Malformed {
@@ -28,10 +28,10 @@ interface Malformed {
   names: OrderNames
 }
 
-/** What the thread tells, as JSON, which takes somewhat less time than a clone of it. */
+/** What the thread sends, as JSON, which takes less time than a structured clone. */
 export type ReaderMessage = { kind: 'read'; orders: ReadAhead[] } | { kind: 'failed'; message: string }
 
-/** Bodies loaded at once, in number and bytes: what has been read is of use at once, and one body may have 2 MiB. */
+/** Bodies loaded at a time: few, so that the worker can use them soon. One body may have 2 MiB. */
 const AT_ONCE = 100
 const BYTES_AT_ONCE = 8 * 1024 * 1024
 
@@ -50,13 +50,13 @@ function take(ask: ReadOn): void {
 }
 
 /** Does not wait for a turn of the event loop: reading from SQLite blocks it. */
-function hear(): void {
+function receive(): void {
   for (let next = receiveMessageOnPort(port); next; next = receiveMessageOnPort(port)) take(next.message)
 }
 
 async function readOn(db: Database['reader'], { now, limit }: ReadOn): Promise<void> {
   const due = await upcomingEvents(db, { source: 'store', now, limit })
-  hear()
+  receive()
   known = new Set(due.flatMap(({ id }) => (known.has(id) ? [id] : [])))
   const left = due.flatMap((event) => (isToBeRead(event) && !known.has(event.id) ? [event.id] : []))
   let bytes = 0
@@ -64,12 +64,12 @@ async function readOn(db: Database['reader'], { now, limit }: ReadOn): Promise<v
   while (left.length > 0 && bytes < KEPT_BYTES && asked === null) {
     const texts = await leadingTexts(db, left.slice(0, AT_ONCE), BYTES_AT_ONCE)
     left.splice(0, texts.size)
-    tell({ kind: 'read', orders: readAll(texts) })
+    send({ kind: 'read', orders: readAll(texts) })
     for (const [id, text] of texts) {
       known.add(id)
       bytes += text?.text.length ?? 0
     }
-    hear()
+    receive()
   }
 }
 
@@ -91,7 +91,7 @@ function malformed({ reason, names }: MalformedOrder): Malformed {
   return { malformed: reason, names }
 }
 
-function tell(message: ReaderMessage): void {
+function send(message: ReaderMessage): void {
   port.postMessage(JSON.stringify(message))
 }
 
@@ -107,4 +107,4 @@ async function work(): Promise<void> {
 
 port.on('message', take)
 
-work().catch((error: unknown) => tell({ kind: 'failed', message: String(error) }))
+work().catch((error: unknown) => send({ kind: 'failed', message: String(error) }))

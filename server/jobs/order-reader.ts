@@ -12,8 +12,8 @@ import type { ReaderMessage, ReadOn, ThreadSettings } from './order-reader-threa
 import { KEPT_BYTES, NOTHING_READ, type ReadOrder, type ReadOrders } from './read-order.ts'
 
 /**
- * Reads orders before it is their turn, in a thread of its own: what came in never changes, so what was read is
- * right for any worker. A worker reads itself what was not read ahead.
+ * Reads and parses the next orders in a thread. A stored body never changes, so any worker may use the result. A worker parses itself
+ * what the thread has not read.
  */
 export interface OrderReader {
   /** What has been read so far and not been taken up. */
@@ -23,16 +23,16 @@ export interface OrderReader {
   close(): Promise<void>
 }
 
-/** How far it looks: the batch that is under way, and the next one; on PostgreSQL two of each. */
+/** Events that it looks at: two batches of SQLite, four of PostgreSQL. */
 const LOOK_AHEAD = 2000
-/** So many read orders are kept at most, the newest, and as many as `KEPT_BYTES` allows: others may have applied what we were to. */
+/** The most orders that are kept, besides `KEPT_BYTES`, the newest: another worker may have applied the others. */
 const KEPT = 3000
 /** Without work for this long the thread ends, and what it has read is dropped, ms. */
 const IDLE_MS = 10_000
-/** After it has failed, orders are read by the worker alone for so long. */
+/** After a failure of the thread the worker reads alone for this long, ms. */
 const REST_MS = 60_000
 
-/** Bodies come a hundred at a time. One thread that needs more than this must not take the process with it. */
+/** A thread that needs more memory than this ends alone, without its process. */
 const ROOM = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 32 }
 
 interface Thread {
