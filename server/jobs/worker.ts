@@ -6,13 +6,12 @@ import { exportStorage } from '../exports/exports.service.ts'
 import { nextExportDueAt, runNextExport, sweepExports } from '../exports/run-export.service.ts'
 import { type EventSource, nextEventDueAt, removeOldBodies } from '../inbox/inbox.service.ts'
 import {
-  deliverMails,
   mailChannel,
-  nextMailDueAt,
+  mailDeliverer,
   removeOldMails,
 } from '../notifications/channels/mail/deliver-mails.service.ts'
-import { type MailTransport, openMailTransport } from '../notifications/channels/mail/mail-transport.ts'
-import { deliverUntilIdle, WebhookDeliverer } from '../notifications/channels/webhooks/deliver.service.ts'
+import { MAIL_SIGNAL } from '../notifications/channels/mail/mail.service.ts'
+import { webhookDeliverer } from '../notifications/channels/webhooks/deliver.service.ts'
 import {
   DELIVERY_SIGNAL,
   removeOldDeliveries,
@@ -186,23 +185,17 @@ export function exportLoops(platform: Platform): LoopGroup {
 
 function mailLoops(platform: Platform): LoopGroup {
   if (mailMode(platform.config) === 'off') return { loops: [] }
-  const stopping = new AbortController()
-  let transport: MailTransport | undefined
-  const delivery = {
-    name: 'mails',
-    signals: ['mails'],
-    async run() {
-      // The mail library is loaded for the first mail.
-      if (!transport) {
-        const due = await nextMailDueAt(platform)
-        if (due === null || due > platform.clock.now()) return 0
-      }
-      transport ??= await openMailTransport(platform.config, platform.log)
-      return deliverMails(platform, transport, stopping.signal)
-    },
-    nextDueAt: () => nextMailDueAt(platform),
-  }
-  return { loops: [delivery], abort: () => stopping.abort(), end: () => transport?.close() }
+  const deliverer = mailDeliverer(platform)
+  return { loops: [deliveryLoop('mails', MAIL_SIGNAL, deliverer)], end: () => deliverer.stop() }
+}
+
+function deliveryLoop(
+  name: string,
+  signal: string,
+  deliverer: Pick<ReturnType<typeof webhookDeliverer>, 'start' | 'nextDueAt'>,
+): LoopWork {
+  const run = () => deliverer.start()
+  return { name, signals: [signal], run, nextDueAt: () => deliverer.nextDueAt() }
 }
 
 /** The ways in which accounts are notified of events. */
@@ -210,16 +203,11 @@ const CHANNELS: readonly Channel[] = [webhookChannel, mailChannel]
 
 /** Gives events to their channels, and sends webhooks. */
 export function webhookLoops(platform: Platform): LoopGroup {
-  const deliverer = new WebhookDeliverer(platform)
+  const deliverer = webhookDeliverer(platform)
   return {
     loops: [
       { name: 'outbox', signals: [OUTBOX_SIGNAL], run: () => distributeEvents(platform, CHANNELS) },
-      {
-        name: 'webhook deliveries',
-        signals: [DELIVERY_SIGNAL],
-        run: () => deliverer.start(),
-        nextDueAt: () => deliverer.nextDueAt(),
-      },
+      deliveryLoop('webhook deliveries', DELIVERY_SIGNAL, deliverer),
     ],
     end: () => deliverer.stop(),
   }
@@ -227,11 +215,11 @@ export function webhookLoops(platform: Platform): LoopGroup {
 
 /** Distributes all events and makes all due deliveries: for tests and commands. Returns how many there were. */
 export async function notifyUntilIdle(platform: Platform): Promise<number> {
-  const deliverer = new WebhookDeliverer(platform)
+  const deliverer = webhookDeliverer(platform)
   let done = 0
   try {
     for (;;) {
-      const some = (await distributeEvents(platform, CHANNELS)) + (await deliverUntilIdle(deliverer))
+      const some = (await distributeEvents(platform, CHANNELS)) + (await deliverer.untilIdle())
       if (some === 0) return done
       done += some
     }

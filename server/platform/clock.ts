@@ -9,3 +9,7 @@ export const systemClock: Clock = { now: () => Date.now() }
 export function isoTime(time: number): string {
   return new Date(time).toISOString()
 }
+
+export function isoTimeOrNull(time: number | null): string | null {
+  return time === null ? null : isoTime(time)
+}
