@@ -15,9 +15,9 @@ import { retiredKeys } from '../ledger/seals/seals.service.ts'
 import type { AppKeys } from '../platform/crypto/key-ring.ts'
 import { valuesTable } from '../platform/database/bulk-values.ts'
 import { type Dialect, dialectOf, type Queries } from '../platform/database/database.ts'
+import type { Platform } from '../platform/platform.ts'
 import { type Breach, type Invariant, inPages, sqlInvariant } from './invariant.ts'
 import { EVERYTHING, type Scope } from './scope.ts'
-import type { Books } from './verify-books.ts'
 
 const PAGE = 5000
 
@@ -214,7 +214,10 @@ export interface JournalKeying {
 }
 
 /** The keys that the journal was made with. */
-export async function describeKeys({ database, keys }: Books): Promise<JournalKeying> {
+export async function describeKeys({
+  database,
+  keys,
+}: Pick<Platform, 'database' | 'keys'>): Promise<JournalKeying> {
   const db = database.reader
   const retired = await retiredKeys(db)
   const found = await readKeysInUse(db, EVERYTHING)
