@@ -1,153 +1,107 @@
 import Database from 'better-sqlite3'
-import { formatMoney, type Paisa } from '../../../shared/money.ts'
-import { isoTime } from '../../platform/clock.ts'
+import { z } from 'zod'
+import type { Paisa } from '../../../shared/money.ts'
 import { makePrivateFile } from '../../platform/private-files.ts'
-import { type SandboxSwitches, type SwitchCounter, switchesSchema, WELL_BEHAVED } from './switches.ts'
 
-export type ObjectKind = 'invoice' | 'payout'
+const count = z.int().min(0).max(1_000_000).default(0)
 
-/** An invoice or payout in the sandbox: paisa, epoch ms. */
-export interface SandboxObject {
+/** What the sandbox does differently on request. A counter is the number of calls that it still affects. */
+export const switchesSchema = z.strictObject({
+  /** Time from an accepted call until its money moves and its event is due, ms. */
+  event_delay_ms: z.int().min(0).max(86_400_000).default(0),
+  /** The next accepted payouts end as `payout.failed`. */
+  fail_next_payouts: count,
+  failure_reason: z.string().min(1).max(500).default('the account does not accept transfers'),
+  /** The call takes effect, but the connection breaks without an answer. */
+  lose_next_answers: count,
+  /** Each event is sent this many more times, with the same webhook-id. */
+  duplicate_events: z.int().min(0).max(100).default(0),
+  /** Money moves when it is due, but no event is sent until this time (epoch ms), even if the process that set it has ended. */
+  hold_events_until: z.int().min(0).default(0),
+})
+export type SandboxSwitches = z.infer<typeof switchesSchema>
+
+/** An invoice or payout with the call that made it and its event: paisa, epoch ms. */
+export interface SandboxRecord {
   id: string
-  kind: ObjectKind
+  kind: 'invoice' | 'payout'
+  /** The idempotency key of the call. */
+  key: string
+  /** The call's body: the same key with another one is refused. */
+  request: string
   reference: string
   amount: Paisa
-  currency: string
-  status: 'open' | 'processing' | 'paid' | 'failed'
   created_at: number
-}
-
-export interface SandboxEvent {
-  /** The webhook-id, the same on every attempt. */
-  id: string
-  object_id: string
-  /** The object's status from the time when the event is due. */
-  outcome: SandboxObject['status']
-  body: string
+  /** From this time on the record has its outcome, and its event is sent. */
   due_at: number
-  settled: boolean
+  outcome: 'paid' | 'failed'
+  /** The webhook-id of the event, the same on every attempt. */
+  event_id: string
+  body: string
   next_attempt_at: number
   attempts: number
   copies_sent: number
   delivered_at: number | null
 }
 
-/** The answer to an idempotency key: an object, or a final refusal without one. */
-interface KeyedAnswer {
-  request_hash: string
-  object_id: string | null
-}
-
-const SCHEMA = `
-  create table if not exists entry (
-    place integer primary key, list text not null, id text not null, value text not null, unique (list, id)
-  ) strict`
-
-export type SandboxStore = ReturnType<typeof openSandboxStore>
-export type SandboxState = ReturnType<SandboxStore['state']>
-
 /** How long a new process waits for a former one to end, ms. */
 const TAKE_OVER_MS = 2000
+const SWITCHES = 'switches'
 
 /**
- * Opens the sandbox's file, or `:memory:`, and creates it if necessary. Every write is on disk when it returns. Throws SQLITE_BUSY while
- * another process has the file open, because two sandboxes would both send its events. The lock ends with its process.
+ * The state in memory, written through to the sandbox's file, or `:memory:`. Every write is on disk when it returns. Throws SQLITE_BUSY
+ * while another process has the file open, because two sandboxes would both send its events. The lock ends with its process.
  */
-export function openSandboxStore(databasePath: string) {
-  if (databasePath !== ':memory:') makePrivateFile(databasePath)
-  const db = new Database(databasePath, { timeout: TAKE_OVER_MS })
-  db.pragma('locking_mode = EXCLUSIVE')
-  db.pragma('journal_mode = WAL')
-  db.pragma('synchronous = FULL')
-  db.exec(SCHEMA)
-  const objects = openList<SandboxObject>(db, 'objects')
-  const events = openList<SandboxEvent>(db, 'events')
-  const saved = openList<SandboxSwitches>(db, 'switches')
-  const switches = () => switchesSchema.parse(saved.get('all') ?? WELL_BEHAVED)
+export class SandboxStore {
+  /** By idempotency key, oldest first. */
+  readonly records = new Map<string, SandboxRecord>()
+  switches: SandboxSwitches
+  readonly #db: Database.Database
+  readonly #write: Database.Statement
 
-  /** Moves the money of every due event: its object gets its final status. */
-  const settle = db.transaction((now: number): void => {
-    for (const event of events.values()) {
-      if (event.settled || event.due_at > now) continue
-      const object = objects.get(event.object_id)
-      if (object) objects.put({ ...object, status: event.outcome })
-      events.put({ ...event, settled: true })
+  constructor(databasePath: string) {
+    if (databasePath !== ':memory:') makePrivateFile(databasePath)
+    this.#db = new Database(databasePath, { timeout: TAKE_OVER_MS })
+    this.#db.pragma('locking_mode = EXCLUSIVE')
+    this.#db.pragma('journal_mode = WAL')
+    this.#db.pragma('synchronous = FULL')
+    this.#db.exec(
+      'create table if not exists state (place integer primary key, key text not null unique, value text not null) strict',
+    )
+    this.#write = this.#db.prepare(
+      'insert into state (key, value) values (?, ?) on conflict (key) do update set value = excluded.value',
+    )
+    let switches = {}
+    const kept = this.#db.prepare<[], { key: string; value: string }>(
+      'select key, value from state order by place',
+    )
+    for (const { key, value } of kept.all()) {
+      if (key === SWITCHES) switches = JSON.parse(value)
+      else this.records.set(key.slice(1), JSON.parse(value))
     }
-  })
-
-  return {
-    objects,
-    events,
-    answers: openList<KeyedAnswer>(db, 'answers'),
-    settle,
-    switches,
-    changeSwitches(change: Partial<SandboxSwitches>): SandboxSwitches {
-      const changed = { ...switches(), ...change }
-      saved.put(changed, 'all')
-      return changed
-    },
-    /** Uses up one of a counter; false when it is zero. */
-    take(counter: SwitchCounter): boolean {
-      const left = switches()[counter]
-      if (left > 0) this.changeSwitches({ [counter]: left - 1 })
-      return left > 0
-    },
-    /** Runs the writes of `work` in one transaction. */
-    atomically: <Result>(work: () => Result): Result => db.transaction(work)(),
-    /** Everything in the sandbox, oldest first: the answer of GET /_sandbox/state. Events that are due are settled first. */
-    state(now: number) {
-      settle(now)
-      const shown = (kind: ObjectKind) =>
-        [...objects.values()]
-          .filter((object) => object.kind === kind)
-          .map(({ kind: _, ...object }) => ({
-            ...object,
-            amount: formatMoney(object.amount),
-            created_at: isoTime(object.created_at),
-          }))
-      const shownEvents = [...events.values()].map((event) => ({
-        id: event.id,
-        object_id: event.object_id,
-        body: JSON.parse(event.body) as unknown,
-        due_at: isoTime(event.due_at),
-        attempts: event.attempts,
-        copies_sent: event.copies_sent,
-        delivered_at: event.delivered_at === null ? null : isoTime(event.delivered_at),
-      }))
-      return {
-        invoices: shown('invoice'),
-        payouts: shown('payout'),
-        events: shownEvents,
-        switches: switches(),
-      }
-    },
-    /** The pragmas of the open file; `synchronous` 2 is FULL. */
-    durability: () => ({
-      journal_mode: db.pragma('journal_mode', { simple: true }),
-      synchronous: db.pragma('synchronous', { simple: true }),
-    }),
-    close: () => {
-      db.close()
-    },
+    this.switches = switchesSchema.parse(switches)
   }
-}
 
-/** A list in memory whose changes are written through to the file. */
-function openList<Row extends object>(db: Database.Database, list: string) {
-  const kept = db.prepare<[string], { id: string; value: string }>(
-    'select id, value from entry where list = ? order by place',
-  )
-  const rows = new Map(kept.all(list).map(({ id, value }) => [id, JSON.parse(value) as Row]))
-  const write = db.prepare(
-    `insert into entry (list, id, value) values (?, ?, ?) on conflict (list, id) do update set value = excluded.value`,
-  )
-  return {
-    get: (id: string) => rows.get(id),
-    /** Oldest first. */
-    values: () => rows.values(),
-    put(row: Row, id = (row as { id?: string }).id ?? ''): void {
-      write.run(list, id, JSON.stringify(row))
-      rows.set(id, row)
-    },
+  put(record: SandboxRecord): void {
+    this.#write.run(`=${record.key}`, JSON.stringify(record))
+    this.records.set(record.key, record)
+  }
+
+  /** Throws `ZodError` for a value out of range. */
+  change(change: Partial<SandboxSwitches>): SandboxSwitches {
+    this.switches = switchesSchema.parse({ ...this.switches, ...change })
+    this.#write.run(SWITCHES, JSON.stringify(this.switches))
+    return this.switches
+  }
+
+  /** Uses up one of a counter; false when it is zero. */
+  take(counter: 'fail_next_payouts' | 'lose_next_answers'): boolean {
+    const left = this.switches[counter]
+    if (left > 0) this.change({ [counter]: left - 1 })
+    return left > 0
+  }
+
+  close(): void {
+    this.#db.close()
   }
 }
