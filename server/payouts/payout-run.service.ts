@@ -21,7 +21,7 @@ import { forEachIsolated } from '../platform/database/batches.ts'
 import { afterCommit, type Queries, type Tx, WriteConflict } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { userTopic } from '../platform/topics.ts'
-import { lookUpRecords, queueAttempt } from '../processor/attempts.service.ts'
+import { lookUpRecords, queueAttempts } from '../processor/attempts.service.ts'
 import type { Processor } from '../processor/processor.ts'
 import { PAYOUT_UNITS } from '../processor/processor.ts'
 import { hasFailed } from '../processor/records.rule.ts'
@@ -353,12 +353,8 @@ async function createPayout(
   const taken = await takeShares(tx, creatorId, lines)
   if (taken !== lines.length) throw new WriteConflict('a share is in another payout')
   await writeEntries(platform, tx, [payoutCreated({ payoutId: payout.id, creatorId, amount })], now)
-  await queueAttempt(platform, tx, {
-    kind: 'payout',
-    subjectId: payout.id,
-    amount,
-    request: { destination_id: destinationId },
-  })
+  const request = { destination_id: destinationId }
+  await queueAttempts(platform, tx, [{ kind: 'payout', subjectId: payout.id, amount, request }])
   afterCommit(tx, () => {
     for (const party of new Set([creatorId, ...lines.map((line) => line.merchant_id)])) {
       platform.topics.send(userTopic(party))

@@ -9,7 +9,7 @@ import { isSameText } from '../../platform/crypto/vault.ts'
 import { openOutgoingCalls } from '../../platform/network/outgoing-calls.ts'
 import { moneyAmount } from '../http-exchange.ts'
 import { standardWebhooks } from '../signatures/choose-scheme.ts'
-import { type SandboxRecord, SandboxStore, type SandboxSwitches } from './sandbox.store.ts'
+import { type SandboxRecord, SandboxStore, type SandboxSwitches } from './sandbox-state.ts'
 
 const MAX_BODY_BYTES = 64 * 1024
 const RECEIVER_TIMEOUT_MS = 10_000
