@@ -1,5 +1,5 @@
 import { formatMoney } from '../../shared/money.ts'
-import { freeShares } from '../billing/creator-shares.service.ts'
+import { moveShares } from '../billing/creator-shares.service.ts'
 import type { EventOutcome } from '../inbox/inbox.service.ts'
 import { payoutConfirmed, payoutFailed } from '../ledger/entries.rule.ts'
 import { writeEntries } from '../ledger/ledger.service.ts'
@@ -86,7 +86,8 @@ async function settlePayout(
       : ({ state: 'failed', settled_at: now, failure_reason: event.reason } as const)
   const moved = await movePayout(tx, payout.id, 'submitted', settled)
   if (!moved) throw new Error(`payout ${payout.id} is no longer submitted`)
-  if (event.kind === 'payout_failed') await freeShares(tx, payout.creator_id, await linesOf(tx, payout.id))
+  if (event.kind === 'payout_failed')
+    await moveShares(tx, payout.creator_id, await linesOf(tx, payout.id), 'freed')
   await writeEntries(
     platform,
     tx,
