@@ -66,9 +66,8 @@ export async function moveShares(
   parts: readonly CarriedPart[],
   to: 'carried' | 'freed',
 ): Promise<void> {
-  const moved = parts.map(({ billing_cycle_id, amount }) => ({
-    ...{ billing_cycle_id, amount: to === 'carried' ? amount : -amount },
-  }))
+  const sign = to === 'carried' ? 1 : -1
+  const moved = parts.map(({ billing_cycle_id, amount }) => ({ billing_cycle_id, amount: sign * amount }))
   const { numAffectedRows } = await sql`
     update billing_cycle_shares as share set carried = share.carried + moved.amount
     from ${moves(dialectOf(tx), moved)}

@@ -1,11 +1,14 @@
 import { CURRENCY, formatMoney } from '../../shared/money.ts'
-import { hasInvoiceAccount, invoiceAccount } from '../billing/invoice-accounts.service.ts'
-import { assertInvoiceBacked, isCycleCharged } from '../billing/invoice-backing.service.ts'
+import {
+  assertInvoiceBacked,
+  hasInvoiceAccount,
+  invoiceAccount,
+  isCycleCharged,
+} from '../billing/invoice-checks.service.ts'
 import { recordInvoice } from '../billing/invoices.service.ts'
 import { raiseFlag } from '../flags/flags.service.ts'
 import { flagForgedRows } from '../flags/forged-rows.service.ts'
-import { checkAccountTitle } from '../payouts/account-title.service.ts'
-import { assertPayoutBacked, isPayoutSettled } from '../payouts/payout-backing.service.ts'
+import { assertPayoutBacked, checkAccountTitle, isPayoutSettled } from '../payouts/payout-checks.service.ts'
 import { recordSubmitted } from '../payouts/payout-events.service.ts'
 import { getPayout } from '../payouts/payouts.service.ts'
 import { IntegrityError, UnknownKeyError } from '../platform/crypto/vault.ts'

@@ -67,7 +67,9 @@ export async function runPayouts(
   const { dryRun = false, actor, progress } = options
   const { reader } = platform.database
   const payees = (await releasedByCreator(reader)).map(({ creator_id: creatorId, released }) => ({
-    ...{ creatorId, released, unit: processor.payoutUnit },
+    creatorId,
+    released,
+    unit: processor.payoutUnit,
   }))
   const obstacle =
     (await checkDestinations(platform, dryRun)) ?? (await checkBalance(platform, processor, payees, dryRun))
