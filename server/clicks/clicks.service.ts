@@ -5,7 +5,7 @@ import { GroupCommit } from '../platform/database/group-commit.ts'
 import { firstIdAt, isId } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import { withTimeout } from '../platform/with-timeout.ts'
-import { addDailyVisits, createClickWatch } from '../watches/click-watch.service.ts'
+import { addDailyVisits, ClickWatch } from '../watches/click-watch.service.ts'
 import type { ClickKind } from './click.entity.ts'
 import { agentMarkOf } from './click-kind.ts'
 import {
@@ -85,7 +85,7 @@ export function createClickRecorder(platform: Platform): ClickRecorder {
       return []
     },
   })
-  const watch = createClickWatch(platform)
+  const watch = new ClickWatch(platform)
   const observed = ({ id, linkId, tracked, kind, createdAt, address, agent }: NewClick): WaitingClick => {
     let visitor: string | null = null
     if (tracked && kind === 'visit' && address) {
