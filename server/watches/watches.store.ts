@@ -293,12 +293,11 @@ const dailyVisits = valuesTable<DailyVisits>('daily', {
   untracked_visits: 'int',
 })
 
-/** Adds clicks to the totals by link and day. Those of day 0 belong to no day. */
+/** Adds clicks to the totals by link and day, in their order, so that two transactions lock them in the same order. Day 0 is no day. */
 export async function addDailyVisits(tx: Tx, visits: readonly DailyVisits[]): Promise<void> {
-  const days = visits.filter(({ day }) => day > 0)
-  if (days.length === 0) return
   await sql`insert into link_days (link_id, day, visits, clicks, untracked_visits)
-    select link_id, day, visits, clicks, untracked_visits from ${dailyVisits(dialectOf(tx), days)} where true
+    select link_id, day, sum(visits), sum(clicks), sum(untracked_visits)
+    from ${dailyVisits(dialectOf(tx), visits)} where day > 0 group by link_id, day order by link_id, day
     on conflict (link_id, day) do update set visits = link_days.visits + excluded.visits,
       clicks = link_days.clicks + excluded.clicks,
       untracked_visits = link_days.untracked_visits + excluded.untracked_visits`.execute(tx)
@@ -386,7 +385,7 @@ export function offersPausedInTraffic(
 }
 
 /**
- * Cycles in state `closed` since `time` (epoch ms) or earlier, of which no flag of this kind is open or was resolved later, oldest first.
+ * Cycles in state `closed` since `time` (epoch ms) or earlier, oldest first, without a flag of this kind that is open or was resolved later.
  * `closed` is a literal, because SQLite uses no partial index for a bound value.
  */
 export async function unpaidCycles(db: Queries, time: number, kind: string): Promise<string[]> {
