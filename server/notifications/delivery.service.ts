@@ -13,7 +13,8 @@ const MOST_CLAIMED = 200
 const MOST_WRITTEN = 200
 /** How many messages a process holds, beside one for each lane. */
 const MOST_HELD = 2000
-const MOST_HELD_OF_LANE = 50
+/** The part of what is free that a lane may hold: some stays free however many lanes are slow. */
+const PART_OF_LANE = 1 / 8
 /** No attempt begins later than this after its claim. Also how long messages can go on after their recipient is suspended, ms. */
 const BEGIN_WITHIN_MS = 5000
 const WRITE_TIMEOUT_MS = 30_000
@@ -158,7 +159,7 @@ export class Deliverer<Row extends QueuedRow, J extends Job<Row>, Outcome, Resul
     await this.#channel.close()
   }
 
-  /** Leaves lanes out that have more than half of what they may: so that each claim brings many. */
+  /** Leaves lanes out that have more than half of what they may, so that each claim brings many. */
   #only(): Only {
     const full = [...this.#lanes].filter(([, lane]) => this.#isFull(lane)).map(([id]) => id)
     return this.#channel.only(this.#platform.database.reader, full)
@@ -168,8 +169,8 @@ export class Deliverer<Row extends QueuedRow, J extends Job<Row>, Outcome, Resul
     return held > Math.floor(this.#mostOf(failing, this.#work.size) / 2)
   }
 
-  #mostOf(failing: boolean, held: number): number {
-    return failing || held >= MOST_HELD ? 1 : MOST_HELD_OF_LANE
+  #mostOf(failing: boolean, heldByAll: number): number {
+    return failing ? 1 : Math.max(1, Math.floor((MOST_HELD - heldByAll) * PART_OF_LANE))
   }
 
   async #choose(tx: Tx, due: readonly Row[]): Promise<Row[]> {
