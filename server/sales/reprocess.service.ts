@@ -123,6 +123,11 @@ export async function reprocessOrders(
   return run.report
 }
 
+function saleIn(result: string | null): string | undefined {
+  const { sale_id } = JSON.parse(result ?? '{}') as { sale_id?: string }
+  return sale_id
+}
+
 /** An event to decide again. */
 interface Candidate {
   event: StoredEvent
@@ -186,7 +191,7 @@ class Reprocessing {
 
   async #readAll(events: readonly StoredEvent[]): Promise<Candidate[]> {
     const stores = await getStoresById(this.#db, [...new Set(events.map((event) => event.scope))])
-    const ids = events.flatMap(({ result }) => (typeof result?.sale_id === 'string' ? [result.sale_id] : []))
+    const ids = events.flatMap(({ result }) => saleIn(result) ?? [])
     const former = (await formerSalesById(this.#db, ids)).flatMap((row) => formerSaleOf(row) ?? [])
     const made = new Map(
       [...(await salesById(this.#db, ids)), ...former].map((sale) => [sale.event_id, sale]),
@@ -211,16 +216,16 @@ class Reprocessing {
 
   #skipReason(event: StoredEvent, merchantId: string | undefined): keyof ReprocessCounts | null {
     if (event.problem !== null) return 'forged'
-    if (event.conflicting) return 'conflicting'
+    if (event.conflict_hash !== '') return 'conflicting'
     if (!isOrderPaid(event.topic)) return 'otherTopics'
     if (event.state === 'pending') return 'waiting'
     return merchantId === undefined ? 'unknownStores' : null
   }
 
   #readOrder(event: StoredEvent): Candidate['order'] {
-    if (event.rawBody === null) return null
+    if (event.text === null) return null
     try {
-      return this.#rule.read(event.rawBody.toString('utf8'), this.#platform.config.TRACKING_PARAMETER)
+      return this.#rule.read(event.text, this.#platform.config.TRACKING_PARAMETER)
     } catch (error) {
       if (error instanceof MalformedOrder) return { malformed: error.reason }
       throw error
@@ -286,7 +291,7 @@ class Reprocessing {
     }
     this.#options.onDifference({
       eventId: event.id,
-      receivedAt: event.receivedAt,
+      receivedAt: event.received_at,
       storeId: event.scope,
       merchantId,
       saleId: sale?.id ?? null,
