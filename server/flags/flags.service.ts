@@ -1,4 +1,4 @@
-import type { FlagKindWire, FlagWire } from '../../shared/schemas/admin.ts'
+import { FLAG_KINDS, type FlagKind, type FlagWire } from '../../shared/schemas/admin.ts'
 import { type Page, type PageRequest, pageById } from '../platform/api/page.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import { isoTime } from '../platform/clock.ts'
@@ -14,55 +14,8 @@ import {
   insertOrRefreshFlags,
 } from './flags.store.ts'
 
+export { FLAG_KINDS, type FlagKind } from '../../shared/schemas/admin.ts'
 export { countFlags, type FlagRow, findFlag, findFlags, resolvedFlagTimes } from './flags.store.ts'
-
-/** The kinds of flags, with their severity. */
-export const FLAG_KINDS = {
-  event_set_aside: 'high',
-  event_body_conflict: 'high',
-  processor_event_unmapped: 'high',
-  payment_amount_mismatch: 'high',
-  second_payment_reference: 'high',
-  payout_amount_mismatch: 'high',
-  payout_contradiction: 'high',
-  processor_refusal: 'high',
-  invoice_failed: 'medium',
-  payment_reversed: 'high',
-  account_title_differs: 'high',
-  processor_balance_low: 'high',
-  events_undelivered: 'high',
-  processor_disagrees: 'high',
-  reconciliation_difference: 'high',
-  payout_failed_repeatedly: 'medium',
-  payout_destination_replaced: 'medium',
-  billing_account_replaced: 'medium',
-  billing_account_missing: 'medium',
-  click_velocity: 'medium',
-  conversion_unusual: 'medium',
-  self_purchase: 'medium',
-  integrity_violation: 'high',
-  shared_iban: 'high',
-  shared_mailbox: 'high',
-  rejected_sales_burst: 'medium',
-  order_changed: 'medium',
-  order_date_suspicious: 'medium',
-  click_reused: 'high',
-  coupon_leak: 'medium',
-  tracking_source_shift: 'medium',
-  store_silent: 'medium',
-  store_rejecting: 'medium',
-  conversion_dropped: 'medium',
-  offer_paused_in_traffic: 'medium',
-  orders_in_pauses: 'medium',
-  cycle_unpaid: 'medium',
-  offer_vetting: 'low',
-  credit_request: 'medium',
-  domain_shared: 'high',
-  product_host_unverified: 'medium',
-  run_failed: 'high',
-} as const satisfies Record<FlagKindWire, FlagRow['severity']>
-
-export type FlagKind = keyof typeof FLAG_KINDS
 
 /** What a flag can be about. */
 export type SubjectType =
