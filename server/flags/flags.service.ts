@@ -1,4 +1,4 @@
-import { FLAG_KINDS, type FlagKind, type FlagWire } from '../../shared/schemas/admin.ts'
+import { FLAG_KINDS, type FlagKind, type FlagWire, flagKind } from '../../shared/schemas/admin.ts'
 import { type Page, type PageRequest, pageById } from '../platform/api/page.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import { isoTime } from '../platform/clock.ts'
@@ -14,7 +14,7 @@ import {
   insertOrRefreshFlags,
 } from './flags.store.ts'
 
-export { FLAG_KINDS, type FlagKind } from '../../shared/schemas/admin.ts'
+export type { FlagKind } from '../../shared/schemas/admin.ts'
 export { countFlags, type FlagRow, findFlag, findFlags, resolvedFlagTimes } from './flags.store.ts'
 
 /** What a flag can be about. */
@@ -93,20 +93,14 @@ export function raiseFlags(platform: Platform, tx: Tx, flags: readonly NewFlag[]
   )
 }
 
-export interface FlagResolution {
-  flagId: string
-  /** The admin's user id, or `OPERATOR`. */
-  actor: string
-  /** What was found and done. */
-  note: string
-}
-
 /**
- * Resolves a flag, which changes nothing about its subject. Repeating the note changes nothing. Refuses with `not_found`, and with
- * `already_decided` when the flag was resolved with another note.
+ * Resolves a flag, which changes nothing about its subject; `actor` is an admin's user id or `OPERATOR`. Repeating the note changes nothing.
+ * Refuses with `not_found`, and with `already_decided` when the flag was resolved with another note.
  */
-export function resolveFlag(platform: Platform, resolution: FlagResolution): Promise<FlagRow> {
-  const { flagId, actor, note } = resolution
+export function resolveFlag(
+  platform: Platform,
+  { flagId, actor, note }: { flagId: string; actor: string; note: string },
+): Promise<FlagRow> {
   return platform.database.transaction(async (tx) => {
     const [flag] = await lockRows(tx, 'flags', { id: flagId })
     if (!flag) throw new Refusal('not_found', 'Flag not found.')
@@ -132,10 +126,10 @@ export function resolveFlag(platform: Platform, resolution: FlagResolution): Pro
 export async function closeFlag(
   platform: Platform,
   tx: Tx,
-  { kind, subjectType, subjectId }: FlagSubject,
+  subject: FlagSubject,
   note: string,
 ): Promise<boolean> {
-  const flag = await openFlagAbout(tx, { kind, subjectType, subjectId })
+  const flag = await openFlagAbout(tx, subject)
   // A flag that was changed in the database stops no payment: it stays, and verification finds it.
   if (!flag || rowProblem(platform.keys, 'flags', flag) !== null) return false
   const open = { id: flag.id, status: 'open' } as const
@@ -180,9 +174,12 @@ export function openFlags(db: Queries, kind: FlagKind, subjectId?: string): Prom
 export async function openFlagsByKind(
   db: Queries,
 ): Promise<{ kind: FlagKind; severity: FlagRow['severity']; count: number }[]> {
-  const counts = new Map((await countOpenFlags(db)).map(({ kind, count }) => [kind, Number(count)]))
-  const kinds = Object.entries(FLAG_KINDS) as [FlagKind, FlagRow['severity']][]
-  return kinds.map(([kind, severity]) => ({ kind, severity, count: counts.get(kind) ?? 0 }))
+  const counts = new Map((await countOpenFlags(db)).map(({ kind, count }) => [kind, count]))
+  return flagKind.options.map((kind) => ({
+    kind,
+    severity: FLAG_KINDS[kind],
+    count: counts.get(kind) ?? 0,
+  }))
 }
 
 export async function openFlagAbout(db: Queries | Tx, subject: FlagSubject): Promise<FlagRow | undefined> {

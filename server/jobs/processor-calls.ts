@@ -1,15 +1,19 @@
 import { CURRENCY, formatMoney } from '../../shared/money.ts'
-import { hasInvoiceAccount, invoiceAccount } from '../billing/invoice-accounts.service.ts'
-import { assertInvoiceBacked, isCycleCharged } from '../billing/invoice-backing.service.ts'
+import {
+  assertInvoiceBacked,
+  hasInvoiceAccount,
+  invoiceAccount,
+  isCycleCharged,
+} from '../billing/invoice-checks.service.ts'
 import { recordInvoice } from '../billing/invoices.service.ts'
 import { raiseFlag } from '../flags/flags.service.ts'
 import { flagForgedRows } from '../flags/forged-rows.service.ts'
-import { checkAccountTitle } from '../payouts/account-title.service.ts'
-import { assertPayoutBacked, isPayoutSettled } from '../payouts/payout-backing.service.ts'
+import { assertPayoutBacked, checkAccountTitle, isPayoutSettled } from '../payouts/payout-checks.service.ts'
 import { recordSubmitted } from '../payouts/payout-events.service.ts'
 import { getPayout } from '../payouts/payouts.service.ts'
 import { IntegrityError, UnknownKeyError } from '../platform/crypto/vault.ts'
 import type { Tx } from '../platform/database/database.ts'
+import { requireAuthentic } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import {
   attemptState,
@@ -23,10 +27,10 @@ import {
   type Refusal,
   settleCreated,
   settleRefused,
+  subjectOf,
 } from '../processor/attempts.service.ts'
-import { isFinalRefusal, LOOK_AGAIN_AFTER_MS } from '../processor/final-refusal.rule.ts'
 import type { CallOutcome, Processor } from '../processor/processor.ts'
-import { itemsThatCount } from '../processor/retry.rule.ts'
+import { isFinalRefusal, itemsThatCount, LOOK_AGAIN_AFTER_MS } from '../processor/retry.rule.ts'
 import { flagBrokenAccount, openDestination } from '../users/sealed-accounts.service.ts'
 import { isSuspended } from '../users/users.service.ts'
 
@@ -77,11 +81,11 @@ async function attemptCall(call: Call): Promise<void> {
 
 async function lookUpOrCall(call: Call): Promise<void> {
   const { platform, attempt } = call
-  const { kind, subjectId } = attempt
+  const { kind, subject_id: subjectId } = attempt
   const unbacked = await problemWith(call)
   if (unbacked) return recordUnsent(call, unbacked)
   // An earlier try may have taken effect without an answer: look it up before a call with the same key.
-  if (attempt.earlierTries > 0 && (await isFoundThere(call))) return
+  if (attempt.tries > 0 && (await isFoundThere(call))) return
   // The processor's event can overtake its answer. A look-up will find what it is about.
   const isSettled = kind === 'payout' ? isPayoutSettled : isCycleCharged
   if (await isSettled(platform, subjectId))
@@ -91,18 +95,18 @@ async function lookUpOrCall(call: Call): Promise<void> {
   if (prepared.kind !== 'ready') return recordUnsent(call, prepared)
   // The first call of an attempt that has waited is looked up too: a database writer can reset the count of tries, and a processor
   // recognizes a key for some time only.
-  const isOld = platform.clock.now() - attempt.createdAt > UNTRIED_MS
-  if (attempt.earlierTries === 0 && isOld && (await isFoundThere(call))) return
+  const isOld = platform.clock.now() - attempt.created_at > UNTRIED_MS
+  if (attempt.tries === 0 && isOld && (await isFoundThere(call))) return
   return recordOutcome(call, await prepared.make())
 }
 
 /** Why a call must not be made: it, or what it is about, is not what the service and its journal wrote. */
 async function problemWith(call: Call): Promise<NotReady | null> {
   const { platform, attempt } = call
-  const { kind, subjectId, amount } = attempt
+  const { kind, subject_id: subjectId, amount } = attempt
   let isForged = true
   try {
-    attempt.assertAuthentic()
+    requireAuthentic(platform.keys, 'processor_attempts', attempt)
     isForged = false
     if (kind === 'payout') await assertPayoutBacked(platform, subjectId, amount)
     else await assertInvoiceBacked(platform, subjectId, amount, customerOf(attempt).id)
@@ -111,7 +115,6 @@ async function problemWith(call: Call): Promise<NotReady | null> {
     if (error instanceof UnknownKeyError) return waitsForKey(call, `it was ${error.message}`)
     if (!(error instanceof IntegrityError)) throw error
     const problem = error.message
-    const subjectType = kind === 'payout' ? ('payout' as const) : ('billing_cycle' as const)
     return {
       kind: 'broken',
       problem,
@@ -120,7 +123,7 @@ async function problemWith(call: Call): Promise<NotReady | null> {
         isForged
           ? flagForgedRows(platform, tx, 'processor_attempts', [{ id: attempt.id, problem }])
           : raiseFlag(platform, tx, {
-              ...{ kind: 'integrity_violation', subjectType, subjectId },
+              ...{ kind: 'integrity_violation', ...subjectOf(kind, subjectId) },
               summary: `The ${kind} does not agree with the journal and was not sent: someone writes to the database. Run "affiliate ledger verify --full".`,
               evidence: { attempt_id: attempt.id, problem },
             }),
@@ -128,8 +131,8 @@ async function problemWith(call: Call): Promise<NotReady | null> {
   }
 }
 
-function customerOf({ request }: ClaimedAttempt) {
-  return (request as { customer: { id: string; email: string; name: string } }).customer
+function customerOf({ request }: ClaimedAttempt): { id: string; email: string; name: string } {
+  return JSON.parse(request).customer
 }
 
 /** A call, or why it is not made now. */
@@ -143,15 +146,15 @@ type NotReady =
   | { kind: 'waits'; why: string; delayMs: number; isOver?(tx: Tx): Promise<boolean> }
   | { kind: 'broken'; problem: string; summary: string; flag(tx: Tx): Promise<void> }
 
-function commonOf({ id, subjectId, amount }: ClaimedAttempt) {
-  return { attemptId: id, reference: subjectId, amount }
+function commonOf({ id, subject_id, amount }: ClaimedAttempt) {
+  return { attemptId: id, reference: subject_id, amount }
 }
 
 async function invoiceCall(call: Call): Promise<Prepared> {
   const { platform, processor, attempt } = call
   const invoice = { ...commonOf(attempt), customer: customerOf(attempt) }
   if (!processor.needsBillingAccount) return { kind: 'ready', make: () => processor.createInvoice(invoice) }
-  const found = await invoiceAccount(platform, attempt.subjectId, attempt.createdAt)
+  const found = await invoiceAccount(platform, attempt.subject_id, attempt.created_at)
   switch (found.kind) {
     case 'ready': {
       const billingAccount = found.account
@@ -165,7 +168,7 @@ async function invoiceCall(call: Call): Promise<Prepared> {
       return waitsForKey(call, found.why)
     default: {
       const { merchantId, problem } = found
-      const evidence = { billing_cycle_id: attempt.subjectId, problem }
+      const evidence = { billing_cycle_id: attempt.subject_id, problem }
       return {
         kind: 'broken',
         problem,
@@ -188,12 +191,12 @@ function waits(why: string): NotReady {
 /** An unsent payout waits while its creator is suspended. */
 async function payoutCall(call: Call): Promise<Prepared> {
   const { platform, processor, attempt } = call
-  const payout = await getPayout(platform, attempt.subjectId)
+  const payout = await getPayout(platform, attempt.subject_id)
   if (!payout) throw new Error(`attempt ${attempt.id} has no payout`)
   const creatorId = payout.creator_id
   if ((await isSuspended(platform.database.reader, [creatorId])).size > 0)
     return waits('the creator is suspended')
-  const { destination_id } = attempt.request as { destination_id: string }
+  const { destination_id }: { destination_id: string } = JSON.parse(attempt.request)
   try {
     const destination = await openDestination(platform, creatorId, destination_id, payout.created_at)
     if (!destination) return waits('the payout destination has not come into effect')
@@ -217,7 +220,7 @@ async function payoutCall(call: Call): Promise<Prepared> {
       return waitsForKey(call, `the payout destination was ${error.message}`)
     if (!(error instanceof IntegrityError)) throw error
     const problem = error.message
-    const evidence = { payout_id: attempt.subjectId, problem }
+    const evidence = { payout_id: attempt.subject_id, problem }
     return {
       kind: 'broken',
       problem,
@@ -248,12 +251,12 @@ function recordUnsent(call: Call, unsent: NotReady): Promise<void> {
 async function isFoundThere(call: Call): Promise<boolean> {
   const { platform, processor, attempt } = call
   const { reader } = platform.database
-  const found = await lookUpRecords(reader, processor, attempt.kind, attempt.subjectId)
+  const found = await lookUpRecords(reader, processor, attempt.kind, attempt.subject_id)
   if (found.kind === 'unavailable') {
     await postponeFound(call, found.detail)
     return true
   }
-  const attempts = await listAttempts(reader, attempt.kind, attempt.subjectId)
+  const attempts = await listAttempts(reader, attempt.kind, attempt.subject_id)
   const items = itemsThatCount(found.items, attempts.map(attemptState))
   const [item, ...others] = items
   if (!item) return false
@@ -290,14 +293,14 @@ async function recordOutcome(call: Call, outcome: CallOutcome): Promise<void> {
       return postpone(platform, tx, attempt, { detail, leastDelayMs, mayHaveTakenEffect })
     }
     if (!(await settleCreated(platform, tx, attempt, outcome.id))) return
-    if (attempt.kind === 'invoice') return recordInvoice(platform, tx, attempt.subjectId, outcome)
-    return recordSubmitted(platform, tx, attempt.subjectId, outcome.id)
+    if (attempt.kind === 'invoice') return recordInvoice(platform, tx, attempt.subject_id, outcome)
+    return recordSubmitted(platform, tx, attempt.subject_id, outcome.id)
   })
 }
 
 /** A refusal that may be the effect of an earlier call is looked up again before it counts as final. */
 function recordRefusal({ platform, attempt }: Call, tx: Tx, refusal: Refusal): Promise<void> {
-  if (isFinalRefusal({ unknownAt: attempt.unknownAt, at: platform.clock.now() })) {
+  if (isFinalRefusal({ unknownAt: attempt.unknown_at, at: platform.clock.now() })) {
     return settleRefused(platform, tx, attempt, refusal)
   }
   return postpone(platform, tx, attempt, {

@@ -13,7 +13,7 @@ import { isoTime } from '../platform/clock.ts'
 import type { Queries } from '../platform/database/database.ts'
 import { NIL_ID } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
-import { lookUpRecords, type RecordFilter } from '../processor/attempts.service.ts'
+import { lookUpRecords, type RecordFilter, subjectOf } from '../processor/attempts.service.ts'
 import type { LookupItem, Processor } from '../processor/processor.ts'
 import { compareRecords, type OurRecord, type RecordDifference } from '../processor/records.rule.ts'
 import { lastStart, readState, saveState } from './schedule-runs.service.ts'
@@ -133,7 +133,7 @@ export async function reconcile(
     if (found.kind === 'unavailable') {
       unansweredInARow += 1
       outcome.unanswered.push({ kind, id, detail: found.detail })
-      log.warn({ [subjectType(kind)]: id, detail: found.detail }, 'not reconciled')
+      log.warn({ [subjectOf(kind, id).subjectType]: id, detail: found.detail }, 'not reconciled')
       return
     }
     unansweredInARow = 0
@@ -149,7 +149,7 @@ export async function reconcile(
     const filter: RecordFilter = {
       since: options.since ?? clock.now() - RECONCILED_DAYS * DAY_MS,
       quietSince: clock.now() - QUIET_MS,
-      always: (await flaggedDifferences(database.reader))[subjectType(kind)],
+      always: (await flaggedDifferences(database.reader))[subjectOf(kind, '').subjectType],
     }
     const read = kind === 'invoice' ? invoiceRecords : payoutRecords
     for (let after = from; ; ) {
@@ -190,7 +190,7 @@ async function flagStreak(platform: Platform, { first, since }: UnansweredStreak
     const ours = await currentRecord(tx, first)
     if (!ours) return
     await noteUnanswered(platform, tx, {
-      ...subjectOf(ours),
+      ...subjectOf(ours.kind, ours.id),
       summary: `Reconciliation stopped in ${UNANSWERED_RUNS} or more runs because the processor did not answer, first about ${nameOf(ours)}. This record and later ones may not have been compared.`,
       ours: figuresOf(ours),
       theirs: [{ unanswered_since: isoTime(since) }],
@@ -211,11 +211,11 @@ async function noteResult(
     // A record that changed since it was read was compared with an old state. The next run compares it again.
     if (JSON.stringify(await currentRecord(tx, ours)) !== JSON.stringify(ours)) return null
     if (differences.length === 0) {
-      await noteAgreement(platform, tx, subjectOf(ours))
+      await noteAgreement(platform, tx, subjectOf(ours.kind, ours.id))
       return null
     }
     const flag = await noteDifference(platform, tx, {
-      ...subjectOf(ours),
+      ...subjectOf(ours.kind, ours.id),
       summary: `The processor's record of ${nameOf(ours)} differs from ours: ${describeDifferences(differences)}.`,
       differences,
       ours: figuresOf(ours),
@@ -227,14 +227,6 @@ async function noteResult(
 
 function currentRecord(db: Queries, { kind, id }: Pick<OurRecord, 'kind' | 'id'>): Promise<OurRecord | null> {
   return kind === 'invoice' ? invoiceRecord(db, id) : payoutRecord(db, id)
-}
-
-function subjectType(kind: OurRecord['kind']): 'billing_cycle' | 'payout' {
-  return kind === 'invoice' ? 'billing_cycle' : 'payout'
-}
-
-function subjectOf({ kind, id }: OurRecord) {
-  return { subjectType: subjectType(kind), subjectId: id }
 }
 
 const TEXTS: Record<RecordDifference, string> = {

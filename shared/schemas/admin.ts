@@ -11,6 +11,9 @@ import {
   wireTime,
 } from './common.ts'
 
+export const flagSeverity = z.enum(['low', 'medium', 'high'])
+export type FlagSeverity = z.infer<typeof flagSeverity>
+
 /** Every kind of thing that is put before a person, with its severity. */
 export const FLAG_KINDS = {
   event_set_aside: 'high',
@@ -55,15 +58,11 @@ export const FLAG_KINDS = {
   domain_shared: 'high',
   product_host_unverified: 'medium',
   run_failed: 'high',
-} as const satisfies Record<string, 'low' | 'medium' | 'high'>
-
+} as const satisfies Record<string, FlagSeverity>
 export type FlagKind = keyof typeof FLAG_KINDS
 
-const flagKind = z
-  .enum(Object.keys(FLAG_KINDS) as [FlagKind, ...FlagKind[]])
-  .meta({ example: 'self_purchase' })
-const flagSeverity = z.enum(['low', 'medium', 'high'])
-const flagStatus = z.enum(['open', 'resolved'])
+export const flagKind = z.enum(Object.keys(FLAG_KINDS) as FlagKind[]).meta({ example: 'self_purchase' })
+export const flagStatus = z.enum(['open', 'resolved'])
 
 export const flag = z
   .object({
