@@ -251,7 +251,7 @@ it('reads the account title, the balance and the deliveries that were given up',
   assert.is((await processor.accountTitle(IBAN)).kind, 'unavailable')
   for (const ledger of ['account', 'list'] as const) {
     double.switches.ledger = ledger
-    assert.equal(await processor.balance(), { kind: 'known', amount: 1_000_000_000 })
+    assert.equal(await processor.balance(), { kind: 'found', amount: 1_000_000_000 })
   }
   const since = Date.parse('2026-11-01T00:00:00Z')
   assert.equal(await processor.undelivered(since), { kind: 'found', events: [] })
