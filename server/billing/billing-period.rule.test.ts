@@ -21,27 +21,11 @@ test('a Karachi month begins at 19:00 UTC of the day before', () => {
   assert.equal(periodAt('2026-11-30T19:00:00Z', 'monthly', KARACHI)[0], november[1])
 })
 
-test('February has 29 days in leap years only, and the year turns', () => {
-  assert.equal(periodAt('2028-02-29T18:59:59Z', 'monthly', KARACHI), [
-    '2028-01-31T19:00:00Z',
-    '2028-02-29T19:00:00Z',
-  ])
-  assert.equal(periodAt('2028-02-29T10:00:00Z', 'daily', KARACHI), [
-    '2028-02-28T19:00:00Z',
-    '2028-02-29T19:00:00Z',
-  ])
-  assert.equal(periodAt('2027-02-15T00:00:00Z', 'monthly', KARACHI), [
-    '2027-01-31T19:00:00Z',
-    '2027-02-28T19:00:00Z',
-  ])
-  assert.equal(periodAt('2100-02-15T00:00:00Z', 'monthly', KARACHI), [
-    '2100-01-31T19:00:00Z',
-    '2100-02-28T19:00:00Z',
-  ])
-  assert.equal(periodAt('2026-12-31T19:00:00Z', 'monthly', KARACHI), [
-    '2026-12-31T19:00:00Z',
-    '2027-01-31T19:00:00Z',
-  ])
+test('February has 29 days in leap years only', () => {
+  const ends = ['2028', '2027', '2100'].map((year) =>
+    periodAt(`${year}-02-15T00:00:00Z`, 'monthly', KARACHI)[1]?.slice(0, 10),
+  )
+  assert.equal(ends, ['2028-02-29', '2027-02-28', '2100-02-28'])
 })
 
 test('months of 28 to 31 days follow one another from a 31st', () => {
@@ -177,10 +161,20 @@ const zone = fc.constantFrom(
 )
 const length = fc.constantFrom(...BILLING_PERIODS)
 const moment = fc.integer({ min: at('1990-01-01'), max: at('2100-01-01') })
+/** Within a day and a half of a clock change in one of these zones. */
+const nearChange = fc
+  .tuple(
+    fc.constantFrom(
+      ...['2021-10-28T21:00:00Z', '2026-11-01T04:00:00Z', '2010-11-07T02:31:00Z'],
+      ...['2026-03-28T22:00:00Z', '2026-04-23T22:00:00Z', '2011-12-30T10:00:00Z'],
+    ),
+    fc.integer({ min: -36 * 60, max: 36 * 60 }),
+  )
+  .map(([change, minutes]) => at(change) + minutes * 60_000)
 
 test('property: periods tile time, and every moment is in exactly one', () => {
   fc.assert(
-    fc.property(moment, length, zone, (now, unit, place) => {
+    fc.property(fc.oneof(moment, nearChange), length, zone, (now, unit, place) => {
       const period = calendarPeriodAt(now, unit, place)
       assert.ok(period.start <= now && now < period.end)
       assert.equal(calendarPeriodAt(period.start, unit, place), period)
@@ -189,30 +183,7 @@ test('property: periods tile time, and every moment is in exactly one', () => {
       assert.is(calendarPeriodAt(period.start - 1, unit, place).end, period.start)
       assert.is(boundaryAfter(now, unit, place), period.end)
     }),
-    { numRuns: 600 },
-  )
-})
-
-test('property: every clock change of the odd zones, hour by hour, is tiled too', () => {
-  const changes = [
-    ['Asia/Amman', '2021-10-28T21:00:00Z'],
-    ['America/Havana', '2026-11-01T04:00:00Z'],
-    ['America/St_Johns', '2010-11-07T02:31:00Z'],
-    ['Asia/Beirut', '2026-03-28T22:00:00Z'],
-    ['Africa/Cairo', '2026-04-23T22:00:00Z'],
-    ['Pacific/Apia', '2011-12-30T10:00:00Z'],
-  ] as const
-  const near = fc.integer({ min: -36 * 60, max: 36 * 60 }).map((minutes) => minutes * 60_000)
-  fc.assert(
-    fc.property(fc.constantFrom(...changes), near, length, ([place, change], distance, unit) => {
-      const now = at(change) + distance
-      const period = calendarPeriodAt(now, unit, place)
-      assert.ok(period.start <= now && now < period.end)
-      assert.equal(calendarPeriodAt(period.start, unit, place), period)
-      assert.equal(calendarPeriodAt(period.end - 1, unit, place), period)
-      assert.is(calendarPeriodAt(period.end, unit, place).start, period.end)
-    }),
-    { numRuns: 400 },
+    { numRuns: 1500 },
   )
 })
 

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto'
-import { type RawBuilder, type SqlBool, sql } from 'kysely'
+import { type RawBuilder, type Selectable, type SqlBool, sql } from 'kysely'
 import { formatMoney } from '../../shared/money.ts'
 import { raiseFlag } from '../flags/flags.service.ts'
 import type { AppKeys } from '../platform/crypto/key-ring.ts'
@@ -12,15 +12,30 @@ import {
   noteChange,
   rowProblem,
 } from '../platform/database/protected-rows.ts'
+import type { Schema } from '../platform/database/schema.ts'
+import { isId } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import { type BackoffPolicy, retryDelay } from '../platform/queue/backoff.rule.ts'
+import { LeaseQueue } from '../platform/queue/lease-queue.ts'
 import type { AttemptKind } from './attempt.entity.ts'
-import { ATTEMPT_QUEUE, type AttemptRow, listAttempts, setAttemptsDue } from './attempts.store.ts'
 import type { LookupOutcome, Processor } from './processor.ts'
 import type { OurRecord, Standing } from './records.rule.ts'
 import type { AttemptStanding } from './retry.rule.ts'
 
-export { knownAttemptIds, listAttempts } from './attempts.store.ts'
+type AttemptRow = Selectable<Schema['processor_attempts']>
+
+/** The longest pause that a processor may request, ms. No attempt waits for longer. */
+const LONGEST_WAIT_MS = 24 * 3_600_000
+
+/** Attempts that wait for their outcome. */
+const ATTEMPT_QUEUE = new LeaseQueue<AttemptRow>({
+  name: 'processor_attempts',
+  isOpen: sql`state = 'waiting'`,
+  dueAt: 'next_try_at',
+  leaseUntil: 'lease_until',
+  attempts: 'tries',
+  maxDelayMs: LONGEST_WAIT_MS,
+})
 
 /** What a call is about, as flags and the audit trail name it. */
 export function subjectOf(kind: AttemptKind, subjectId: string) {
@@ -72,8 +87,38 @@ export async function makeAttemptsDue(
   subjectIds: readonly string[],
 ): Promise<void> {
   if (subjectIds.length === 0) return
-  await setAttemptsDue(tx, subjectIds, platform.clock.now())
+  const now = platform.clock.now()
+  await tx
+    .updateTable('processor_attempts')
+    .set({ next_try_at: now })
+    .where(sql<SqlBool>`subject_id ${inList(dialectOf(tx), 'uuid', subjectIds)}`)
+    .where('state', '=', 'waiting')
+    .where('next_try_at', '>', now)
+    .execute()
   afterCommit(tx, () => platform.topics.send('attempts'))
+}
+
+/** All attempts for one billing cycle or payout, oldest first. */
+export function listAttempts(db: Queries, kind: AttemptKind, subjectId: string): Promise<AttemptRow[]> {
+  return db
+    .selectFrom('processor_attempts')
+    .selectAll()
+    .where('kind', '=', kind)
+    .where('subject_id', '=', subjectId)
+    .orderBy('id')
+    .execute()
+}
+
+/** Those of `texts` that are attempts of ours. Texts in another form than our ids are none. */
+export async function knownAttemptIds(db: Queries, texts: readonly string[]): Promise<string[]> {
+  const ids = texts.filter(isId)
+  if (ids.length === 0) return []
+  const rows = await db
+    .selectFrom('processor_attempts')
+    .select('id')
+    .where(sql<SqlBool>`id ${inList(dialectOf(db), 'uuid', ids)}`)
+    .execute()
+  return rows.map(({ id }) => id)
 }
 
 /** An attempt under a lease, as it was before the claim: an earlier try's outcome may be unknown while `tries` is above zero. */
