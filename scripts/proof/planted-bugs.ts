@@ -154,8 +154,9 @@ const ONCE: PlantedBug[] = [
   simulated({
     name: 'an order that is known already is taken for a new one',
     file: 'server/sales/sales.service.ts',
-    find: 'if (!row || isDecidedAgain(row, order)) indexes.set(key, index)',
-    replace: 'if (decided.size === 0 || !row || isDecidedAgain(row, order)) indexes.set(key, index)',
+    find: 'if (!sale || isDecidedAgain(sale, report.order)) next.set(report.key, report)',
+    replace:
+      'if (reports.every((one) => !one.decision) || !sale || isDecidedAgain(sale, report.order)) next.set(report.key, report)',
   }),
   simulated({
     name: 'a sale that was rejected for anything is decided again',
