@@ -171,7 +171,7 @@ async function applyCloses(platform: Platform, tx: Tx, decided: readonly Decided
   const due = decided.flatMap(({ cycle }) => (charges.has(cycle.id) ? [cycle] : []))
   const closed = await changeRows(tx, 'billing_cycles', due, ({ id }) => {
     const { creditTotal = 0, amountDue = 0 } = charges.get(id) ?? {}
-    return { state: 'closed', credit_total: creditTotal, amount_due: amountDue, closed_at: now }
+    return { state: 'closed' as const, credit_total: creditTotal, amount_due: amountDue, closed_at: now }
   })
   const entries = closed.map(({ id: cycleId, merchant_id: merchantId, amount_due: amountDue }) =>
     cycleClosed({ cycleId, merchantId, amountDue }),
