@@ -1,10 +1,10 @@
 // mostly waits
-import { createHmac } from 'node:crypto'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { startService } from '../service.ts'
 import { openTestDatabase, testDialects } from './testkit/databases.ts'
 import { eventually } from './testkit/eventually.ts'
+import { orderHeaders } from './testkit/orders.ts'
 import { type Answer, call } from './testkit/service-bed.ts'
 import { openTcpProxy, type TcpProxy } from './testkit/tcp-proxy.ts'
 
@@ -64,12 +64,7 @@ function report(url: string, id: string): Promise<Answer> {
   const body = `{"id":${id}}`
   return call(url, 'POST', '/webhooks/store-sales', {
     raw: body,
-    headers: {
-      'x-shopify-topic': 'orders/paid',
-      'x-shopify-shop-domain': SHOP,
-      'x-shopify-webhook-id': id,
-      'x-shopify-hmac-sha256': createHmac('sha256', SECRET).update(body).digest('base64'),
-    },
+    headers: orderHeaders({ domain: SHOP, secret: SECRET }, id, body),
   })
 }
 

@@ -1,5 +1,4 @@
 // mostly waits
-import { createHmac } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,6 +7,7 @@ import * as assert from 'uvu/assert'
 import { type Service, startService } from '../service.ts'
 import { testDialects } from './testkit/databases.ts'
 import { eventually } from './testkit/eventually.ts'
+import { orderHeaders } from './testkit/orders.ts'
 import { type Answer, call } from './testkit/service-bed.ts'
 import { type PostgresCluster, startCluster } from './testkit/standby.ts'
 
@@ -62,12 +62,7 @@ function report(url: string, id: string): Promise<Answer> {
   const body = `{"id":${id}}`
   return call(url, 'POST', '/webhooks/store-sales', {
     raw: body,
-    headers: {
-      'x-shopify-topic': 'orders/paid',
-      'x-shopify-shop-domain': SHOP,
-      'x-shopify-webhook-id': id,
-      'x-shopify-hmac-sha256': createHmac('sha256', SECRET).update(body).digest('base64'),
-    },
+    headers: orderHeaders({ domain: SHOP, secret: SECRET }, id, body),
   })
 }
 

@@ -1,6 +1,5 @@
 // long
 import { execFile } from 'node:child_process'
-import { createHmac } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,6 +10,7 @@ import * as assert from 'uvu/assert'
 import { startService } from '../service.ts'
 import { testDialects } from './testkit/databases.ts'
 import { eventually } from './testkit/eventually.ts'
+import { orderHeaders } from './testkit/orders.ts'
 import { hasPgBouncer, startPgBouncer } from './testkit/pgbouncer.ts'
 import { call } from './testkit/service-bed.ts'
 import { startCluster } from './testkit/standby.ts'
@@ -26,12 +26,7 @@ function report(url: string, id: number) {
   const body = `{"id":${id}}`
   return call(url, 'POST', '/webhooks/store-sales', {
     raw: body,
-    headers: {
-      'x-shopify-topic': 'orders/paid',
-      'x-shopify-shop-domain': SHOP,
-      'x-shopify-webhook-id': `${id}`,
-      'x-shopify-hmac-sha256': createHmac('sha256', SECRET).update(body).digest('base64'),
-    },
+    headers: orderHeaders({ domain: SHOP, secret: SECRET }, `${id}`, body),
   })
 }
 

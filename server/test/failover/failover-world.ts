@@ -9,6 +9,7 @@ import { type Sandbox, startSandbox } from '../../processor/sandbox/start-sandbo
 import { setScene } from '../kill/round.ts'
 import { eventually } from '../testkit/eventually.ts'
 import { verify } from '../testkit/marketplace.ts'
+import type { StoreAccess } from '../testkit/orders.ts'
 import { call } from '../testkit/service-bed.ts'
 import { openTcpProxy, type TcpProxy } from '../testkit/tcp-proxy.ts'
 import { platformOver, TESTBED_KEY } from '../testkit/testbed.ts'
@@ -210,11 +211,9 @@ function missing(acknowledged: Iterable<string>, stored: { id: string }[]): stri
   return [...acknowledged].filter((id) => !ids.has(id))
 }
 
-interface Scene {
+interface Scene extends StoreAccess {
   storeId: string
   slug: string
-  domain: string
-  secret: string
 }
 
 async function prepare(url: string): Promise<Scene> {

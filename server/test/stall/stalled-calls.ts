@@ -8,7 +8,7 @@ const OFFER = {
   niche: 'Lamps',
   commission_rate: 12.5,
 }
-const MERCHANT = {
+export const MERCHANT = {
   email: 'm@example.pk',
   password: 'correct horse battery',
   role: 'merchant',
