@@ -4,6 +4,7 @@ import type { Ids } from '../../platform/ids.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { type TestDialect, testDialects } from './databases.ts'
 import { type Marketplace, openMarketplace } from './marketplace.ts'
+import { PROOF_FORM } from './proof-size.ts'
 import type { ManualClock, Testbed } from './testbed.ts'
 
 /** What each test of a marketplace suite receives. */
@@ -53,15 +54,26 @@ export function marketSuites<Context = unknown>(
       it.before.each(open)
       it.after.each(close)
     }
-    return { it: verify ? withVerification(it) : it, dialect }
+    // Tests over one marketplace build on each other.
+    const plays = shared || dialect === dialects[0] || PLAYS_ALL ? () => true : everySecond()
+    const added = (...[name, work]: Parameters<Test<MarketContext & Context>>) => {
+      if (!plays()) return
+      it(name, async (context) => {
+        await work(context)
+        if (verify) await context.market.verify()
+      })
+    }
+    return { it: Object.assign(added, it), dialect }
   })
 }
 
-function withVerification<Context extends MarketContext>(it: Test<Context>): Test<Context> {
-  const verified = (...[name, work]: Parameters<Test<Context>>) =>
-    it(name, async (context) => {
-      await work(context)
-      await context.market.verify()
-    })
-  return Object.assign(verified, it)
+/**
+ * What such a test shows hardly depends on the database: a run of all tests plays every second one of a suite on SQLite only. The proof
+ * "both databases", and a run of named files, plays all on both.
+ */
+const PLAYS_ALL = PROOF_FORM !== undefined || process.env.TEST_NAMED_FILES !== undefined
+
+function everySecond(): () => boolean {
+  let count = 0
+  return () => count++ % 2 === 0
 }
