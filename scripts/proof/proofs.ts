@@ -21,10 +21,19 @@ export interface Proof {
   alone?: true
 }
 
-/** Where `marketSuites` makes tests, of which `npm test` plays a part on PostgreSQL, beside those of the other proofs. */
+/** Where `marketSuites` makes tests, beside those of the other proofs. `npm test` plays a part of them on PostgreSQL. */
 const MARKET_TESTS = [
   ...['applications/', 'billing/', 'clicks/', 'flags/', 'inbox/', 'jobs/', 'ledger/', 'links/'],
-  ...['notifications/channels/mail/', 'offers/', 'payouts/', 'reports/', 'sales/', 'stores/', 'users/'],
+  ...[
+    'notifications/channels/mail/',
+    'offers/',
+    'payouts/',
+    'reports/',
+    'sales/',
+    'stores/',
+    'users/',
+    'watches/',
+  ],
   ...['test/hostile-secrets', 'test/processor-fixtures', 'production-mark'],
 ].map((part) => `server/${part}`)
 

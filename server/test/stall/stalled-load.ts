@@ -8,8 +8,7 @@ import type { World } from '../kill/world.ts'
 import type { TestDialect } from '../testkit/databases.ts'
 import { eventually } from '../testkit/eventually.ts'
 import { seededRandom } from '../testkit/seeded-random.ts'
-import { call } from '../testkit/service-bed.ts'
-import { MERCHANT } from './stalled-calls.ts'
+import { registerMerchant } from '../testkit/service-bed.ts'
 import { openLockedSqlite, openStalledPostgres } from './stalling.ts'
 
 /** Most requests under way at a time, and a second. */
@@ -34,7 +33,7 @@ export async function stallUnderLoad(dialect: TestDialect, stallMs: number): Pro
   try {
     const url = await world.up()
     const scene = await world.prepare((platform) => setScene(platform, world.receiver.url))
-    const { token } = (await call(url, 'POST', '/auth/register', { body: MERCHANT })).body
+    const token = await registerMerchant(url)
     const shop = { ...scene, slug: scene.links.ayesha.slug, token }
     const load = new Load(shop, openDirect([{ url }]), { rate: RATE, random: seededRandom(1) })
     load.mostUnderWay = CONNECTIONS

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { PoolClient, QueryConfig } from 'pg'
+import { suite, type Test } from 'uvu'
 import { type OpenDatabase, openDatabase } from '../../platform/database/open-database.ts'
 import type { PostgresDatabase } from '../../platform/database/postgresql.ts'
 import { administer, copyMigratedSqlite, databaseUrl, migratedPostgres } from './migrated-databases.ts'
@@ -20,6 +21,15 @@ export interface TestDatabase {
 /** The databases to test on: both, or SQLite only with TEST_SQLITE_ONLY. */
 export function testDialects(): readonly TestDialect[] {
   return process.env.TEST_SQLITE_ONLY ? ['sqlite'] : DIALECTS
+}
+
+/** A suite that needs PostgreSQL; where there is none, an empty one that says so. */
+export function onPostgres<Context>(it: Test<Context>): Test<Context> {
+  if (testDialects().includes('postgresql')) return it
+  console.log('\nskipped: there is no PostgreSQL in this run')
+  const without = suite<Context>('without PostgreSQL')
+  without.skip()
+  return without
 }
 
 export interface TestDatabaseOptions {
