@@ -85,14 +85,14 @@ async function createCluster(
 
 /**
  * Durability settings (fsync, synchronous_commit, full_page_writes) keep their defaults. These settings drop what replicas need,
- * read pages directly (a test's pages are in memory), and start no worker for each of a hundred databases a minute.
+ * read pages directly (a test's pages are in memory), and start few workers for a hundred databases.
  */
 const FOR_TESTS = [
   'wal_level=minimal',
   'max_wal_senders=0',
   'io_method=sync',
   'update_process_title=off',
-  'autovacuum=off',
+  'autovacuum_naptime=5min',
 ]
 const SETTINGS = [
   'listen_addresses=127.0.0.1',
