@@ -55,17 +55,15 @@ export async function closeDueCycles(
   const { database } = platform
   const due = await dueCycleIds(database.reader, asOf, options.merchantId ?? null)
   const flagged = await flaggedByRuns(database.reader)
+  const preview = async (cycleIds: readonly string[]) => {
+    const cycles = await findCyclesByIds(database.reader, platform.keys, cycleIds)
+    return decideCloses(platform, database.reader, cycles, asOf)
+  }
   const work = async (cycleIds: readonly string[]) => {
+    const page = { asOf, actor: options.actor, flagged }
     const decided = options.dryRun
-      ? await decideCloses(
-          platform,
-          database.reader,
-          await findCyclesByIds(database.reader, platform.keys, cycleIds),
-          asOf,
-        )
-      : await database.transaction((tx) =>
-          closePage(platform, tx, cycleIds, { asOf, actor: options.actor, flagged }),
-        )
+      ? await preview(cycleIds)
+      : await database.transaction((tx) => closePage(platform, tx, cycleIds, page))
     const places = new Map(cycleIds.map((id, place) => [id, place]))
     const outcomes = decided.map((one) => outcomeOf(platform, one, asOf))
     return outcomes.sort((a, b) => (places.get(a.cycleId) ?? 0) - (places.get(b.cycleId) ?? 0))
@@ -90,27 +88,23 @@ async function closePage(
     const flag = { kind: 'run_failed', subjectType: 'billing_cycle', subjectId } as const
     await closeFlag(platform, tx, flag, 'A later run did it.')
   }
-  if (actor !== undefined) {
-    const records = decided.map((one) => auditOf(actor, outcomeOf(platform, one, asOf), one.cycle.period_end))
-    await recordAudits(platform, tx, records)
-  }
+  if (actor === undefined) return decided
+  const records = decided.map(({ cycle, decision }): AuditRecord => {
+    const about = {
+      actor,
+      action: 'billing.close',
+      subjectType: 'billing_cycle',
+      subjectId: cycle.id,
+    } as const
+    const before = { state: 'open', period_end: cycle.period_end }
+    const after =
+      decision.kind === 'close'
+        ? { state: 'closed', credit_total: decision.creditTotal, amount_due: decision.amountDue }
+        : { state: 'open', period_end: nextBoundary(platform, asOf) }
+    return { ...about, before, after }
+  })
+  await recordAudits(platform, tx, records)
   return decided
-}
-
-function auditOf(actor: string, outcome: CloseOutcome, formerEnd: number): AuditRecord {
-  const after =
-    outcome.kind === 'closed'
-      ? { state: 'closed', credit_total: outcome.creditTotal, amount_due: outcome.amountDue }
-      : { state: 'open', period_end: outcome.periodEnd }
-  return {
-    actor,
-    action: 'billing.close',
-    subjectType: 'billing_cycle',
-    subjectId: outcome.cycleId,
-    reason: null,
-    before: { state: 'open', period_end: formerEnd },
-    after,
-  }
 }
 
 /** A due cycle as it was before, with the decision about it. */

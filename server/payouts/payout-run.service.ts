@@ -275,11 +275,8 @@ export async function nextPayout(platform: Platform, creatorId: string): Promise
   }
 }
 
-interface Lookup {
-  /** The failed payouts that the processor was asked about. */
-  asked: string[]
-  failureVerdict: PayoutFacts['failureVerdict']
-}
+/** `asked`: the failed payouts that the processor was asked about. */
+type Lookup = Pick<PayoutFacts, 'failureVerdict'> & { asked: string[] }
 
 /**
  * Asks the processor about each failed payout that a new one would replace, if the answer can change the decision. `denied` for
