@@ -89,7 +89,7 @@ const DIRECTION_CONTROL = /[\u202a-\u202e\u2066-\u2069]/
 const keepsDirection = (text: string) => !DIRECTION_CONTROL.test(text)
 const TURNS_TEXT = 'must not hold characters that change the direction of the text around them'
 
-/** Trimmed text, `least` to `most` characters, each of which `pattern` allows. */
+/** Trimmed text, `least` to `most` characters, all of them allowed by `pattern`. */
 const trimmed = (least: number, most: number, pattern: RegExp, message: string) =>
   z.string().trim().min(least).max(most).regex(pattern, message).refine(wholeCharacters, NOT_WHOLE)
 
