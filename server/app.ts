@@ -6,7 +6,7 @@ import { Caches } from './platform/cache/caches.ts'
 import { publishInvalidations, publishNews } from './platform/cache/invalidations.ts'
 import { type Clock, systemClock } from './platform/clock.ts'
 import { type Config, readConfig, SettingError } from './platform/config.ts'
-import { refuseForeignKeys } from './platform/crypto/app-key-check.ts'
+import { refuseForeignKeys } from './platform/crypto/key-mark.ts'
 import {
   findAppKeys,
   readAppKeys,

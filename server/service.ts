@@ -12,7 +12,7 @@ import { startWorker } from './jobs/worker.ts'
 import { checkRole } from './migrations/grants.ts'
 import { subscribeInvalidations } from './platform/cache/invalidations.ts'
 import { dataFolder, SettingError } from './platform/config.ts'
-import { checkAppKey } from './platform/crypto/app-key-check.ts'
+import { checkAppKey } from './platform/crypto/key-mark.ts'
 import { writeSandboxAccess } from './platform/crypto/app-keys.ts'
 import {
   migrationState,
