@@ -26,16 +26,28 @@ export const money = parsed('an amount in rupees such as 1000.00', (text) => {
   return amount !== null && amount >= 0 ? amount : null
 })
 
-export const rate = parsed('a percentage from 0 to 100 with at most two decimals', (text) => {
+const percentage = parsed('a percentage from 0 to 100 with at most two decimals', (text) => {
   const basisPoints = /^\d+(\.\d+)?$/.test(text) ? percentToBasisPoints(Number(text)) : null
   return basisPoints !== null && basisPoints <= 10_000 ? basisPoints : null
 })
 
-export const whole = (least: number, most: number) =>
+/** In basis points; `preset` is the default, in percent. */
+export const rate = (preset: number) => percentage.prefault(String(preset))
+
+export const text = z.string().min(1)
+
+/** One of these words; the first is the default. */
+export const choice = <const Word extends string>(preset: Word, ...others: Word[]) =>
+  z.enum([preset, ...others]).default(() => preset as never)
+
+export const wholeNumber = (least: number, most: number) =>
   parsed(`a whole number from ${least} to ${most}`, (text) => {
     const value = Number(text)
     return /^\d+$/.test(text) && value >= least && value <= most ? value : null
   })
+
+export const whole = (least: number, most: number, preset: number) =>
+  wholeNumber(least, most).prefault(String(preset))
 
 /** Paths are appended to it, so it has no query and no fragment. A password in it would reach logs and links. */
 export const httpUrl = z
@@ -135,24 +147,16 @@ export const host = z
   )
 
 /** Buffer.from skips characters that are not base64, so a mistyped key would silently become another key. */
-export const appKey = z
-  .string()
-  .refine((text) => /^[A-Za-z0-9+/_-]{43}=?$/.test(text), 'must be 32 bytes in base64')
+export const appKey = z.string().regex(/^[A-Za-z0-9+/_-]{43}=?$/, 'must be 32 bytes in base64')
 
-export const formerKeys = z
-  .string()
-  .transform((text) => partsOf(text).filter(Boolean))
-  .pipe(z.array(appKey))
+const list = z.string().transform((text) => partsOf(text).filter(Boolean))
 
-export const flag = parsed('true or false', (text) =>
-  text === 'true' ? true : text === 'false' ? false : null,
-)
+export const formerKeys = list.pipe(z.array(appKey))
+
+export const flag = z.enum(['true', 'false'], 'must be true or false').transform((text) => text === 'true')
 
 /** Secrets separated by commas, at least one. */
-export const secrets = z
-  .string()
-  .transform((text) => partsOf(text).filter(Boolean))
-  .refine((parts) => parts.length > 0, 'must hold at least one secret')
+export const secrets = list.refine((parts) => parts.length > 0, 'must hold at least one secret')
 
 /** As a browser sends it: scheme, host and any port other than the scheme's default. */
 export const origins = z
@@ -166,12 +170,10 @@ export const origins = z
 
 export const bearerToken = z
   .string()
-  .refine((text) => /^[\x21-\x7e]{16,}$/.test(text), 'must be at least 16 characters without spaces')
+  .regex(/^[\x21-\x7e]{16,}$/, 'must be at least 16 characters without spaces')
 
 /** An id or key of Safepay, which goes into a path or header. */
-export const safepayToken = z
-  .string()
-  .refine((text) => /^[A-Za-z0-9_-]{4,200}$/.test(text), 'must be letters, digits, "_" and "-"')
+export const safepayToken = z.string().regex(/^[A-Za-z0-9_-]{4,200}$/, 'must be letters, digits, "_" and "-"')
 
 /** Stands in a line of its own, so it holds no control characters. */
 export const contactAddress = z
@@ -183,8 +185,8 @@ export const contactAddress = z
 
 export const sealStorage = z
   .string()
-  .refine(
-    (text) => !text.includes('://') || /^s3:\/\/[a-z0-9][a-z0-9.-]+[a-z0-9](\/[^\s?#]*)?$/.test(text),
+  .regex(
+    /^(?!.*:\/\/)|^s3:\/\/[a-z0-9][a-z0-9.-]+[a-z0-9](\/[^\s?#]*)?$/s,
     'must be s3://BUCKET/PREFIX or a folder',
   )
 
