@@ -10,10 +10,10 @@ import type { Worker } from './jobs/loop.ts'
 import { type Scheduler, startScheduler } from './jobs/scheduler.ts'
 import { startWorker } from './jobs/worker.ts'
 import { checkRole } from './migrations/grants.ts'
-import { subscribeInvalidations } from './platform/cache/invalidations.ts'
+import { subscribeSignals } from './platform/cache/signals.ts'
 import { dataFolder, SettingError } from './platform/config.ts'
-import { checkAppKey } from './platform/crypto/key-mark.ts'
 import { writeSandboxAccess } from './platform/crypto/app-keys.ts'
+import { checkAppKey } from './platform/crypto/key-mark.ts'
 import {
   migrationState,
   refuseNewerDatabase,
@@ -52,7 +52,7 @@ export async function startService(
   const app = await openApp({
     ...options,
     create: true,
-    publicBaseUrl: () => app.platform.config.PUBLIC_BASE_URL ?? listening ?? defaultUrl(app),
+    ownUrl: () => listening,
     sandboxUrl: () => sandbox?.url ?? null,
   })
   const stops: (() => Promise<void>)[] = [() => app.close()]
@@ -73,7 +73,7 @@ export async function startService(
     const presence = await joinProcesses(app.platform)
     stops.push(() => presence.stop())
     if (config.ROLES.includes('web') || config.ROLES.includes('worker')) {
-      const news = subscribeInvalidations(app.platform, app.database)
+      const news = subscribeSignals(app.platform, app.database)
       stops.push(() => news.stop())
     }
     if (config.ROLES.includes('web')) {
@@ -114,11 +114,6 @@ async function migrateWhatIsPending(database: OpenDatabase): Promise<string[]> {
 async function refuseRetiredJournalKey({ platform }: App): Promise<void> {
   const { refuseRetiredKey } = await import('./ledger/seals/seals.service.ts')
   await refuseRetiredKey(platform)
-}
-
-function defaultUrl(app: App): string {
-  const { HOST, PORT } = app.platform.config
-  return `http://${HOST.includes(':') ? `[${HOST}]` : HOST}:${PORT}`
 }
 
 /** What every server of this process shows. */

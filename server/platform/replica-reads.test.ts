@@ -3,10 +3,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { sql } from 'kysely'
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { type Service, startService } from '../service.ts'
-import { testDialects } from '../test/testkit/databases.ts'
+import { postgresSuite } from '../test/testkit/databases.ts'
 import { eventually } from '../test/testkit/eventually.ts'
 import { call } from '../test/testkit/service-bed.ts'
 import { type PostgresCluster, type PostgresNode, startCluster } from '../test/testkit/standby.ts'
@@ -23,7 +22,7 @@ interface Context {
   url: string
 }
 
-const it = suite<Context>('a replica for reads')
+const it = postgresSuite<Context>('a replica for reads')
 
 const environmentOf = (primary: PostgresNode, readUrl: string, folder: string) => ({
   PORT: '0',
@@ -142,9 +141,4 @@ it('a process that is pointed at the standby says so', async ({ standby, folder 
   assert.match(String(error), 'the server takes reads only')
 })
 
-if (testDialects().includes('postgresql')) it.run()
-else {
-  const without = suite('without PostgreSQL')
-  without.skip('there is no PostgreSQL in this run', () => {})
-  without.run()
-}
+it.run()

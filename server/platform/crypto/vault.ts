@@ -21,8 +21,6 @@ export interface Vault {
    * Throws `UnknownKeyError` when the key is not in the ring, `IntegrityError` when the value was changed or moved.
    */
   open(sealed: string, binding: Binding): string
-  /** The start of values that are sealed with the current key. */
-  readonly currentPrefix: string
   isCurrent(sealed: string): boolean
   /** A keyed hash, hex: finds equal texts, and cannot be guessed without the key. */
   fingerprint(text: string, purpose: string): string
@@ -80,7 +78,6 @@ export function createVault(keys: AppKeys): Vault {
       if (!key) throw new IntegrityError('is malformed')
       return decrypt(key.derive(ENCRYPTION), payload, boundTo(keyId, binding))
     },
-    currentPrefix,
     isCurrent: (sealed) => sealed.startsWith(currentPrefix),
     fingerprint: (text, purpose) => fingerprintOf(keys.current, text, purpose),
     fingerprints: (text, purpose) => allKeys(keys).map((key) => fingerprintOf(key, text, purpose)),

@@ -146,28 +146,18 @@ export function readSnapshot<T>(database: Database, work: (db: Queries) => Promi
 
 const timeouts = new AsyncLocalStorage<number>()
 
+/** Runs work with a timeout of so many ms for each of its PostgreSQL statements, with the wait for a connection. */
+const limited =
+  (ms: number) =>
+  <T>(work: () => T): T =>
+    timeouts.run(ms, work)
+
 /** For work that a client waits for: with what comes on top, it is answered within two seconds. */
-const CLIENT_TIMEOUT_MS = 1800
+export const withStatementTimeout = limited(1800)
+/** For a read that the primary answers if the replica does not. */
+export const withReplicaTimeout = limited(900)
 /** For named jobs whose statements go over many rows. Other background work has the timeout of the connection. */
-const LONG_TIMEOUT_MS = 60_000
-
-/** Runs `work` with a timeout of 1.8 s for each of its PostgreSQL statements, with the wait for a connection. */
-export function withStatementTimeout<T>(work: () => T): T {
-  return timeouts.run(CLIENT_TIMEOUT_MS, work)
-}
-
-/** A read that the primary answers if the replica does not. */
-const REPLICA_TIMEOUT_MS = 900
-
-/** Runs `work` with a timeout of 0.9 s for each of its PostgreSQL statements. */
-export function withReplicaTimeout<T>(work: () => T): T {
-  return timeouts.run(REPLICA_TIMEOUT_MS, work)
-}
-
-/** Runs `work` with a timeout of a minute for each of its PostgreSQL statements. */
-export function withLongStatements<T>(work: () => T): T {
-  return timeouts.run(LONG_TIMEOUT_MS, work)
-}
+export const withLongStatements = limited(60_000)
 
 /** The statement timeout of the current call in ms; `undefined` for the connection's own. */
 export function statementTimeout(): number | undefined {

@@ -11,14 +11,7 @@ import {
 } from 'pg'
 import { SettingError } from '../config.ts'
 import { statementTimeout } from './database.ts'
-import {
-  isConnectionEnded,
-  isReadOnly,
-  isStatementLost,
-  readOnlyError,
-  WRITE_ACCESS,
-  type WriteAccess,
-} from './database-faults.ts'
+import { isOfConnection, readOnlyError, WRITE_ACCESS, type WriteAccess } from './database-faults.ts'
 import { ANSWER_TIMEOUT_MS, CONNECT_TIMEOUT_MS, clientFor, type PostgresHosts } from './postgres-hosts.ts'
 
 export interface PoolOptions extends PoolConfig {
@@ -107,7 +100,7 @@ export class BoundedPool {
             ...(limit > 0 && { query_timeout: Math.max(limit - waited, LEAST_TIMEOUT_MS) }),
           } as QueryConfig)
         } catch (error) {
-          if (leavesUnknownState(error)) failure = error
+          if (!(error instanceof DatabaseError) || isOfConnection(error)) failure = error
           if (isTimeout(error)) client.once('drain', () => (isServerDone = true))
           throw error
         } finally {
@@ -211,16 +204,6 @@ export class BoundedPool {
       throw readOnlyError(access)
     }
   }
-}
-
-/** Not an error of the statement alone, or one that another connection may not have. */
-function leavesUnknownState(error: unknown): boolean {
-  return (
-    !(error instanceof DatabaseError) ||
-    isReadOnly(error) ||
-    isStatementLost(error) ||
-    isConnectionEnded(error)
-  )
 }
 
 function isTimeout(error: unknown): boolean {

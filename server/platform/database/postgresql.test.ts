@@ -2,9 +2,8 @@ import { hash } from 'node:crypto'
 import { createServer } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { CompiledQuery, sql } from 'kysely'
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { openTestDatabase, type TestDatabase, testDialects } from '../../test/testkit/databases.ts'
+import { openTestDatabase, postgresSuite, type TestDatabase } from '../../test/testkit/databases.ts'
 import { eventually } from '../../test/testkit/eventually.ts'
 import { openTcpProxy } from '../../test/testkit/tcp-proxy.ts'
 import type { Queries } from './database.ts'
@@ -46,7 +45,7 @@ async function hangingStatement({ database }: TestDatabase) {
 const HANGING = 'select pg_advisory_xact_lock_shared(1)'
 const hang = (db: Queries) => sql.raw(HANGING).execute(db)
 
-const it = suite<Context>('postgresql')
+const it = postgresSuite<Context>('postgresql')
 
 it.before.each(async (context) => {
   context.testDatabase = await openTestDatabase('postgresql', { migrated: false })
@@ -298,9 +297,4 @@ async function closedPort(): Promise<number> {
   return typeof address === 'object' ? (address?.port ?? 0) : 0
 }
 
-if (testDialects().includes('postgresql')) it.run()
-else {
-  const without = suite('without PostgreSQL')
-  without.skip('there is no PostgreSQL in this run', () => {})
-  without.run()
-}
+it.run()

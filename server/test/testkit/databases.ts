@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { suite, type Test } from 'uvu'
 import { type OpenDatabase, openDatabase } from '../../platform/database/open-database.ts'
 import type { PostgresDatabase } from '../../platform/database/postgresql.ts'
 import { administer, copyMigratedSqlite, databaseUrl, migratedPostgres } from './migrated-databases.ts'
@@ -19,6 +20,15 @@ export interface TestDatabase {
 /** The databases to test on: both, or SQLite only with TEST_SQLITE_ONLY. */
 export function testDialects(): readonly TestDialect[] {
   return process.env.TEST_SQLITE_ONLY ? ['sqlite'] : DIALECTS
+}
+
+/** A suite that needs PostgreSQL; without one it runs as one skipped test. */
+export function postgresSuite<Context>(name: string): Test<Context> {
+  const it = suite<Context>(name)
+  if (testDialects().includes('postgresql')) return it
+  const without = suite(name)
+  without.skip('there is no PostgreSQL in this run', () => {})
+  return Object.assign(it, { run: without.run })
 }
 
 export interface TestDatabaseOptions {
