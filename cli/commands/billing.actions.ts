@@ -229,7 +229,7 @@ export const reissue = prepared((cycleId: string, options: { reason?: string }) 
     const due = displayMoney(found.amount_due)
     await confirm(context, `Ask the processor for another invoice of cycle ${cycleId}, ${due}?`)
     const request = { cycleId, actor: OPERATOR, reason }
-    const { cycle, attemptId, adopts } = await retryInvoice(platform, app.processor, request)
+    const { row: cycle, attemptId, adopts } = await retryInvoice(platform, app.processor, request)
     const merchant = await personOf(platform, cycle.merchant_id)
     const document = {
       billing_cycle_id: cycleId,

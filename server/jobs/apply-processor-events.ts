@@ -1,6 +1,5 @@
-import { applyInvoiceFailure } from '../billing/invoice-failure.service.ts'
 import { cycleOfInvoice } from '../billing/invoices.service.ts'
-import { applyPaymentConfirmation } from '../billing/payment.service.ts'
+import { applyInvoiceFailure, applyPaymentConfirmation } from '../billing/payment.service.ts'
 import { raiseFlag } from '../flags/flags.service.ts'
 import { type ClaimedEvent, type EventOutcome, settle } from '../inbox/inbox.service.ts'
 import { setAsideUnmapped, UNREADABLE } from '../inbox/set-aside.service.ts'

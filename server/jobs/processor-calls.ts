@@ -1,15 +1,19 @@
 import { CURRENCY, formatMoney } from '../../shared/money.ts'
-import { hasInvoiceAccount, invoiceAccount } from '../billing/invoice-accounts.service.ts'
-import { assertInvoiceBacked, isCycleCharged } from '../billing/invoice-backing.service.ts'
+import {
+  assertInvoiceBacked,
+  hasInvoiceAccount,
+  invoiceAccount,
+  isCycleCharged,
+} from '../billing/invoice-checks.service.ts'
 import { recordInvoice } from '../billing/invoices.service.ts'
 import { raiseFlag } from '../flags/flags.service.ts'
 import { flagForgedRows } from '../flags/forged-rows.service.ts'
-import { checkAccountTitle } from '../payouts/account-title.service.ts'
-import { assertPayoutBacked, isPayoutSettled } from '../payouts/payout-backing.service.ts'
+import { assertPayoutBacked, checkAccountTitle, isPayoutSettled } from '../payouts/payout-checks.service.ts'
 import { recordSubmitted } from '../payouts/payout-events.service.ts'
 import { getPayout } from '../payouts/payouts.service.ts'
 import { IntegrityError, UnknownKeyError } from '../platform/crypto/vault.ts'
 import type { Tx } from '../platform/database/database.ts'
+import { requireAuthentic } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import {
   attemptState,
@@ -23,10 +27,10 @@ import {
   type Refusal,
   settleCreated,
   settleRefused,
+  subjectOf,
 } from '../processor/attempts.service.ts'
-import { isFinalRefusal, LOOK_AGAIN_AFTER_MS } from '../processor/final-refusal.rule.ts'
 import type { CallOutcome, LookupItem, Processor } from '../processor/processor.ts'
-import { itemsThatCount } from '../processor/retry.rule.ts'
+import { isFinalRefusal, itemsThatCount, LOOK_AGAIN_AFTER_MS } from '../processor/retry.rule.ts'
 import { flagBrokenAccount, openDestination } from '../users/sealed-accounts.service.ts'
 import { isSuspended } from '../users/users.service.ts'
 
@@ -73,7 +77,7 @@ async function lookUpOrCall(
   const unbacked = await problemWith(platform, attempt)
   if (unbacked) return recordUnsent(platform, attempt, unbacked)
   // An earlier try may have taken effect without an answer: look it up before a call with the same key.
-  if (attempt.earlierTries > 0 && (await isFoundThere(platform, processor, attempt))) return
+  if (attempt.tries > 0 && (await isFoundThere(platform, processor, attempt))) return
   if (await isSettled(platform, attempt)) return recordOutcome(platform, attempt, SETTLED)
   const prepare = attempt.kind === 'invoice' ? invoiceCall : payoutCall
   const call = await prepare(platform, processor, attempt)
@@ -104,23 +108,23 @@ async function wasMadeLongAgo(
   processor: Processor,
   attempt: ClaimedAttempt,
 ): Promise<boolean> {
-  const isOld = platform.clock.now() - attempt.createdAt > UNTRIED_MS
-  return attempt.earlierTries === 0 && isOld && isFoundThere(platform, processor, attempt)
+  const isOld = platform.clock.now() - attempt.created_at > UNTRIED_MS
+  return attempt.tries === 0 && isOld && isFoundThere(platform, processor, attempt)
 }
 
 /** The processor's event overtook its answer, so that a look-up will find what it is about. */
 const SETTLED = { kind: 'retry', detail: 'the journal has its outcome already' } as const
 
-function isSettled(platform: Platform, { kind, subjectId }: ClaimedAttempt): Promise<boolean> {
-  return kind === 'payout' ? isPayoutSettled(platform, subjectId) : isCycleCharged(platform, subjectId)
+function isSettled(platform: Platform, { kind, subject_id }: ClaimedAttempt): Promise<boolean> {
+  return kind === 'payout' ? isPayoutSettled(platform, subject_id) : isCycleCharged(platform, subject_id)
 }
 
 /** Why a call must not be made: it, or what it is about, is not what the service and its journal wrote. */
 async function problemWith(platform: Platform, attempt: ClaimedAttempt): Promise<NotReady | null> {
-  const { kind, subjectId, amount } = attempt
+  const { kind, subject_id: subjectId, amount } = attempt
   let isForged = true
   try {
-    attempt.assertAuthentic()
+    requireAuthentic(platform.keys, 'processor_attempts', attempt)
     isForged = false
     if (kind === 'payout') await assertPayoutBacked(platform, subjectId, amount)
     else await assertInvoiceBacked(platform, subjectId, amount, customerOf(attempt).id)
@@ -129,7 +133,6 @@ async function problemWith(platform: Platform, attempt: ClaimedAttempt): Promise
     if (error instanceof UnknownKeyError) return waitsForKey(platform, attempt, `it was ${error.message}`)
     if (!(error instanceof IntegrityError)) throw error
     const problem = error.message
-    const subjectType = kind === 'payout' ? ('payout' as const) : ('billing_cycle' as const)
     return {
       kind: 'broken',
       problem,
@@ -138,7 +141,7 @@ async function problemWith(platform: Platform, attempt: ClaimedAttempt): Promise
         isForged
           ? flagForgedRows(platform, tx, 'processor_attempts', [{ id: attempt.id, problem }])
           : raiseFlag(platform, tx, {
-              ...{ kind: 'integrity_violation', subjectType, subjectId },
+              ...{ kind: 'integrity_violation', ...subjectOf(kind, subjectId) },
               summary: `The ${kind} does not agree with the journal and was not sent: someone writes to the database. Run "affiliate ledger verify --full".`,
               evidence: { attempt_id: attempt.id, problem },
             }),
@@ -146,8 +149,8 @@ async function problemWith(platform: Platform, attempt: ClaimedAttempt): Promise
   }
 }
 
-function customerOf({ request }: ClaimedAttempt) {
-  return (request as { customer: { id: string; email: string; name: string } }).customer
+function customerOf({ request }: ClaimedAttempt): { id: string; email: string; name: string } {
+  return JSON.parse(request).customer
 }
 
 /** A call, or why it is not made now. */
@@ -161,8 +164,8 @@ type NotReady =
   | { kind: 'waits'; why: string; delayMs: number; isOver?(tx: Tx): Promise<boolean> }
   | { kind: 'broken'; problem: string; summary: string; flag(tx: Tx): Promise<void> }
 
-function commonOf({ id, subjectId, amount }: ClaimedAttempt) {
-  return { attemptId: id, reference: subjectId, amount }
+function commonOf({ id, subject_id, amount }: ClaimedAttempt) {
+  return { attemptId: id, reference: subject_id, amount }
 }
 
 async function invoiceCall(
@@ -172,7 +175,7 @@ async function invoiceCall(
 ): Promise<Prepared> {
   const call = { ...commonOf(attempt), customer: customerOf(attempt) }
   if (!processor.needsBillingAccount) return { kind: 'ready', make: () => processor.createInvoice(call) }
-  const found = await invoiceAccount(platform, attempt.subjectId, attempt.createdAt)
+  const found = await invoiceAccount(platform, attempt.subject_id, attempt.created_at)
   switch (found.kind) {
     case 'ready': {
       const billingAccount = found.account
@@ -186,7 +189,7 @@ async function invoiceCall(
       return waitsForKey(platform, attempt, found.why)
     default: {
       const { merchantId, problem } = found
-      const evidence = { billing_cycle_id: attempt.subjectId, problem }
+      const evidence = { billing_cycle_id: attempt.subject_id, problem }
       return {
         kind: 'broken',
         problem,
@@ -209,12 +212,12 @@ async function payoutCall(
   attempt: ClaimedAttempt,
 ): Promise<Prepared> {
   const waits = (why: string) => ({ kind: 'waits' as const, why, delayMs: WAITING_DELAY_MS })
-  const payout = await getPayout(platform, attempt.subjectId)
+  const payout = await getPayout(platform, attempt.subject_id)
   if (!payout) throw new Error(`attempt ${attempt.id} has no payout`)
   const creatorId = payout.creator_id
   if ((await isSuspended(platform.database.reader, [creatorId])).size > 0)
     return waits('the creator is suspended')
-  const { destination_id } = attempt.request as { destination_id: string }
+  const { destination_id }: { destination_id: string } = JSON.parse(attempt.request)
   try {
     const destination = await openDestination(platform, creatorId, destination_id, payout.created_at)
     if (!destination) return waits('the payout destination has not come into effect')
@@ -239,7 +242,7 @@ async function payoutCall(
     }
     if (!(error instanceof IntegrityError)) throw error
     const problem = error.message
-    const evidence = { payout_id: attempt.subjectId, problem }
+    const evidence = { payout_id: attempt.subject_id, problem }
     return {
       kind: 'broken',
       problem,
@@ -269,9 +272,9 @@ type Found = LookupItem | 'unknown_there' | { unclear: string } | { disagrees: s
 
 async function lookUp(platform: Platform, processor: Processor, attempt: ClaimedAttempt): Promise<Found> {
   const { reader } = platform.database
-  const found = await lookUpRecords(reader, processor, attempt.kind, attempt.subjectId)
+  const found = await lookUpRecords(reader, processor, attempt.kind, attempt.subject_id)
   if (found.kind === 'unavailable') return { unclear: found.detail }
-  const attempts = await listAttempts(reader, attempt.kind, attempt.subjectId)
+  const attempts = await listAttempts(reader, attempt.kind, attempt.subject_id)
   const items = itemsThatCount(found.items, attempts.map(attemptState))
   const [item, ...others] = items
   if (!item) return 'unknown_there'
@@ -318,14 +321,14 @@ async function recordOutcome(
       return postpone(platform, tx, attempt, { detail, leastDelayMs, mayHaveTakenEffect })
     }
     if (!(await settleCreated(platform, tx, attempt, outcome.id))) return
-    if (attempt.kind === 'invoice') return recordInvoice(platform, tx, attempt.subjectId, outcome)
-    return recordSubmitted(platform, tx, attempt.subjectId, outcome.id)
+    if (attempt.kind === 'invoice') return recordInvoice(platform, tx, attempt.subject_id, outcome)
+    return recordSubmitted(platform, tx, attempt.subject_id, outcome.id)
   })
 }
 
 /** A refusal that may be the effect of an earlier call is looked up again before it counts as final. */
 function recordRefusal(platform: Platform, tx: Tx, attempt: ClaimedAttempt, refusal: Refusal): Promise<void> {
-  if (isFinalRefusal({ unknownAt: attempt.unknownAt, at: platform.clock.now() })) {
+  if (isFinalRefusal({ unknownAt: attempt.unknown_at, at: platform.clock.now() })) {
     return settleRefused(platform, tx, attempt, refusal)
   }
   return postpone(platform, tx, attempt, {
