@@ -19,7 +19,6 @@ import {
   type OpenDatabase,
   openDatabase,
   refuseOtherDatabase,
-  refuseOtherReplica,
 } from './platform/database/open-database.ts'
 import { withRowKeys } from './platform/database/protected-rows.ts'
 import { createIds, systemIds } from './platform/ids.ts'
@@ -81,7 +80,11 @@ export async function openApp(options: OpenOptions): Promise<App> {
     await refuseOtherDatabase('DATABASE_DIRECT_URL', config.DATABASE_DIRECT_URL, config.DATABASE_URL)
   }
   if (options.create && config.DATABASE_READ_URL !== undefined) {
-    await refuseOtherReplica(config.DATABASE_READ_URL, config.DATABASE_URL)
+    const refused = refuseOtherDatabase('DATABASE_READ_URL', config.DATABASE_READ_URL, config.DATABASE_URL)
+    // A replica that cannot be reached is no error: the primary is read then.
+    await refused.catch((error: unknown) => {
+      if (error instanceof SettingError) throw error
+    })
   }
   if (options.create) await refuseForeignKeys(config.DATABASE_URL, findAppKeys(config))
   const sandbox = config.PROCESSOR === 'sandbox' ? readSandboxAccess(config, options) : null

@@ -15,8 +15,7 @@ import * as webhook from './notifications/channels/webhooks/webhook.entity.ts'
 import * as outboxEvent from './notifications/outbox-event.entity.ts'
 import * as offer from './offers/offer.entity.ts'
 import * as payout from './payouts/payout.entity.ts'
-import * as watermark from './platform/database/watermark.entity.ts'
-import * as rateLimit from './platform/network/rate-limit.entity.ts'
+import * as platform from './platform/database/platform.entity.ts'
 import * as process from './processes/process.entity.ts'
 import * as attempt from './processor/attempt.entity.ts'
 import * as sale from './sales/sale.entity.ts'
@@ -40,8 +39,7 @@ const FILES = {
   outboxEvent,
   offer,
   payout,
-  watermark,
-  rateLimit,
+  platform,
   process,
   attempt,
   sale,

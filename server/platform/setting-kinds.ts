@@ -111,33 +111,26 @@ export const replicaUrl = postgresUrl.refine(
   'must name one host, without target_session_attrs; put a load balancer in front of several replicas',
 )
 
-/** Names of address ranges that the web server accepts besides addresses and networks. */
-const PROXY_NETWORKS = ['loopback', 'linklocal', 'uniquelocal']
-
-function isProxyAddress(text: string): boolean {
-  if (PROXY_NETWORKS.includes(text)) return true
-  const [address = '', bits, ...more] = text.split('/')
-  const family = isIP(address)
-  if (family === 0 || more.length > 0) return false
-  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128))
-}
-
-const MAX_PROXY_HOPS = 10
+const proxyAddress = z.union([
+  // Names of address ranges that the web server accepts besides addresses and networks.
+  z.enum(['loopback', 'linklocal', 'uniquelocal']),
+  z.ipv4(),
+  z.ipv6(),
+  z.cidrv4(),
+  z.cidrv6(),
+])
 
 /** A number of hops as a number, anything else as text. */
 export const proxies = z
   .string()
   .transform(partsOf)
   .refine(
-    (parts) => parts.every(isProxyAddress) || (parts.length === 1 && isProxyWord(parts[0] ?? '')),
-    `must be the number of proxies in front (1 to ${MAX_PROXY_HOPS}), or their addresses and networks separated by commas`,
+    ([first = '', ...more]) =>
+      (more.length === 0 && /^(?:[1-9]|10|true|false)$/.test(first)) ||
+      [first, ...more].every((part) => proxyAddress.safeParse(part).success),
+    'must be the number of proxies in front (1 to 10), or their addresses and networks separated by commas',
   )
   .transform((parts) => (/^\d+$/.test(parts[0] ?? '') ? Number(parts[0]) : parts.join(',')))
-
-function isProxyWord(text: string): boolean {
-  if (/^\d{1,2}$/.test(text)) return Number(text) >= 1 && Number(text) <= MAX_PROXY_HOPS
-  return text === 'true' || text === 'false'
-}
 
 export const host = z
   .string()

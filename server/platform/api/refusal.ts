@@ -33,6 +33,11 @@ export class Refusal extends Error {
   }
 }
 
+/** What a request that the database does not answer in time is refused with. */
+export function unavailable(detail: string, internalDetail: string): Refusal {
+  return new Refusal('unavailable', `${detail} Try again shortly.`, { internalDetail, retryAfter: 1 })
+}
+
 const MAX_ISSUES = 50
 
 /** `validation_failed` with the first problem of each field, for at most 50 fields, in the order of their paths: REST and tRPC answer alike. */

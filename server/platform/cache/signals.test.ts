@@ -6,7 +6,7 @@ import type { OpenDatabase } from '../database/open-database.ts'
 import { createLog } from '../log.ts'
 import { Topics } from '../topics.ts'
 import { Caches } from './caches.ts'
-import { publishSignals, type Subscription, subscribeSignals } from './signals.ts'
+import { type Subscription, subscribeSignals } from './signals.ts'
 
 interface Context {
   testDatabase: TestDatabase
@@ -98,17 +98,6 @@ it('ignore malformed messages', async ({ testDatabase, nextInvalidation }) => {
     await notify(testDatabase.database, text)
   await notify(testDatabase.database, JSON.stringify(['another process', 'slug', 'last']))
   assert.equal(await received, ['slug', 'last'])
-})
-
-it('do nothing on SQLite', async () => {
-  const { database, close } = await openTestDatabase('sqlite', { migrated: false })
-  const caches = new Caches()
-  publishSignals({ caches, topics: new Topics() }, database)
-  const subscription = subscribeSignals({ caches, log: createLog('silent'), topics: new Topics() }, database)
-  await subscription.ready
-  caches.clear('slug')
-  await subscription.stop()
-  await close()
 })
 
 async function notify(database: OpenDatabase, text: string): Promise<void> {

@@ -62,12 +62,3 @@ export async function refuseOtherDatabase(setting: string, url: string, database
     own.database === other.database && (own.systemId ?? other.systemId) === (other.systemId ?? own.systemId)
   if (!same) throw new SettingError(setting, 'names another database than DATABASE_URL')
 }
-
-/** The same for DATABASE_READ_URL. A replica that cannot be reached is no error: the primary is read then. */
-export async function refuseOtherReplica(url: string, databaseUrl: string): Promise<void> {
-  try {
-    await refuseOtherDatabase('DATABASE_READ_URL', url, databaseUrl)
-  } catch (error) {
-    if (error instanceof SettingError) throw error
-  }
-}

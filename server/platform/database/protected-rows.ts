@@ -209,47 +209,37 @@ export function joinedRow<R extends object>(alias: string, columns: readonly (ke
   }
 }
 
-/** Inserts rows with their digests; throws what the database throws. */
-export async function insertRows<T extends Digested>(
-  tx: Tx,
-  table: T,
-  rows: readonly NewRow<T>[],
-): Promise<void> {
-  await insertNewRows(tx, table, rows, sql`row_digest`)
-}
-
-/** `insertRows` for one row, which it returns. */
+/** Inserts one row with its digest, and returns it. */
 export async function insertRow<T extends Digested>(tx: Tx, table: T, row: NewRow<T>): Promise<RowOf<T>> {
-  const [inserted] = await insertNewRows(tx, table, [row], sql`*`)
-  return inserted as RowOf<T>
+  return (await insertRows(tx, table, [row]))[0] as RowOf<T>
 }
 
 /** As `insertRows`, but leaves rows out that a unique index refuses; returns those that were inserted. */
-export async function insertRowsIfNew<T extends Digested>(
+export function insertRowsIfNew<T extends Digested>(
   tx: Tx,
   table: T,
   rows: readonly NewRow<T>[],
 ): Promise<RowOf<T>[]> {
-  return (await insertNewRows(tx, table, rows, sql`*`, sql` on conflict do nothing`)) as RowOf<T>[]
+  return insertRows(tx, table, rows, sql` on conflict do nothing`)
 }
 
-async function insertNewRows(
+/** Inserts rows with their digests and returns them; throws what the database throws. */
+export async function insertRows<T extends Digested>(
   tx: Tx,
-  table: Digested,
-  rows: readonly Row[],
-  returned: RawBuilder<unknown>,
+  table: T,
+  rows: readonly NewRow<T>[],
   onConflict = sql``,
-): Promise<Row[]> {
+): Promise<RowOf<T>[]> {
   if (rows.length === 0) return []
   const keys = transactionKeys()
-  const whole = rows.map((row): Row => withDigest(keys, table, row))
+  const whole = rows.map((row): Row => ({ ...row, row_digest: digestOf(keys, table, row) }))
   const names = Object.keys(whole[0] ?? {})
   const columns = sql.join(names.map((name) => sql.ref(name)))
   const inserted = await sql<Row>`
     insert into ${sql.table(table)} (${columns}) select ${columns} from ${rowsTable(tx, table, names, whole)}
-    where true${onConflict} returning ${returned}`.execute(tx)
+    where true${onConflict} returning *`.execute(tx)
   for (const row of inserted.rows) noteChange(table, null, String(row.row_digest))
-  return inserted.rows
+  return inserted.rows as RowOf<T>[]
 }
 
 /** Columns of rows as a table to select from. The statement's text is the same for any number of rows. */

@@ -148,8 +148,9 @@ class Connection {
         for (const row of first.rows) statement.run(row)
         return { changes: first.rows.length, lastInsertRowid: 0 }
       },
-      // A new statement: a kept one may be needed while the iteration is open.
-      iterate: (parameters) => onlyExact(handle.prepare(sql).iterate(parameters)),
+      iterate() {
+        throw new Error('rows are not streamed')
+      },
     }
     this.#statements.set(sql, prepared)
     return prepared
@@ -163,7 +164,7 @@ class Connection {
 function exactRows(statement: BetterSqlite.Statement, parameters: readonly unknown[]): unknown[] {
   const rows = statement.all(parameters)
   if (rows.every(isExact)) return rows
-  if (!statement.readonly) throw inexact()
+  if (!statement.readonly) throw new Error('not an exact whole number')
   try {
     return statement.safeIntegers(true).all(parameters).map(withNumbers)
   } finally {
@@ -184,17 +185,6 @@ function withNumbers(row: unknown): unknown {
     typeof value === 'bigint' && Number.isSafeInteger(Number(value)) ? Number(value) : value,
   ])
   return Object.fromEntries(entries)
-}
-
-function* onlyExact(rows: Iterable<unknown>): IterableIterator<unknown> {
-  for (const row of rows) {
-    if (!isExact(row)) throw inexact()
-    yield row
-  }
-}
-
-function inexact(): Error {
-  return new Error('not an exact whole number')
 }
 
 /**
