@@ -3,9 +3,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { sql } from 'kysely'
+import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { type Service, startService } from '../service.ts'
-import { postgresSuite } from '../test/testkit/databases.ts'
+import { onPostgres } from '../test/testkit/databases.ts'
 import { eventually } from '../test/testkit/eventually.ts'
 import { call } from '../test/testkit/service-bed.ts'
 import { type PostgresCluster, type PostgresNode, startCluster } from '../test/testkit/standby.ts'
@@ -22,7 +23,7 @@ interface Context {
   url: string
 }
 
-const it = postgresSuite<Context>('a replica for reads')
+const it = suite<Context>('a replica for reads')
 
 const environmentOf = (primary: PostgresNode, readUrl: string, folder: string) => ({
   PORT: '0',
@@ -141,4 +142,4 @@ it('a process that is pointed at the standby says so', async ({ standby, folder 
   assert.match(String(error), 'the server takes reads only')
 })
 
-it.run()
+onPostgres(it).run()

@@ -1,6 +1,7 @@
 // long
+import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { openTestDatabase, postgresSuite, type TestDatabase } from '../../test/testkit/databases.ts'
+import { onPostgres, openTestDatabase, type TestDatabase } from '../../test/testkit/databases.ts'
 import { raceProcesses } from '../../test/testkit/racing-processes.ts'
 import type { OpenDatabase } from '../database/open-database.ts'
 import { createLog } from '../log.ts'
@@ -45,7 +46,7 @@ function runElsewhere(url: string, statement: string): Promise<unknown> {
   })
 }
 
-const it = postgresSuite<Context>('invalidations of other processes')
+const it = suite<Context>('invalidations of other processes')
 it.before.each(async (context) => {
   const testDatabase = await openTestDatabase('postgresql', { migrated: false })
   // No value expires.
@@ -112,4 +113,4 @@ async function terminateListeners(database: OpenDatabase): Promise<void> {
     where datname = current_database() and query like 'listen %'`)
 }
 
-it.run()
+onPostgres(it).run()

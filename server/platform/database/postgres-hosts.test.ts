@@ -1,8 +1,9 @@
 // mostly waits
 import { CompiledQuery, sql } from 'kysely'
+import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { migrate } from '../../migrator.ts'
-import { postgresSuite } from '../../test/testkit/databases.ts'
+import { onPostgres } from '../../test/testkit/databases.ts'
 import { eventually } from '../../test/testkit/eventually.ts'
 import { type PostgresCluster, type PostgresNode, startCluster } from '../../test/testkit/standby.ts'
 import { Caches } from '../cache/caches.ts'
@@ -13,7 +14,7 @@ import { withStatementTimeout } from './database.ts'
 import { checkHosts } from './open-database.ts'
 import { openPostgres } from './postgresql.ts'
 
-const it = postgresSuite<{ cluster: PostgresCluster; primary: PostgresNode; standby: PostgresNode }>(
+const it = suite<{ cluster: PostgresCluster; primary: PostgresNode; standby: PostgresNode }>(
   'PostgreSQL hosts',
 )
 
@@ -153,4 +154,4 @@ it('leaves a frozen primary for the standby that takes over', async () => {
   }
 })
 
-it.run()
+onPostgres(it).run()

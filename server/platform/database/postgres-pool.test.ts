@@ -2,14 +2,15 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Client } from 'pg'
+import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { openTestDatabase, postgresSuite } from '../../test/testkit/databases.ts'
+import { onPostgres, openTestDatabase } from '../../test/testkit/databases.ts'
 import { PostgresHosts } from './postgres-hosts.ts'
 import { BoundedPool } from './postgres-pool.ts'
 
 const CONNECT_MS = 200
 
-const it = postgresSuite('the pool of PostgreSQL connections')
+const it = suite('the pool of PostgreSQL connections')
 
 it('gets every connection back, also when a wait for one ends while the connection is checked', async () => {
   const testDatabase = await openTestDatabase('postgresql', { migrated: false })
@@ -68,4 +69,4 @@ it('makes one connection for each place while the server hangs, however many cal
   server.close()
 })
 
-it.run()
+onPostgres(it).run()

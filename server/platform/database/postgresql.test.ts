@@ -2,8 +2,9 @@ import { hash } from 'node:crypto'
 import { createServer } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { CompiledQuery, sql } from 'kysely'
+import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { openTestDatabase, postgresSuite, type TestDatabase } from '../../test/testkit/databases.ts'
+import { onPostgres, openTestDatabase, type TestDatabase } from '../../test/testkit/databases.ts'
 import { eventually } from '../../test/testkit/eventually.ts'
 import { openTcpProxy } from '../../test/testkit/tcp-proxy.ts'
 import type { Queries } from './database.ts'
@@ -45,7 +46,7 @@ async function hangingStatement({ database }: TestDatabase) {
 const HANGING = 'select pg_advisory_xact_lock_shared(1)'
 const hang = (db: Queries) => sql.raw(HANGING).execute(db)
 
-const it = postgresSuite<Context>('postgresql')
+const it = suite<Context>('postgresql')
 
 it.before.each(async (context) => {
   context.testDatabase = await openTestDatabase('postgresql', { migrated: false })
@@ -297,4 +298,4 @@ async function closedPort(): Promise<number> {
   return typeof address === 'object' ? (address?.port ?? 0) : 0
 }
 
-it.run()
+onPostgres(it).run()

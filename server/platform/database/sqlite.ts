@@ -141,12 +141,11 @@ class Connection {
     const statement = handle.prepare(sql)
     const prepared: SqliteStatement = {
       reader: statement.reader,
-      all: (parameters) => exactRows(statement, parameters),
+      all: (parameters) => rowsOf(parameters).flatMap((row) => exactRows(statement, row)),
       run(parameters) {
-        const [first] = parameters
-        if (!(first instanceof ParameterRows)) return statement.run(parameters)
-        for (const row of first.rows) statement.run(row)
-        return { changes: first.rows.length, lastInsertRowid: 0 }
+        let changes = 0
+        for (const row of rowsOf(parameters)) changes += statement.run(row).changes
+        return { changes, lastInsertRowid: 0 }
       },
       iterate() {
         throw new Error('rows are not streamed')
@@ -155,6 +154,12 @@ class Connection {
     this.#statements.set(sql, prepared)
     return prepared
   }
+}
+
+/** The parameters of each run of a statement. */
+function rowsOf(parameters: readonly unknown[]): readonly (readonly unknown[])[] {
+  const [first] = parameters
+  return first instanceof ParameterRows ? first.rows : [parameters]
 }
 
 /**
