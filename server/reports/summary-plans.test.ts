@@ -198,7 +198,7 @@ async function scansOf(platform: Platform, query: CompiledQuery): Promise<string
   return steps.filter((step) =>
     dialect === 'sqlite'
       ? /^SCAN (?!CONSTANT)/.test(step)
-      : /Seq Scan on (?!affiliate_links|processor_attempts)/.test(step),
+      : /Seq Scan on (?!affiliate_links|offers|processor_attempts)/.test(step),
   )
 }
 

@@ -2,9 +2,9 @@ import { formatMoney, parseMoney } from '../../shared/money.ts'
 import { creditRequest, requestCreditInput } from '../../shared/schemas/admin.ts'
 import { getSaleInput, listSalesInput, salePage, saleWithReceipt } from '../../shared/schemas/sales.ts'
 import { mapPage, pageById } from '../platform/api/page.ts'
-import { type Actor, procedure, router } from '../platform/api/procedure.ts'
+import { procedure, router } from '../platform/api/procedure.ts'
 import { isoTime, periodOf } from '../platform/clock.ts'
-import type { ScanScope } from '../platform/database/keyset-scan.ts'
+import { ownScope } from '../platform/database/keyset-scan.ts'
 import { requestCredit } from './credit-request.service.ts'
 import { explainSale, withNames } from './sale-explanation.service.ts'
 import { wireExplanation, wireNamedSale } from './sale-wire.ts'
@@ -22,7 +22,7 @@ export const salesRouter = router({
     .query(async ({ ctx, input }) => {
       const { limit, cursor, from, to, affiliate_link_slug: slug, ...columns } = input
       const page = await pageById({ limit, cursor }, (request) =>
-        findSales(ctx.platform.database.reader, scopeOf(ctx.actor), {
+        findSales(ctx.platform.database.reader, ownScope(ctx.actor), {
           columns,
           slug,
           ...periodOf({ from, to }),
@@ -43,7 +43,7 @@ export const salesRouter = router({
     .input(getSaleInput)
     .output(saleWithReceipt)
     .query(async ({ ctx, input }) => {
-      const explanation = await explainSale(ctx.platform, scopeOf(ctx.actor), input.id)
+      const explanation = await explainSale(ctx.platform, ownScope(ctx.actor), input.id)
       return wireExplanation(explanation, ctx.actor.role)
     }),
 
@@ -75,7 +75,3 @@ export const salesRouter = router({
       }
     }),
 })
-
-function scopeOf(actor: Actor): ScanScope {
-  return actor.role === 'merchant' ? { merchantId: actor.userId } : { creatorId: actor.userId }
-}
