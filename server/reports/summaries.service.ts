@@ -6,7 +6,7 @@ import { countVisits, type Visits } from '../clicks/clicks.service.ts'
 import { creatorBalance } from '../ledger/ledger.service.ts'
 import { nextPayout } from '../payouts/payout-run.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
-import { isoTime } from '../platform/clock.ts'
+import { isoTime, type periodOf } from '../platform/clock.ts'
 import type { Queries } from '../platform/database/database.ts'
 import type { OwnScope } from '../platform/database/keyset-scan.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -17,11 +17,8 @@ const USUAL_DAYS = 30
 const MOST_DAYS = 366
 const LINKS_AT_ONCE = 1000
 
-/** Which sales are counted: epoch ms, `null` for what was not asked for. */
-interface AskedPeriod {
-  from: number | null
-  to: number | null
-}
+/** Which sales are counted. */
+type AskedPeriod = ReturnType<typeof periodOf>
 
 /** What has come of a creator's links. Refuses with `validation_failed` a period that ends before it begins, or is too long. */
 export async function creatorSummary(

@@ -1,9 +1,9 @@
-import { formatMoney, parseMoney } from '../../shared/money.ts'
+import { parseMoney } from '../../shared/money.ts'
 import { creditRequest, requestCreditInput } from '../../shared/schemas/admin.ts'
 import { getSaleInput, listSalesInput, salePage, saleWithReceipt } from '../../shared/schemas/sales.ts'
 import { mapPage, pageById } from '../platform/api/page.ts'
 import { procedure, router } from '../platform/api/procedure.ts'
-import { isoTime, periodOf } from '../platform/clock.ts'
+import { periodOf } from '../platform/clock.ts'
 import { ownScope } from '../platform/database/keyset-scan.ts'
 import { requestCredit } from './credit-request.service.ts'
 import { explainSale, withNames } from './sale-explanation.service.ts'
@@ -60,18 +60,7 @@ export const salesRouter = router({
   })
     .input(requestCreditInput)
     .output(creditRequest)
-    .mutation(async ({ ctx, input }) => {
-      const amount = parseMoney(input.amount) ?? 0
-      const { id: saleId, reason } = input
-      const request = await requestCredit(ctx.platform, ctx.actor.userId, { saleId, amount, reason })
-      return {
-        flag_id: request.flagId,
-        sale_id: request.saleId,
-        amount: formatMoney(request.amount),
-        currency: 'PKR' as const,
-        reason: request.reason,
-        status: 'pending' as const,
-        created_at: isoTime(request.createdAt),
-      }
-    }),
+    .mutation(({ ctx, input: { id: saleId, amount, reason } }) =>
+      requestCredit(ctx.platform, ctx.actor.userId, { saleId, amount: parseMoney(amount) ?? 0, reason }),
+    ),
 })
