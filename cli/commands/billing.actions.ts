@@ -5,14 +5,13 @@ import { type CloseOutcome, closeDueCycles } from '../../server/billing/close-cy
 import { grantCredit } from '../../server/billing/credits.service.ts'
 import { retryInvoice } from '../../server/billing/invoices.service.ts'
 import { OPERATOR } from '../../server/flags/audit.service.ts'
+import { flagUndelivered, flagUnknownRecords } from '../../server/jobs/processor-lists.ts'
 import {
   describeDifferences,
   type FoundDifference,
   type ReconcileOutcome,
   reconcile,
 } from '../../server/jobs/reconciliation.ts'
-import { flagUndelivered } from '../../server/jobs/undelivered-events.ts'
-import { flagUnknownRecords } from '../../server/jobs/unknown-records.ts'
 import { pageById } from '../../server/platform/api/page.ts'
 import type { HeldRecord, Processor } from '../../server/processor/processor.ts'
 import { findUser } from '../../server/users/users.service.ts'

@@ -177,14 +177,14 @@ async function readCandidates(
       event,
       merchantId,
       sale: recorded.get(event.id) ?? null,
-      order: event.rawBody && readOrder(rule, event.rawBody.toString('utf8'), config.TRACKING_PARAMETER),
+      order: event.text === null ? null : readOrder(rule, event.text, config.TRACKING_PARAMETER),
     }
   })
 }
 
 /** The decisions that rest on these events, by event id. A former decision with an unreadable receipt is missing. */
 async function recordedBy(db: Queries, events: readonly StoredEvent[]): Promise<Map<string, Recorded>> {
-  const ids = events.flatMap(({ result }) => (typeof result?.sale_id === 'string' ? [result.sale_id] : []))
+  const ids = events.flatMap(({ result }): string[] => JSON.parse(result ?? '{}').sale_id ?? [])
   const sales = new Map((await salesById(db, ids)).map((sale) => [sale.id, sale]))
   const recorded = new Map<string, Recorded>()
   for (const { event_id, sale_id, receipt } of await formerDecisions(db, ids)) {
@@ -204,7 +204,7 @@ async function recordedBy(db: Queries, events: readonly StoredEvent[]): Promise<
 
 function skipReason(event: StoredEvent, merchantId: string | undefined): keyof ReprocessCounts | null {
   if (event.problem !== null) return 'forged'
-  if (event.conflicting) return 'conflicting'
+  if (event.conflict_hash !== '') return 'conflicting'
   if (!isOrderPaid(event.topic)) return 'other_topics'
   if (event.state === 'pending') return 'waiting'
   return merchantId === undefined ? 'unknown_stores' : null
@@ -280,7 +280,7 @@ function differenceOf(one: Candidate, before: Verdict, { after, lost }: DecidedA
   const named = isOrder(order) ? order : sale
   return {
     event_id: event.id,
-    received_at: event.receivedAt,
+    received_at: event.received_at,
     store_id: event.scope,
     merchant_id: sale?.merchant_id ?? one.merchantId,
     sale_id: sale?.id ?? null,

@@ -1,6 +1,7 @@
 import { parseMoney } from '../../shared/money.ts'
 import { creditRequest, requestCreditInput } from '../../shared/schemas/admin.ts'
-import { getSaleInput, listSalesInput, salePage, saleWithReceipt } from '../../shared/schemas/sales.ts'
+import { idInput } from '../../shared/schemas/common.ts'
+import { listSalesInput, salePage, saleWithReceipt } from '../../shared/schemas/sales.ts'
 import { mapPage, pageById } from '../platform/api/page.ts'
 import { procedure, router } from '../platform/api/procedure.ts'
 import { periodOf } from '../platform/clock.ts'
@@ -40,7 +41,7 @@ export const salesRouter = router({
       'Each check with its inputs and verdict, the calculation per line, the billing cycle and the payouts. Merchant and creator see the same sale without the details that are private to the other.',
     errors: ['not_found'],
   })
-    .input(getSaleInput)
+    .input(idInput)
     .output(saleWithReceipt)
     .query(async ({ ctx, input }) => {
       const explanation = await explainSale(ctx.platform, ownScope(ctx.actor), input.id)
