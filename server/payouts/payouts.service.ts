@@ -23,24 +23,13 @@ import {
 } from './payouts.store.ts'
 
 export {
+  findPayout as getPayout,
   findPayoutByProcessorId as payoutByProcessorId,
+  findPayouts as listPayouts,
   type PayoutPart,
   type PayoutRow,
   payoutsOfShare as sharePayouts,
 } from './payouts.store.ts'
-
-export async function getPayout(platform: Platform, payoutId: string): Promise<PayoutRow | undefined> {
-  return findPayout(platform.database.reader, payoutId)
-}
-
-/** A creator's payouts, or all for the operator (`creatorId` null), newest first. */
-export function listPayouts(
-  platform: Platform,
-  creatorId: string | null,
-  filter: PayoutFilter,
-): Promise<PayoutRow[]> {
-  return findPayouts(platform.database.reader, creatorId, filter)
-}
 
 /** The payouts with money from one merchant's cycles, newest first. */
 export async function listPayoutParts(
