@@ -198,12 +198,5 @@ async function openStorage(config: Config): Promise<ExportStorage> {
   if (config.EXPORT_STORAGE !== 's3') return openLocalStorage(join(dataFolder(config), 'exports'))
   // Loaded only when it is used: the S3 client takes longer to load than a whole command.
   const { openS3Storage } = await import('./s3-storage.ts')
-  return openS3Storage({
-    endpoint: config.S3_ENDPOINT,
-    region: config.S3_REGION,
-    bucket: config.S3_BUCKET ?? '',
-    accessKeyId: config.S3_ACCESS_KEY_ID ?? '',
-    secretAccessKey: config.S3_SECRET_ACCESS_KEY ?? '',
-    forcePathStyle: config.S3_FORCE_PATH_STYLE,
-  })
+  return openS3Storage(config)
 }

@@ -1,12 +1,9 @@
 import { Readable } from 'node:stream'
 import { DeleteObjectCommand, GetObjectCommand, NoSuchKey } from '@aws-sdk/client-s3'
 import { Upload } from '@aws-sdk/lib-storage'
-import { openS3Client, type S3Account } from '../platform/network/s3-client.ts'
+import type { Config } from '../platform/config.ts'
+import { openS3Client } from '../platform/network/s3-client.ts'
 import { checkedKey, type ExportStorage } from './export-storage.ts'
-
-export interface S3Access extends S3Account {
-  bucket: string
-}
 
 const FOLDER = 'exports/'
 /** One part is in memory at a time. S3 takes 10,000 parts, so a file can have 80 GB. */
@@ -16,10 +13,9 @@ const PART_BYTES = 8 * 1024 * 1024
  * Keeps exports in a bucket, by multipart upload, so an object exists only once it is complete. The bucket's lifecycle rule removes the
  * unfinished uploads of a killed process: few servers other than AWS can list them.
  */
-export function openS3Storage(access: S3Access): ExportStorage & { close(): void } {
-  const { bucket } = access
-  const client = openS3Client(access)
-  const placeOf = (key: string) => ({ Bucket: bucket, Key: FOLDER + checkedKey(key) })
+export function openS3Storage(config: Config): ExportStorage & { close(): void } {
+  const client = openS3Client(config)
+  const placeOf = (key: string) => ({ Bucket: config.S3_BUCKET, Key: FOLDER + checkedKey(key) })
   return {
     async write(key, content) {
       const failure: { error?: unknown } = {}

@@ -16,13 +16,7 @@ import { SealConflict, type SealStorage } from './seal-storage.ts'
  * 404 for what is not there.
  */
 export function openS3SealStorage(config: Config, bucket: string, prefix: string): SealStorage {
-  const client = openS3Client({
-    endpoint: config.S3_ENDPOINT,
-    region: config.S3_REGION,
-    accessKeyId: config.S3_ACCESS_KEY_ID ?? '',
-    secretAccessKey: config.S3_SECRET_ACCESS_KEY ?? '',
-    forcePathStyle: config.S3_FORCE_PATH_STYLE,
-  })
+  const client = openS3Client(config)
   const folder = prefix === '' ? '' : `${prefix}/`
   const place = (name: string) => ({ Bucket: bucket, Key: folder + name })
   const read = async (name: string) => {

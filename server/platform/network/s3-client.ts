@@ -1,24 +1,20 @@
 import { S3Client } from '@aws-sdk/client-s3'
-
-export interface S3Account {
-  /** `undefined` for AWS. */
-  endpoint: string | undefined
-  region: string
-  accessKeyId: string
-  secretAccessKey: string
-  forcePathStyle: boolean
-}
+import type { Config } from '../config.ts'
 
 const CONNECT_TIMEOUT_MS = 5000
 /** Until a response begins; the download of a large file may take longer. */
 const RESPONSE_TIMEOUT_MS = 60_000
 
-export function openS3Client(account: S3Account): S3Client {
+/** The storage that the settings S3_… name. */
+export function openS3Client(config: Config): S3Client {
   return new S3Client({
-    ...(account.endpoint !== undefined && { endpoint: account.endpoint }),
-    region: account.region,
-    credentials: { accessKeyId: account.accessKeyId, secretAccessKey: account.secretAccessKey },
-    forcePathStyle: account.forcePathStyle,
+    ...(config.S3_ENDPOINT !== undefined && { endpoint: config.S3_ENDPOINT }),
+    region: config.S3_REGION,
+    credentials: {
+      accessKeyId: config.S3_ACCESS_KEY_ID ?? '',
+      secretAccessKey: config.S3_SECRET_ACCESS_KEY ?? '',
+    },
+    forcePathStyle: config.S3_FORCE_PATH_STYLE,
     requestHandler: { connectionTimeout: CONNECT_TIMEOUT_MS, requestTimeout: RESPONSE_TIMEOUT_MS },
     // Not all S3 servers support the newer checksums.
     requestChecksumCalculation: 'WHEN_REQUIRED',
