@@ -371,7 +371,7 @@ function scenarios(): void {
     assert.equal(await market.outcomes(), [`accepted by note_attributes: ${click}`])
   })
 
-  arrival(
+  scenario(
     'has cookies and storage blocked: the page with the reference still sells',
     { setsCookies: false },
     async (visitor, market) => {
@@ -389,7 +389,7 @@ function scenarios(): void {
   )
 
   for (const cartUpdates of ['refused', 'unanswered'] as const) {
-    scenario(
+    arrival(
       `shops where /cart/update.js is ${cartUpdates}: the form still carries the reference`,
       { cartUpdates },
       async ({ visitor, market, page, click }) => {
