@@ -85,7 +85,7 @@ const MOST_TRIES = 3
 
 /** Sets up a second factor: shows the secret on stderr, reads a code from stdin, and returns the recovery codes. */
 async function enroll(platform: Platform, user: UserRow): Promise<string[]> {
-  const { secret, otpauthUrl } = await factors.startTotp(platform, user)
+  const { secret, otpauthUrl } = await factors.startTotp(platform, user.id)
   const lines = ['Add this account to an authenticator app, by the secret or as a QR code:', '']
   printLines(
     [...lines, `  ${secret.replace(/.{4}(?=.)/g, '$& ')}`, '', `  ${otpauthUrl}`, ''],

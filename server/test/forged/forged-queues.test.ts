@@ -7,7 +7,7 @@ import { runNextExport } from '../../exports/run-export.service.ts'
 import { isReconciliationDue, RECONCILIATION } from '../../jobs/reconciliation.ts'
 import { noteFinished, noteStarted } from '../../jobs/schedule-runs.service.ts'
 import { notifyUntilIdle } from '../../jobs/worker.ts'
-import { deliverMails } from '../../notifications/channels/mail/deliver-mails.service.ts'
+import { mailDeliverer } from '../../notifications/channels/mail/deliver-mails.service.ts'
 import { sendMail } from '../../notifications/channels/mail/mail.service.ts'
 import { createEndpoint } from '../../notifications/channels/webhooks/endpoints.service.ts'
 import { publishEvents } from '../../notifications/outbox.service.ts'
@@ -61,7 +61,7 @@ for (const { it } of marketSuites<Context>('queues that a database writer adds t
       },
       close() {},
     }
-    while ((await deliverMails(platform, transport, NEVER)) > 0);
+    await mailDeliverer(platform, transport).untilIdle()
     return sent
   }
 
