@@ -1,5 +1,4 @@
-import { createHmac, createSecretKey } from 'node:crypto'
-import { type AppKeys, allKeys } from '../platform/crypto/key-ring.ts'
+import { type AppKey, type AppKeys, allKeys } from '../platform/crypto/key-ring.ts'
 import type { Digest } from './chain.rule.ts'
 
 const ENTRY = 'affiliate journal entry'
@@ -34,10 +33,10 @@ export function journalKeys(keys: AppKeys): JournalKeys {
   return made
 }
 
-function journalKey(key: ReturnType<typeof allKeys>[number]): JournalKey {
-  const digest = (purpose: string): Digest => {
-    const secret = createSecretKey(key.derive(purpose))
-    return (text) => `${key.id}.${createHmac('sha256', secret).update(text).digest('hex')}`
-  }
+function journalKey(key: AppKey): JournalKey {
+  const digest =
+    (purpose: string): Digest =>
+    (text) =>
+      `${key.id}.${key.mac(purpose, text)}`
   return { id: key.id, entry: digest(ENTRY), head: digest(HEAD), seal: digest(SEAL) }
 }

@@ -33,6 +33,11 @@ export class Refusal extends Error {
   }
 }
 
+/** What a request that the database does not answer in time is refused with. */
+export function unavailable(detail: string, internalDetail: string): Refusal {
+  return new Refusal('unavailable', `${detail} Try again shortly.`, { internalDetail, retryAfter: 1 })
+}
+
 /** `rate_limited` for so many seconds, which the text gives in whole minutes. */
 export function tooMany(detail: string, seconds: number): Refusal {
   const minutes = Math.ceil(seconds / 60)
