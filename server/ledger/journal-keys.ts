@@ -6,16 +6,15 @@ const HEAD = 'affiliate journal head'
 const SEAL = 'affiliate journal seal'
 
 /** One APP_KEY's digests; each has a key of its own, so that no hash can stand in for one of another kind. */
-export interface JournalKey {
+interface JournalKey {
   readonly id: string
   readonly entry: Digest
   readonly head: Digest
   readonly seal: Digest
 }
 
-export interface JournalKeys {
+interface JournalKeys {
   readonly current: JournalKey
-  readonly former: readonly JournalKey[]
   find(keyId: string): JournalKey | undefined
 }
 
@@ -25,10 +24,11 @@ const known = new WeakMap<AppKeys, JournalKeys>()
 export function journalKeys(keys: AppKeys): JournalKeys {
   const found = known.get(keys)
   if (found) return found
-  const [current, ...former] = allKeys(keys).map(journalKey)
-  if (!current) throw new Error('no keys')
-  const all = new Map([current, ...former].map((key) => [key.id, key]))
-  const made: JournalKeys = { current, former, find: (keyId) => all.get(keyId) }
+  const all = new Map(allKeys(keys).map((key) => [key.id, journalKey(key)]))
+  const made: JournalKeys = {
+    current: all.get(keys.current.id) as JournalKey,
+    find: (keyId) => all.get(keyId),
+  }
   known.set(keys, made)
   return made
 }

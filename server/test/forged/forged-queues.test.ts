@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type Selectable, sql } from 'kysely'
 import * as assert from 'uvu/assert'
-import { openLocalStorage } from '../../exports/export-storage.ts'
 import { openExportFile, startExport } from '../../exports/exports.service.ts'
 import { runNextExport } from '../../exports/run-export.service.ts'
 import { isReconciliationDue, RECONCILIATION } from '../../jobs/reconciliation.ts'
@@ -15,6 +14,7 @@ import type { Actor } from '../../platform/api/procedure.ts'
 import { dataFolder } from '../../platform/config.ts'
 import type { Schema } from '../../platform/database/schema.ts'
 import type { Platform } from '../../platform/platform.ts'
+import { openFolder } from '../../platform/storage/storage.ts'
 import { verifyBooks } from '../../verification/verify-books.ts'
 import { marketSuites } from '../testkit/market-suites.ts'
 import { type Marketplace, openFlagsOf } from '../testkit/marketplace.ts'
@@ -203,7 +203,7 @@ for (const { it } of marketSuites<Context>('queues that a database writer adds t
     ayesha,
     eve,
   }) => {
-    const storage = openLocalStorage(`${dataFolder(platform.config)}/exports`)
+    const storage = openFolder(`${dataFolder(platform.config)}/exports`)
     const request = { resource: 'sales', format: 'csv', from: null, to: null } as const
     const genuine = await startExport(platform, ayesha, request)
     assert.ok(await runNextExport(platform, storage, NEVER))
