@@ -13,8 +13,9 @@ const MOST_CLAIMED = 200
 const MOST_WRITTEN = 200
 /** How many messages a process holds, beside one for each lane. */
 const MOST_HELD = 2000
-/** The part of what is free that a lane may hold: some stays free however many lanes are slow. */
+/** The parts of what is free that a lane and an account may hold: some stays free however many of them are slow. */
 const PART_OF_LANE = 1 / 8
+const PART_OF_ACCOUNT = 1 / 2
 /** No attempt begins later than this after its claim. Also how long messages can go on after their recipient is suspended, ms. */
 const BEGIN_WITHIN_MS = 5000
 const WRITE_TIMEOUT_MS = 30_000
@@ -51,8 +52,8 @@ export interface Delivery<Row extends QueuedRow, J extends Job<Row>, Outcome, Re
   mostAtOnce: number
   /** The rows that may be claimed, which are none of these lanes. */
   only(db: Queries, fullLanes: readonly string[]): Only
-  /** Those of these lanes whose last attempt failed: they get one message at a time. */
-  failing?(tx: Tx, lanes: readonly string[]): Promise<ReadonlySet<string>>
+  /** What is known of these lanes; nothing of those that are missing. */
+  owners?(tx: Tx, lanes: readonly string[]): Promise<ReadonlyMap<string, LaneOwner>>
   load(rows: readonly Row[]): Promise<J[]>
   /** Does not throw. A forged message is refused without an attempt. */
   attempt(job: J): Promise<Outcome>
@@ -74,12 +75,17 @@ interface Ended<J, Outcome> {
   outcome: Outcome | null
 }
 
-interface Lane {
+export interface LaneOwner {
+  account: string
+  /** The last attempt failed, here or in another process: the lane gets one message at a time. */
+  failing: boolean
+}
+
+interface Lane extends LaneOwner {
   held: number
   running: number
   /** Begin attempts that wait for their turn. */
   waiting: (() => void)[]
-  failing: boolean
 }
 
 /** The messages of a channel that this process delivers. */
@@ -88,10 +94,10 @@ export class Deliverer<Row extends QueuedRow, J extends Job<Row>, Outcome, Resul
   readonly #channel: Delivery<Row, J, Outcome, Result>
   readonly #ended: GroupCommit<Ended<J, Outcome>, null>
   readonly #lanes = new Map<string, Lane>()
-  /** What `idle` waits for. */
-  readonly #work = new Set<Promise<void>>()
-  /** The lanes that failed, here or in another process, when they were last looked at. */
-  #failing: ReadonlySet<string> = new Set()
+  /** By the ids of the messages. */
+  readonly #work = new Map<string, Promise<void>>()
+  /** Of the lanes of the last claim. */
+  #owners: ReadonlyMap<string, LaneOwner> = new Map()
   #stopped = false
 
   constructor(platform: Platform, channel: Delivery<Row, J, Outcome, Result>) {
@@ -137,7 +143,7 @@ export class Deliverer<Row extends QueuedRow, J extends Job<Row>, Outcome, Resul
 
   /** Resolves when nothing is under way. */
   async idle(): Promise<void> {
-    while (this.#work.size > 0) await Promise.all(this.#work)
+    while (this.#work.size > 0) await Promise.all(this.#work.values())
   }
 
   /** Sends all that is due, until nothing is, and returns how many there were: for tests and commands. */
@@ -165,34 +171,42 @@ export class Deliverer<Row extends QueuedRow, J extends Job<Row>, Outcome, Resul
     return this.#channel.only(this.#platform.database.reader, full)
   }
 
-  #isFull({ held, failing }: Lane): boolean {
-    return held > Math.floor(this.#mostOf(failing, this.#work.size) / 2)
+  #isFull(lane: Lane): boolean {
+    return lane.held > Math.floor(this.#mostOf(lane, heldByAccount(this.#lanes.values())) / 2)
   }
 
-  #mostOf(failing: boolean, heldByAll: number): number {
-    return failing ? 1 : Math.max(1, Math.floor((MOST_HELD - heldByAll) * PART_OF_LANE))
+  #mostOf({ held, account, failing }: Lane, byAccount: ReadonlyMap<string, number>): number {
+    if (failing) return 1
+    const free = MOST_HELD - [...byAccount.values()].reduce((sum, one) => sum + one, 0)
+    const ofAccount = Math.floor(free * PART_OF_ACCOUNT) - (byAccount.get(account) ?? 0) + held
+    return Math.max(1, Math.min(Math.floor(free * PART_OF_LANE), ofAccount))
   }
 
+  /** Those of the due messages that there is room for. A message under way is due again when the clock has jumped. */
   async #choose(tx: Tx, due: readonly Row[]): Promise<Row[]> {
-    const { laneOf, failing } = this.#channel
-    if (failing) this.#failing = await failing(tx, [...new Set([...due.map(laneOf), ...this.#lanes.keys()])])
-    for (const [id, lane] of this.#lanes) lane.failing ||= this.#failing.has(id)
-    const held = new Map([...this.#lanes].map(([id, lane]) => [id, lane.held]))
-    let all = this.#work.size
+    const { laneOf, owners } = this.#channel
+    const found = new Set([...due.map(laneOf), ...this.#lanes.keys()])
+    if (owners) this.#owners = await owners(tx, [...found])
+    for (const [id, lane] of this.#lanes) lane.failing ||= this.#owners.get(id)?.failing ?? false
+    const lanes = new Map([...found].map((id) => [id, { ...this.#laneOf(id) }]))
+    const byAccount = heldByAccount(lanes.values())
     return due.filter((row) => {
-      const id = laneOf(row)
-      const isFailing = this.#lanes.get(id)?.failing ?? this.#failing.has(id)
-      const ofLane = held.get(id) ?? 0
-      if (ofLane >= this.#mostOf(isFailing, all)) return false
-      held.set(id, ofLane + 1)
-      all += 1
+      const lane = lanes.get(laneOf(row)) as Lane
+      if (this.#work.has(row.id) || lane.held >= this.#mostOf(lane, byAccount)) return false
+      lane.held += 1
+      byAccount.set(lane.account, (byAccount.get(lane.account) ?? 0) + 1)
       return true
     })
   }
 
+  #laneOf(id: string): Lane {
+    const owner = this.#owners.get(id) ?? { account: id, failing: false }
+    return this.#lanes.get(id) ?? { ...owner, held: 0, running: 0, waiting: [] }
+  }
+
   #begin(job: J, token: string, claimedAt: number): void {
     const id = this.#channel.laneOf(job.row)
-    const lane = this.#lanes.get(id) ?? { held: 0, running: 0, waiting: [], failing: this.#failing.has(id) }
+    const lane = this.#laneOf(id)
     this.#lanes.set(id, lane)
     lane.held += 1
     const work = this.#deliver(lane, job, claimedAt)
@@ -202,12 +216,12 @@ export class Deliverer<Row extends QueuedRow, J extends Job<Row>, Outcome, Resul
         this.#platform.log.error(facts, 'the outcome of a delivery is lost')
       })
       .then(() => {
-        this.#work.delete(work)
+        this.#work.delete(job.row.id)
         lane.held -= 1
         if (lane.held === 0) this.#lanes.delete(id)
         if (!this.#isFull(lane)) this.#platform.topics.send(this.#channel.signal)
       })
-    this.#work.add(work)
+    this.#work.set(job.row.id, work)
   }
 
   /** `null` when the message is given back: without an attempt, or with one that the stop ended. */
@@ -260,6 +274,12 @@ export class Deliverer<Row extends QueuedRow, J extends Job<Row>, Outcome, Resul
     })
     return ended.map(() => null)
   }
+}
+
+function heldByAccount(lanes: Iterable<Lane>): Map<string, number> {
+  const held = new Map<string, number>()
+  for (const lane of lanes) held.set(lane.account, (held.get(lane.account) ?? 0) + lane.held)
+  return held
 }
 
 /** The first of these rows that is not as the service wrote it; `null` if all are. */

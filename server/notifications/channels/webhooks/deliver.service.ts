@@ -63,9 +63,14 @@ export function webhookDeliverer(
     laneOf: ({ endpoint_id }) => endpoint_id,
     mostAtOnce: 20,
     only: deliverable,
-    async failing(tx, ids) {
+    async owners(tx, ids) {
       const endpoints = await endpointsById(tx, ids)
-      return new Set(endpoints.flatMap(({ id, failing_since }) => (failing_since === null ? [] : [id])))
+      return new Map(
+        endpoints.map((endpoint) => [
+          endpoint.id,
+          { account: endpoint.account_id, failing: endpoint.failing_since !== null },
+        ]),
+      )
     },
     load: (rows) => load(platform, rows),
     async attempt(job) {
