@@ -1,5 +1,6 @@
 import type { Paisa } from '../../shared/money.ts'
-import { type CyclePeriod, cyclePeriodsOf } from '../billing/billing.service.ts'
+import { cyclePeriodsOf } from '../billing/billing.service.ts'
+import type { Period } from '../billing/billing-period.rule.ts'
 import { type CreditName, creditNamesOf } from '../billing/credits.service.ts'
 import { ACCOUNTS, type Account, type EntryKind } from '../ledger/entries.rule.ts'
 import { type Database, type Queries, readSnapshot } from '../platform/database/database.ts'
@@ -26,7 +27,7 @@ export interface StatementEntry extends StatementRow {
   /** What people call the sale, credit or cycle; `null` for a payout, which has no other name than its id. */
   sale: SaleName | null
   credit: CreditName | null
-  cycle: CyclePeriod | null
+  cycle: Period | null
   /** Of the account behind this entry. */
   balance: Paisa
 }
