@@ -1,11 +1,10 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { OFFER_STATUSES } from '../offers/offer-status.rule.ts'
-import { VETTING_STATES } from '../offers/vetting.rule.ts'
+import { offerStatus as offerStatuses, vettingState } from '../../shared/schemas/offers.ts'
 import { fc } from '../test/testkit/property.ts'
 import {
-  type APPLICATION_STATUSES,
   type ApplicationDecision,
+  type ApplicationStatus,
   type ApplyDecision,
   decideApplication,
   mayApply,
@@ -22,7 +21,7 @@ test('a pending application to a live offer is approved or rejected', () => {
 })
 
 test('the same decision again changes nothing, the other one is refused, also when the offer has ended', () => {
-  for (const offerStatus of OFFER_STATUSES) {
+  for (const offerStatus of offerStatuses.options) {
     const decide = (status: 'approved' | 'rejected', decision: 'approve' | 'reject') =>
       codeOf(decideApplication({ status, decision, offerStatus, vetting: 'pending' }))
     assert.is(decide('approved', 'approve'), 'unchanged')
@@ -77,22 +76,22 @@ test('a paused or ended offer takes no applications, and an offer that creators 
     assert.is(codeOf(refused), 'offer_not_live')
   }
   assert.is(mayApply({ offerStatus: 'draft', merchantSuspended: false, existing: [] }).kind, 'invisible')
-  for (const offerStatus of OFFER_STATUSES) {
+  for (const offerStatus of offerStatuses.options) {
     assert.is(mayApply({ offerStatus, merchantSuspended: true, existing: ['pending'] }).kind, 'invisible')
   }
 })
 
-const offerStatus = fc.constantFrom(...OFFER_STATUSES)
+const offerStatus = fc.constantFrom(...offerStatuses.options)
 
 test('property: a decision once made never turns, and a link is only made from pending', () => {
   const step = fc.record({
     decision: fc.constantFrom('approve', 'reject'),
     offerStatus,
-    vetting: fc.constantFrom(...VETTING_STATES),
+    vetting: fc.constantFrom(...vettingState.options),
   })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 12 }), (steps) => {
-      let status: (typeof APPLICATION_STATUSES)[number] = 'pending'
+      let status: ApplicationStatus = 'pending'
       let decisions = 0
       for (const facts of steps) {
         const { kind } = decideApplication({ status, ...facts })
@@ -111,7 +110,7 @@ test('property: however a creator applies and merchants decide, at most one appl
   const step = fc.record({ offerStatus, merchantSuspended: fc.boolean(), reject: fc.boolean() })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 12 }), (steps) => {
-      const existing: (typeof APPLICATION_STATUSES)[number][] = []
+      const existing: ApplicationStatus[] = []
       for (const { reject, ...facts } of steps) {
         const { kind } = mayApply({ ...facts, existing })
         if (kind === 'allowed') existing.push(reject ? 'rejected' : 'pending')

@@ -1,9 +1,9 @@
+import type { z } from 'zod'
+import type { applicationStatus } from '../../shared/schemas/applications.ts'
 import type { OfferStatus } from '../offers/offer-status.rule.ts'
 import { type VettingState, vettingPermits } from '../offers/vetting.rule.ts'
 
-export const APPLICATION_STATUSES = ['pending', 'approved', 'rejected'] as const
-
-export type ApplicationStatus = (typeof APPLICATION_STATUSES)[number]
+export type ApplicationStatus = z.infer<typeof applicationStatus>
 
 export interface ApplicationDecisionFacts {
   /** The application's status before the decision. */

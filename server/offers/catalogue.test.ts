@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import type { z } from 'zod'
-import { type listOffersInput, type OfferSort, offerPage } from '../../shared/schemas/offers.ts'
+import { type listOffersInput, type OfferSort, offerPage, offerStatus } from '../../shared/schemas/offers.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import { foldedKey, foldedWords } from '../platform/database/folded-text.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -9,7 +9,7 @@ import { marketSuites } from '../test/testkit/market-suites.ts'
 import { inOrderOf, rowOf } from '../test/testkit/offer-rows.ts'
 import { requestOf, setSuspended } from '../test/testkit/people.ts'
 import { fc } from '../test/testkit/property.ts'
-import { OFFER_STATUSES, type OfferStatus } from './offer-status.rule.ts'
+import type { OfferStatus } from './offer-status.rule.ts'
 import { offersRouter } from './offers.procedures.ts'
 import { setOfferStatus, updateOffer } from './offers.service.ts'
 import { addOffer, type OfferRow } from './offers.store.ts'
@@ -192,7 +192,7 @@ for (const { it } of marketSuites<{ merchant: Actor; visitor: Visitor }>('the ca
 
 const drawnOffer = fc.record({
   owner: fc.nat(2),
-  status: fc.constantFrom<OfferStatus>(...OFFER_STATUSES, 'live', 'live', 'live'),
+  status: fc.constantFrom<OfferStatus>(...offerStatus.options, 'live', 'live', 'live'),
   category: fc.constantFrom(...CATEGORIES),
   niche: fc.constantFrom(...NICHES),
   title: fc.array(fc.constantFrom(...WORDS), { minLength: 1, maxLength: 4 }).map((words) => words.join(' ')),
@@ -216,7 +216,7 @@ const drawnQuery = fc.record({
   limit: fc.constantFrom(3, 7, 25, 100),
   owner: sometimes(fc.nat(2)),
   mine: fc.boolean(),
-  status: sometimes(fc.constantFrom(...OFFER_STATUSES)),
+  status: sometimes(fc.constantFrom(...offerStatus.options)),
 })
 
 /** As callers send it, but for the merchant: the number of one instead of the id. */

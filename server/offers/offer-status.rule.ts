@@ -1,8 +1,8 @@
+import type { z } from 'zod'
+import type { offerStatus } from '../../shared/schemas/offers.ts'
 import { type VettingState, vettingPermits } from './vetting.rule.ts'
 
-export const OFFER_STATUSES = ['draft', 'live', 'paused', 'ended'] as const
-
-export type OfferStatus = (typeof OFFER_STATUSES)[number]
+export type OfferStatus = z.infer<typeof offerStatus>
 
 /** All allowed transitions. A draft cannot end, and `ended` is final. */
 const MOVES: Readonly<Record<OfferStatus, readonly OfferStatus[]>> = {

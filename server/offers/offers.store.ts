@@ -118,19 +118,8 @@ export async function authenticOffers(
   return rows
 }
 
-export function countDrafts(tx: Tx, merchantId: string): Promise<number> {
-  return countOf(tx.selectFrom('offers').where('merchant_id', '=', merchantId).where('status', '=', 'draft'))
-}
-
-export async function hasLiveOffer(tx: Tx, merchantId: string): Promise<boolean> {
-  const row = await tx
-    .selectFrom('offers')
-    .select('id')
-    .where('merchant_id', '=', merchantId)
-    .where('status', '=', 'live')
-    .limit(1)
-    .executeTakeFirst()
-  return row !== undefined
+export function countOffers(tx: Tx, merchantId: string, status: OfferStatus): Promise<number> {
+  return countOf(tx.selectFrom('offers').where('merchant_id', '=', merchantId).where('status', '=', status))
 }
 
 export interface EveryOfferFilter {

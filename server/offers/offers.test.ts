@@ -1,6 +1,5 @@
 import * as assert from 'uvu/assert'
 import type { Actor } from '../platform/api/procedure.ts'
-import { updateRows } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import { connectStore } from '../stores/stores.service.ts'
 import { addLiveOffer, addMerchant } from '../test/testkit/listings.ts'
@@ -223,20 +222,6 @@ for (const { it } of marketSuites<{ merchant: Actor }>('offers')) {
     const again = await vetOffer(platform, reject)
     const repeated = await vetOffer(platform, reject)
     assert.equal([again.status, repeated.updated_at], ['paused', again.updated_at])
-  })
-
-  it('gives a rejection of an earlier version its new effect only when it is repeated', async ({
-    platform,
-    merchant,
-  }) => {
-    const offer = await addLiveOffer(platform, merchant, { commission_rate: 1250 })
-    await platform.database.transaction((tx) =>
-      updateRows(tx, 'offers', { id: offer.id }, { vetting_verdict: 'rejected', vetted_rate: 1250 }),
-    )
-    const { status, vetting, vetting_reason } = await as(platform, null).get({ id: offer.id })
-    assert.equal([status, vetting, vetting_reason], ['live', 'not_required', null])
-    const rejection = { offerId: offer.id, actor: 'operator', reason: null, decision: 'reject' } as const
-    assert.is((await vetOffer(platform, rejection)).status, 'paused')
   })
 
   it('drops the redirect targets when visitors must go elsewhere', async ({ platform, merchant }) => {
