@@ -1,11 +1,11 @@
 import { OPERATOR } from '../../server/flags/audit.service.ts'
-import { wireOffer } from '../../server/offers/offer-wire.ts'
 import {
   listEveryOffer,
   offerNotFound,
   offerRecords,
   type ShownOffer,
   vetOffer,
+  wireOffer,
 } from '../../server/offers/offers.service.ts'
 import { pageById } from '../../server/platform/api/page.ts'
 import { readReason } from '../arguments.ts'

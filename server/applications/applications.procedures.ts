@@ -53,7 +53,9 @@ export const applicationsProcedures = {
     .input(listApplicationsInput)
     .output(applicationPage)
     .query(async ({ ctx, input }) => {
-      const page = await listApplications(ctx.platform, ctx.actor, input)
+      const { role, userId } = ctx.actor
+      const scope = role === 'creator' ? { creatorId: userId } : { merchantId: userId }
+      const page = await listApplications(ctx.platform, scope, input)
       return mapPage(page, (row) => wireApplication(ctx.platform, row))
     }),
 

@@ -7,11 +7,16 @@ import { publishEvents } from '../notifications/outbox.service.ts'
 import { authenticOffer, type OfferRecord, offerNotFound } from '../offers/offers.service.ts'
 import { checkProductUrl } from '../offers/product-url.rule.ts'
 import { type Page, pageById } from '../platform/api/page.ts'
-import type { Actor } from '../platform/api/procedure.ts'
 import { invalidFields, Refusal } from '../platform/api/refusal.ts'
 import { isoTime } from '../platform/clock.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
-import { type KeysetScan, pageItems, type ScanScope } from '../platform/database/keyset-scan.ts'
+import {
+  countRows,
+  type KeysetScan,
+  pageItems,
+  type ScanPage,
+  type ScanScope,
+} from '../platform/database/keyset-scan.ts'
 import { changeRow, insertRow, lockRows } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import {
@@ -25,9 +30,8 @@ import { type ApplicationStatus, decideApplication, mayApply } from './applicati
 import {
   type ApplicationRow,
   type ApplicationScope,
-  countApplications,
+  applicationsIn,
   countApplicationsSince,
-  listApplications as listRows,
   statusesOf,
 } from './applications.store.ts'
 
@@ -168,28 +172,20 @@ export async function listOfferApplications(
 ): Promise<Page<ShownApplication>> {
   const offer = await offerOf(platform, platform.database.reader, offerId)
   if (offer.merchant_id !== merchantId) throw offerNotFound()
-  return listEveryApplication(platform, { merchantId, offerId }, query)
+  return listApplications(platform, { merchantId, offerId }, query)
 }
 
-/** A creator's own applications, or those to all of a merchant's offers, newest first. */
-export function listApplications(
-  platform: Platform,
-  actor: Actor,
-  query: ListQuery,
-): Promise<Page<ShownApplication>> {
-  const scope = actor.role === 'creator' ? { creatorId: actor.userId } : { merchantId: actor.userId }
-  return listEveryApplication(platform, scope, query)
-}
-
-/** The applications in a scope, newest first, for the operator. Refuses another list's cursor with `validation_failed`. */
-export async function listEveryApplication(
+/** The applications in a scope, newest first. Refuses another list's cursor with `validation_failed`. */
+export async function listApplications(
   platform: Platform,
   scope: ApplicationScope,
   query: ListQuery,
 ): Promise<Page<ShownApplication>> {
   const { reader } = platform.database
   const { status } = query
-  const page = await pageById(query, (request) => listRows(reader, scope, { status, ...request }))
+  const page = await pageById(query, (request) =>
+    applicationsIn(reader, scope, { status, ...request }).execute(),
+  )
   return { ...page, items: await shownApplications(page.items, reader) }
 }
 
@@ -252,11 +248,12 @@ function checkedAddress(text: string): string {
 /** A creator's own applications, those to a merchant's offers, or all, for exports. */
 export function scanApplications(platform: Platform, scope: ScanScope): KeysetScan<WireApplication> {
   const db = platform.database.reader
-  const whose = scope === 'all' ? {} : scope
+  const rowsOf = ({ below, size }: ScanPage) =>
+    applicationsIn(db, scope === 'all' ? {} : scope, { before: below, limit: size })
   return {
-    count: (step) => countApplications(db, whose, step),
+    count: (step) => countRows(db, step, rowsOf(step)),
     async read(step) {
-      const rows = await listRows(db, whose, { before: step.below, limit: step.size })
+      const rows = await rowsOf(step).execute()
       return pageItems(step, await shownApplications(rows, db), (row) => wireApplication(platform, row))
     },
   }

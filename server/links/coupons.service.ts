@@ -5,14 +5,13 @@ import { offerStatusesAt } from '../offers/offers.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import type { AppKeys } from '../platform/crypto/key-ring.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
+import { insertRow, updateRows } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import { checkQuota, lockAccount } from '../users/users.service.ts'
 import {
-  addCoupon,
   type CouponRow,
   countCodesSince,
   couponsInForce,
-  endCoupon,
   historyOfCodes,
   lastOfCode,
 } from './coupons.store.ts'
@@ -67,10 +66,10 @@ export async function changeCoupon(
   }
   // Never before an earlier end or start, also when the clock was set back: no two rows of a code may overlap.
   const at = Math.max(now, former?.starts_at ?? 0, last?.ends_at ?? 0)
-  if (former) await endCoupon(tx, former.id, at)
+  if (former) await updateRows(tx, 'link_coupons', { id: former.id }, { ends_at: at })
   if (code !== null) {
     const row = { link_id: link.id, merchant_id: link.merchant_id, code, starts_at: at, ends_at: null }
-    await addCoupon(tx, { id: platform.ids.next(), ...row })
+    await insertRow(tx, 'link_coupons', { id: platform.ids.next(), ...row })
   }
   await recordAudit(platform, tx, {
     actor,

@@ -2,7 +2,7 @@ import { type Selectable, sql } from 'kysely'
 import type { AppKeys } from '../platform/crypto/key-ring.ts'
 import { countOf, valuesTable } from '../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
-import { authentic, insertRows, type NewRow, updateRows } from '../platform/database/protected-rows.ts'
+import { authentic } from '../platform/database/protected-rows.ts'
 import type { Schema } from '../platform/database/schema.ts'
 
 export type CouponRow = Selectable<Schema['link_coupons']>
@@ -40,14 +40,6 @@ export function countCodesSince(tx: Tx, merchantId: string, since: number): Prom
   return countOf(
     tx.selectFrom('link_coupons').where('merchant_id', '=', merchantId).where('starts_at', '>', since),
   )
-}
-
-export async function addCoupon(tx: Tx, row: NewRow<'link_coupons'>): Promise<void> {
-  await insertRows(tx, 'link_coupons', [row])
-}
-
-export async function endCoupon(tx: Tx, id: string, endsAt: number): Promise<void> {
-  await updateRows(tx, 'link_coupons', { id }, { ends_at: endsAt })
 }
 
 /** A code that an order of a merchant's store carries. */

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { randomInt } from 'node:crypto'
 import type { ResolvedLink } from '../../shared/schemas/links.ts'
 import { AUTHENTIC_COLUMNS, LINK_TARGETS, type OfferRecord, offerRecords } from '../offers/offers.service.ts'
 import { withoutTrackingReference, withTrackingReference } from '../offers/product-url.rule.ts'
@@ -210,19 +210,10 @@ export function wireLinkedOffer({ id, title, category, niche, status, merchant }
 const ALPHABET = '23456789abcdefghjkmnpqrstuvwxyz'
 /** 31^10 is about 2^49: too many to guess, and short enough for a caption. */
 const LENGTH = 10
-/** The largest multiple of the alphabet's length in a byte: bytes above it would favor its first letters. */
-const FAIR_BYTES = 256 - (256 % ALPHABET.length)
-
 const SLUG = /^[0-9a-z]{4,32}$/
 
 export function randomSlug(): string {
-  let slug = ''
-  while (slug.length < LENGTH) {
-    for (const byte of randomBytes(LENGTH)) {
-      if (byte < FAIR_BYTES && slug.length < LENGTH) slug += ALPHABET[byte % ALPHABET.length]
-    }
-  }
-  return slug
+  return Array.from({ length: LENGTH }, () => ALPHABET[randomInt(ALPHABET.length)]).join('')
 }
 
 /** Whether a text can be a slug. Accepts more than `randomSlug` makes, so that its format can change. */

@@ -16,7 +16,6 @@ import { mapPage } from '../platform/api/page.ts'
 import { procedure, publicProcedure, router, syncInput } from '../platform/api/procedure.ts'
 import type { Platform } from '../platform/platform.ts'
 import { readReplica } from '../platform/replica-reads.ts'
-import { wireOffer } from './offer-wire.ts'
 import {
   createOffer,
   getOffer,
@@ -26,6 +25,7 @@ import {
   setOfferStatus,
   updateOffer,
   vetOffer,
+  wireOffer,
 } from './offers.service.ts'
 
 export const offersRouter = router({
@@ -150,7 +150,7 @@ export const vettingProcedures = {
         actor: ctx.actor.userId,
         decision,
         reason: reason ?? null,
-        commissionRate: rate === undefined ? undefined : (percentToBasisPoints(rate) ?? undefined),
+        commissionRate: rateOrNone(rate),
       })
       return wireOffer(vetted)
     }),

@@ -1,12 +1,13 @@
 import { z } from 'zod'
-import type { BasisPoints } from '../../shared/rates.ts'
+import { type BasisPoints, basisPointsToPercent } from '../../shared/rates.ts'
 import { idParam } from '../../shared/schemas/common.ts'
-import type { OfferCategories, OfferSort } from '../../shared/schemas/offers.ts'
+import type { OfferCategories, OfferSort, Offer as WireOffer } from '../../shared/schemas/offers.ts'
 import { recordAudit } from '../flags/audit.service.ts'
 import { closeFlag, raiseFlag } from '../flags/flags.service.ts'
 import { decodeCursor, encodeCursor, mapPage, type Page, pageOf } from '../platform/api/page.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import { invalidFields, Refusal } from '../platform/api/refusal.ts'
+import { isoTime } from '../platform/clock.ts'
 import { advisoryLock, afterCommit, type Queries, type Tx } from '../platform/database/database.ts'
 import { lockRows, type RowOf } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -153,7 +154,7 @@ export async function setOfferStatus(
       merchantHasStore: await merchantHasStore(tx, merchantId),
       vetting: vettingStateOf(offer, platform.config.HIGH_COMMISSION_RATE),
     })
-    if (move.kind === 'moved') await changeOffer(platform, tx, offer, { status: move.to })
+    if (move.kind === 'moved') await changeOffer(platform, tx, offer, { status: to })
     // Committed although the merchant is refused.
     if (move.kind === 'refused' && move.code === 'vetting_required')
       await updateVettingQueue(platform, tx, offer)
@@ -465,6 +466,28 @@ function checkedAddresses(
   }
   if (issues.length === 0) return checked
   throw invalidFields(issues)
+}
+
+/** An offer as every procedure that returns one sends it. */
+export function wireOffer(offer: ShownOffer): WireOffer {
+  return {
+    id: offer.id,
+    merchant: offer.merchant,
+    title: offer.title,
+    description: offer.description,
+    product_url: offer.product_url,
+    image_url: offer.image_url,
+    category: offer.category,
+    niche: offer.niche,
+    commission_rate: basisPointsToPercent(offer.commission_rate),
+    status: offer.status,
+    vetting: offer.vetting,
+    vetting_reason: offer.vetting_reason,
+    attribution_window_days: offer.attribution_window_days,
+    product_ids: offer.product_ids,
+    created_at: isoTime(offer.created_at),
+    updated_at: isoTime(offer.updated_at),
+  }
 }
 
 export function offerNotFound(): Refusal {
