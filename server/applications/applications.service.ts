@@ -4,7 +4,7 @@ import type { Application as WireApplication } from '../../shared/schemas/applic
 import { changeCoupon, couponCodesOf } from '../links/coupons.service.ts'
 import { createLink, type LinkRecord, linksOfApplications, linkUrl } from '../links/links.service.ts'
 import { publishEvents } from '../notifications/outbox.service.ts'
-import { authenticOffer, type OfferRecord, offerNotFound } from '../offers/offers.service.ts'
+import { authenticOffer, offerNotFound } from '../offers/offers.service.ts'
 import { checkProductUrl } from '../offers/product-url.rule.ts'
 import { type Page, pageById } from '../platform/api/page.ts'
 import { invalidFields, Refusal } from '../platform/api/refusal.ts'
@@ -35,7 +35,10 @@ import {
   statusesOf,
 } from './applications.store.ts'
 
-export const MAX_APPLICATIONS_PER_DAY = 100
+export const APPLICATION_QUOTA = {
+  most: 100,
+  detail: 'At most 100 applications within 24 hours. Apply to this offer later.',
+}
 
 /** An application as callers see it; times in epoch ms. */
 export interface ShownApplication extends ApplicationRow {
@@ -65,7 +68,7 @@ export async function applyToOffer(
     // A creator's applications run one after the other, so that none is missed here.
     await lockAccount(tx, creatorId)
     await requireVerifiedEmail(platform, tx, creatorId)
-    const offer = await offerOf(platform, tx, offerId)
+    const offer = await authenticOffer(platform, tx, offerId)
     const decision = mayApply({
       offerStatus: offer.status,
       existing: await statusesOf(tx, offerId, creatorId),
@@ -74,11 +77,8 @@ export async function applyToOffer(
     if (decision.kind === 'invisible') throw offerNotFound()
     if (decision.kind === 'refused') throw new Refusal(decision.code, decision.detail)
     const now = platform.clock.now()
-    await checkQuota(tx, creatorId, {
-      most: MAX_APPLICATIONS_PER_DAY,
-      count: () => countApplicationsSince(tx, creatorId, now - DAY_MS),
-      detail: `At most ${MAX_APPLICATIONS_PER_DAY} applications within 24 hours. Apply to this offer later.`,
-    })
+    const count = () => countApplicationsSince(tx, creatorId, now - DAY_MS)
+    await checkQuota(tx, creatorId, { ...APPLICATION_QUOTA, count })
     const application = await insertRow(tx, 'applications', {
       id: platform.ids.next(),
       offer_id: offerId,
@@ -116,7 +116,7 @@ export async function decideOnApplication(
     const key = { id: applicationId, merchant_id: merchantId }
     const [application] = await lockRows(tx, 'applications', key)
     if (!application) throw new Refusal('not_found', 'Application not found.')
-    const offer = await offerOf(platform, tx, application.offer_id)
+    const offer = await authenticOffer(platform, tx, application.offer_id)
     const decision = decideApplication({
       status: application.status,
       decision: answer.decision,
@@ -170,7 +170,7 @@ export async function listOfferApplications(
   offerId: string,
   query: ListQuery,
 ): Promise<Page<ShownApplication>> {
-  const offer = await offerOf(platform, platform.database.reader, offerId)
+  const offer = await authenticOffer(platform, platform.database.reader, offerId)
   if (offer.merchant_id !== merchantId) throw offerNotFound()
   return listApplications(platform, { merchantId, offerId }, query)
 }
@@ -187,12 +187,6 @@ export async function listApplications(
     applicationsIn(reader, scope, { status, ...request }).execute(),
   )
   return { ...page, items: await shownApplications(page.items, reader) }
-}
-
-async function offerOf(platform: Platform, db: Queries | Tx, offerId: string): Promise<OfferRecord> {
-  const offer = await authenticOffer(platform, db, offerId)
-  if (!offer) throw offerNotFound()
-  return offer
 }
 
 /** Tells the merchant of a new application, and the creator of a decision. */

@@ -158,11 +158,7 @@ export interface LinkedClick {
  * Clicks with their links, by click id. What cannot be an id, or is none of ours, is missing. Throws `TamperedRow` for a link that was
  * changed, and `UnknownKeyError`.
  */
-export async function linksOfClicks(
-  db: Queries | Tx,
-  keys: AppKeys,
-  clickIds: readonly string[],
-): Promise<Map<string, LinkedClick>> {
+export async function linksOfClicks(db: Queries | Tx, keys: AppKeys, clickIds: readonly string[]) {
   const clicks = await clicksById(db, [...new Set(clickIds.filter(isId))])
   const links = await linkTerms(
     db,

@@ -17,7 +17,10 @@ import {
 } from './coupons.store.ts'
 import { type LinkRecord, type LinkTerms, linkOfSlug, linkTerms } from './links.service.ts'
 
-const MAX_CODES_PER_DAY = 200
+export const COUPON_QUOTA = {
+  most: 200,
+  detail: 'At most 200 new coupon codes within 24 hours. Try again later.',
+}
 
 interface CouponChange {
   slug: string
@@ -58,11 +61,8 @@ export async function changeCoupon(
     throw new Refusal('coupon_taken', `Another of the merchant's links has the coupon code ${code}.`)
   }
   if (code !== null) {
-    await checkQuota(tx, link.merchant_id, {
-      most: MAX_CODES_PER_DAY,
-      count: () => countCodesSince(tx, link.merchant_id, now - DAY_MS),
-      detail: `At most ${MAX_CODES_PER_DAY} new coupon codes within 24 hours. Try again later.`,
-    })
+    const count = () => countCodesSince(tx, link.merchant_id, now - DAY_MS)
+    await checkQuota(tx, link.merchant_id, { ...COUPON_QUOTA, count })
   }
   // Never before an earlier end or start, also when the clock was set back: no two rows of a code may overlap.
   const at = Math.max(now, former?.starts_at ?? 0, last?.ends_at ?? 0)
@@ -82,10 +82,7 @@ export async function changeCoupon(
 }
 
 /** The coupon codes in force by link id. Links without one are missing. */
-export async function couponCodesOf(
-  db: Queries | Tx,
-  linkIds: readonly string[],
-): Promise<Map<string, string>> {
+export async function couponCodesOf(db: Queries | Tx, linkIds: readonly string[]) {
   const rows = await couponsInForce(db, linkIds)
   return new Map(rows.map((row) => [row.link_id, row.code]))
 }

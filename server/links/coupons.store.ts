@@ -19,11 +19,7 @@ export function couponsInForce(db: Queries | Tx, linkIds: readonly string[]): Pr
 }
 
 /** The last row of a merchant's code: the one in force, if any is. */
-export function lastOfCode(
-  db: Queries | Tx,
-  merchantId: string,
-  code: string,
-): Promise<CouponRow | undefined> {
+export function lastOfCode(db: Queries | Tx, merchantId: string, code: string) {
   return db
     .selectFrom('link_coupons')
     .selectAll()
@@ -51,11 +47,7 @@ interface MerchantCode {
 const wantedCodes = valuesTable<MerchantCode>('wanted', { merchant_id: 'uuid', code: 'text' })
 
 /** Every time that one of these codes belonged to a link, oldest first. Throws `TamperedRow` and `UnknownKeyError`. */
-export async function historyOfCodes(
-  db: Queries | Tx,
-  keys: AppKeys,
-  codes: readonly MerchantCode[],
-): Promise<readonly CouponRow[]> {
+export async function historyOfCodes(db: Queries | Tx, keys: AppKeys, codes: readonly MerchantCode[]) {
   if (codes.length === 0) return []
   const found = await sql<CouponRow>`
     select coupon.*

@@ -47,20 +47,13 @@ export function linkUrl(platform: Platform, slug: string): string {
 }
 
 /** The link of a slug; `null` for an unknown one. Throws `TamperedRow` and `UnknownKeyError`. */
-export async function linkOfSlug(
-  { keys }: Pick<Platform, 'keys'>,
-  db: Queries | Tx,
-  slug: string,
-): Promise<LinkRecord | null> {
+export async function linkOfSlug({ keys }: Pick<Platform, 'keys'>, db: Queries | Tx, slug: string) {
   const row = canBeSlug(slug) ? await linkBySlug(db, keys, slug) : undefined
   return row ? linkRecordOf(row) : null
 }
 
 /** Links by id; unknown ids are missing. */
-export async function linkRecords(
-  db: Queries | Tx,
-  linkIds: readonly string[],
-): Promise<Map<string, LinkRecord>> {
+export async function linkRecords(db: Queries | Tx, linkIds: readonly string[]) {
   const rows = await linksById(db, [...new Set(linkIds)])
   return new Map(rows.map((row) => [row.id, linkRecordOf(row)]))
 }
@@ -69,20 +62,13 @@ export async function linkRecords(
  * What a sale is decided by, by link id; unknown ids are missing. Throws `TamperedRow` for a link that was changed, so that no sale is
  * decided by it, and `UnknownKeyError`.
  */
-export async function linkTerms(
-  db: Queries | Tx,
-  keys: AppKeys,
-  linkIds: readonly string[],
-): Promise<Map<string, LinkTerms>> {
+export async function linkTerms(db: Queries | Tx, keys: AppKeys, linkIds: readonly string[]) {
   const rows = authentic(keys, 'affiliate_links', await linksById(db, [...new Set(linkIds)]))
   return new Map(rows.map((row) => [row.id, termsOf(linkRecordOf(row))]))
 }
 
 /** Links by application id; applications without a link are missing. */
-export async function linksOfApplications(
-  db: Queries | Tx,
-  applicationIds: readonly string[],
-): Promise<Map<string, LinkRecord>> {
+export async function linksOfApplications(db: Queries | Tx, applicationIds: readonly string[]) {
   const rows = await linksByApplication(db, applicationIds)
   return new Map(rows.map((row) => [row.application_id, linkRecordOf(row)]))
 }

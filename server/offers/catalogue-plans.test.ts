@@ -87,13 +87,13 @@ for (const { it, dialect } of marketSuites<{ database: Database; merchantId: str
     await expectIndex(database, { category: 'CATEGORY 3' }, SORTS, 'category')
     await expectIndex(database, { niche: 'niche 3' }, SORTS, 'niche')
     await expectIndex(database, { category: 'category 3', niche: 'niche 3' }, SORTS, 'category_niche')
-    await expectIndex(database, { merchantId }, SORTS, 'merchant')
+    await expectIndex(database, { merchant_id: merchantId }, SORTS, 'merchant')
     await expectIndex(database, {}, SORTS, 'merchant', { kind: 'own', merchantId, status: undefined })
     await expectIndex(database, {}, SORTS, 'merchant', { kind: 'own', merchantId, status: 'live' })
   })
 
   it('looks a commission range up in the index of its sort', async ({ database, merchantId }) => {
-    const range = { commissionMin: 500, commissionMax: 2500 }
+    const range = { commission_min: 500, commission_max: 2500 }
     const byRate = ['commission_desc', 'commission_asc'] as const
     await expectIndex(database, range, byRate, 'live')
     await expectIndex(database, { ...range, category: 'category 3' }, byRate, 'category')
@@ -104,13 +104,13 @@ for (const { it, dialect } of marketSuites<{ database: Database; merchantId: str
       byRate,
       'category_niche',
     )
-    await expectIndex(database, { ...range, merchantId }, byRate, 'merchant')
+    await expectIndex(database, { ...range, merchant_id: merchantId }, byRate, 'merchant')
     await expectIndex(database, range, ['newest'], 'live')
   })
 
   it('finds few matches of a text by its own index, and sorts no more than those', async ({ database }) => {
     for (const sort of SORTS) {
-      const listing = { scope: PUBLIC, filter: { text: 'rare' }, sort, after: null, limit: 26 }
+      const listing = { scope: PUBLIC, filter: { q: 'rare' }, sort, after: null, limit: 26 }
       for (const plan of await planOf(database, listing, 'collect')) {
         assert.ok(plan.text, JSON.stringify(plan))
         assert.equal(plan.scans, [], JSON.stringify(plan))
@@ -121,7 +121,7 @@ for (const { it, dialect } of marketSuites<{ database: Database; merchantId: str
   it('walks the index of the sort where a text matches many', async ({ database }) => {
     if (dialect !== 'sqlite') return
     for (const sort of SORTS) {
-      const listing = { scope: PUBLIC, filter: { text: 'common' }, sort, after: null, limit: 26 }
+      const listing = { scope: PUBLIC, filter: { q: 'common' }, sort, after: null, limit: 26 }
       for (const plan of await planOf(database, listing, 'scan')) {
         assert.equal([plan.scans, plan.sorts], [[], []], JSON.stringify(plan))
       }
@@ -132,8 +132,8 @@ for (const { it, dialect } of marketSuites<{ database: Database; merchantId: str
     if (dialect !== 'sqlite') return
     await sql`analyze`.execute(bed.testDatabase.database.writer)
     await expectIndex(database, {}, SORTS, 'live')
-    await expectIndex(database, { category: 'category 3', commissionMin: 500 }, SORTS, 'category')
-    await expectIndex(database, { merchantId, niche: 'niche 0' }, SORTS, 'merchant')
+    await expectIndex(database, { category: 'category 3', commission_min: 500 }, SORTS, 'category')
+    await expectIndex(database, { merchant_id: merchantId, niche: 'niche 0' }, SORTS, 'merchant')
   })
 
   it.run()

@@ -84,9 +84,9 @@ for (const { it, dialect } of marketSuites<{ merchant: Actor; visitor: Visitor }
         const search = (filter: OfferListing['filter']) =>
           listOffers(platform.database.reader, dialect, { scope, ...rest, filter })
         const { title, category, niche } = storable(fields)
-        assert.is((await search({ text: title, category, niche })).length, 1)
+        assert.is((await search({ q: title, category, niche })).length, 1)
         // What the edge refuses never gets here: PostgreSQL cannot hold a NUL, so the words around one would be others.
-        assert.is((await search({ text: category })).length, foldedWords(category).length > 0 ? 1 : 0)
+        assert.is((await search({ q: category })).length, foldedWords(category).length > 0 ? 1 : 0)
       }),
       { numRuns: 100 },
     )
@@ -146,7 +146,7 @@ for (const { it, dialect } of marketSuites<{ merchant: Actor; visitor: Visitor }
             ...page,
             sort,
             after,
-            filter: { text },
+            filter: { q: text },
           })
           seen.push(...rows)
           if (rows.length < page.limit) break

@@ -1,7 +1,13 @@
 import { z } from 'zod'
 import { type BasisPoints, basisPointsToPercent } from '../../shared/rates.ts'
 import { idParam } from '../../shared/schemas/common.ts'
-import type { OfferCategories, OfferSort, Offer as WireOffer } from '../../shared/schemas/offers.ts'
+import type {
+  createOfferInput,
+  listOffersInput,
+  OfferCategories,
+  OfferSort,
+  Offer as WireOffer,
+} from '../../shared/schemas/offers.ts'
 import { recordAudit } from '../flags/audit.service.ts'
 import { closeFlag, raiseFlag } from '../flags/flags.service.ts'
 import { decodeCursor, encodeCursor, mapPage, type Page, pageOf } from '../platform/api/page.ts'
@@ -13,12 +19,7 @@ import { lockRows, type RowOf } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import { merchantHasStore, merchantStoresLock } from '../stores/stores.service.ts'
 import { checkQuota, isSuspended, peopleOf, requireVerifiedEmail } from '../users/users.service.ts'
-import {
-  countByCategory,
-  listOffers as listRows,
-  type OfferFilter,
-  type OfferScope,
-} from './offer-list.store.ts'
+import { countByCategory, listOffers as listRows, type OfferScope } from './offer-list.store.ts'
 import { decideOfferMove, type OfferStatus } from './offer-status.rule.ts'
 import {
   addOffer,
@@ -39,7 +40,10 @@ import { mayChangeLiveRate, rejectionScopeOf, type VettingState, vettingStateOf 
 export const PUBLIC_OFFERS = 'offers'
 /** The cache of where links lead, by slug. Cleared when an offer's status or product address changes. */
 export const LINK_TARGETS = 'slug'
-export const MAX_DRAFTS = 500
+export const DRAFT_QUOTA = {
+  most: 500,
+  detail: 'At most 500 draft offers per account. Edit a draft or take one live instead of adding another.',
+}
 const MAX_CATEGORIES = 500
 
 /** An offer as other concepts see it; times in epoch ms, rates in basis points. */
@@ -51,18 +55,7 @@ export type OfferRecord = Omit<OfferRow, 'product_ids'> & {
 }
 
 /** The fields that a merchant sets. */
-export type OfferFields = Pick<
-  OfferRecord,
-  | 'title'
-  | 'description'
-  | 'product_url'
-  | 'image_url'
-  | 'category'
-  | 'niche'
-  | 'commission_rate'
-  | 'attribution_window_days'
-  | 'product_ids'
->
+export type OfferFields = Pick<OfferRecord, keyof z.output<typeof createOfferInput>>
 
 /** An offer with its merchant's name, as callers see it. */
 export type ShownOffer = OfferRecord & { merchant: { id: string; display_name: string } }
@@ -91,11 +84,8 @@ export async function createOffer(
     updated_at: now,
   }
   await platform.database.transaction(async (tx) => {
-    await checkQuota(tx, merchantId, {
-      most: MAX_DRAFTS,
-      count: () => countOffers(tx, merchantId, 'draft'),
-      detail: `At most ${MAX_DRAFTS} draft offers per account. Edit a draft or take one live instead of adding another.`,
-    })
+    const count = () => countOffers(tx, merchantId, 'draft')
+    await checkQuota(tx, merchantId, { ...DRAFT_QUOTA, count })
     await addOffer(tx, row)
     await flagUnverifiedHost(platform, tx, row, null)
     await updateVettingQueue(platform, tx, row)
@@ -314,14 +304,8 @@ export async function getOffer(
   return shownOffer(platform, row)
 }
 
-export interface OfferQuery extends OfferFilter {
-  sort: OfferSort
-  /** The caller's own offers in every status; the caller must be a merchant. */
-  mine: boolean
-  status?: OfferStatus | undefined
-  limit: number
-  cursor?: string | undefined
-}
+/** As on the wire, but rates in basis points. */
+type OfferQuery = z.output<typeof listOffersInput>
 
 const cursorKey = <Sort extends OfferSort>(sort: Sort) =>
   z.tuple([z.literal(sort), z.int().min(0).max(10_000), idParam])
@@ -401,23 +385,16 @@ export async function listEveryOffer(platform: Platform, query: EveryOfferQuery)
 }
 
 /** Offers by id, for other concepts; unknown ids are missing. */
-export async function offerRecords(
-  platform: Platform,
-  db: Queries | Tx,
-  offerIds: readonly string[],
-): Promise<Map<string, OfferRecord>> {
+export async function offerRecords(platform: Platform, db: Queries | Tx, offerIds: readonly string[]) {
   const rows = await offersById(db, [...new Set(offerIds)])
   return new Map(rows.map((row) => [row.id, recordOf(platform, row)]))
 }
 
-/** An offer whose terms are to be locked; `null` for an unknown one. Throws `TamperedRow` when it was changed, and `UnknownKeyError`. */
-export async function authenticOffer(
-  platform: Platform,
-  db: Queries | Tx,
-  offerId: string,
-): Promise<OfferRecord | null> {
+/** An offer whose terms are to be locked. Refuses with `not_found`; throws `TamperedRow` when it was changed, and `UnknownKeyError`. */
+export async function authenticOffer(platform: Platform, db: Queries | Tx, offerId: string) {
   const [row] = await authenticOffers(db, platform.keys, [offerId])
-  return row ? recordOf(platform, row) : null
+  if (!row) throw offerNotFound()
+  return recordOf(platform, row)
 }
 
 /** Titles by offer id. */
@@ -451,10 +428,7 @@ function recordOf({ config }: Platform, row: OfferRow): OfferRecord {
 }
 
 /** The given addresses, normalized and without a tracking reference. Refuses with `validation_failed`. */
-function checkedAddresses(
-  { config }: Platform,
-  fields: Partial<OfferFields>,
-): Pick<OfferChange, 'product_url' | 'image_url'> {
+function checkedAddresses({ config }: Platform, fields: Partial<OfferFields>) {
   const checked: Pick<OfferChange, 'product_url' | 'image_url'> = {}
   const issues: { path: string; message: string }[] = []
   for (const path of ['product_url', 'image_url'] as const) {

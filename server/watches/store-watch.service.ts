@@ -40,12 +40,7 @@ interface StoreSign extends Pick<NewFlag, 'summary' | 'evidence'> {
 }
 
 /** Flags signs of stores, but for those that someone has looked at since they began. Returns the stores. */
-async function flagStores(
-  platform: Platform,
-  tx: Tx,
-  kind: FlagKind,
-  signs: readonly StoreSign[],
-): Promise<StoreRow[]> {
+async function flagStores(platform: Platform, tx: Tx, kind: FlagKind, signs: readonly StoreSign[]) {
   const ids = signs.map(({ store }) => store.id)
   const resolved = await resolvedFlagTimes(tx, kind, ids)
   const fresh = signs.filter(({ store, since }) => (resolved.get(store.id) ?? -1) < since)
