@@ -34,32 +34,18 @@ test('the same decision again changes nothing, the other one is refused, also wh
 test('the same decision with another reason or coupon code is refused', () => {
   for (const differsIn of ['reason', 'coupon code'] as const) {
     const decision = decideApplication({ ...live, status: 'approved', decision: 'approve', differsIn })
-    assert.equal(decision, {
-      kind: 'refused',
-      code: 'already_decided',
-      detail: `This application is already approved, with another ${differsIn}.`,
-    })
+    const detail = `This application is already approved, with another ${differsIn}.`
+    assert.equal(decision, { kind: 'refused', code: 'already_decided', detail })
   }
 })
 
-test('approval needs a live offer before it needs vetting', () => {
-  for (const offerStatus of ['draft', 'paused', 'ended'] as const) {
-    const decision = decideApplication({ ...live, decision: 'approve', offerStatus, vetting: 'pending' })
-    assert.is(codeOf(decision), 'offer_not_live')
-  }
-  for (const vetting of ['pending', 'rejected'] as const) {
-    assert.is(codeOf(decideApplication({ ...live, decision: 'approve', vetting })), 'vetting_required')
-  }
-})
-
-test('rejecting asks nothing of the offer', () => {
-  const rejected = decideApplication({
-    ...live,
-    decision: 'reject',
-    offerStatus: 'ended',
-    vetting: 'rejected',
-  })
-  assert.equal(rejected, { kind: 'reject' })
+test('approval needs a live offer before it needs vetting; rejecting asks nothing of the offer', () => {
+  const decide = (facts: Partial<Parameters<typeof decideApplication>[0]>) =>
+    codeOf(decideApplication({ ...live, decision: 'approve', ...facts }))
+  for (const offerStatus of ['draft', 'paused', 'ended'] as const)
+    assert.is(decide({ offerStatus, vetting: 'pending' }), 'offer_not_live')
+  for (const vetting of ['pending', 'rejected'] as const) assert.is(decide({ vetting }), 'vetting_required')
+  assert.is(decide({ decision: 'reject', offerStatus: 'ended', vetting: 'rejected' }), 'reject')
 })
 
 test('one may apply to a live offer of an active merchant, and again after rejections', () => {
