@@ -126,7 +126,12 @@ export const retry = prepared((payoutId: string, options: { reason?: string }) =
     if (!found) throw new Failure(`Payout ${payoutId} not found.`, { code: 'not_found' })
     await confirm(context, `Send payout ${payoutId} again, ${displayMoney(found.amount)}?`)
     const request = { payoutId, actor: OPERATOR, reason }
-    const { payout, attemptId, newDestination, adopts } = await retryPayout(platform, app.processor, request)
+    const {
+      row: payout,
+      attemptId,
+      newDestination,
+      adopts,
+    } = await retryPayout(platform, app.processor, request)
     const creator = await personOf(platform, payout.creator_id)
     const document = {
       payout_id: payoutId,

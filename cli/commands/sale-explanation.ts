@@ -8,33 +8,36 @@ import { money } from '../terminal/table.ts'
 
 /** The story of a sale for `--json`, in the wire's words: rupees, percent, RFC 3339. */
 export function explanationDocument(story: SaleExplanation) {
-  const { decision, click, coupon, link, cycle } = story
+  const { sale, click, coupon, link, cycle } = story
+  const { decision } = story.receipt
   return {
-    sale_id: story.saleId,
-    event_id: story.eventId,
+    sale_id: sale.id,
+    event_id: sale.event_id,
     event_origin: story.origin,
-    order_id: story.orderId,
-    order_name: story.orderName,
+    order_id: sale.order_id,
+    order_name: sale.order_name,
     acceptance_status: decision.acceptance_status,
     rejection_reason: decision.rejection_reason,
     attributed_by: coupon ? 'coupon' : link ? 'click' : null,
     tracked_by: story.source,
     rule_version: decision.rule_version,
-    ordered_at: wireTime(story.orderedAt),
+    ordered_at: wireTime(sale.ordered_at),
     decided_at: wireTime(story.decidedAt),
-    former_decisions: story.formerDecisions.map(({ decidedAt, eventId, decision: former }) => ({
-      decided_at: wireTime(decidedAt),
-      event_id: eventId,
-      acceptance_status: former.acceptance_status,
-      rejection_reason: former.rejection_reason,
-      rule_version: former.rule_version,
-      checks: former.checks,
-      net_amount: formatMoney(former.net_amount),
-    })),
-    store: { id: story.store.id, shop_domain: story.store.shopDomain },
+    former_decisions: story.formerDecisions.map(
+      ({ decided_at, event_id, receipt: { decision: former } }) => ({
+        decided_at: wireTime(decided_at),
+        event_id,
+        acceptance_status: former.acceptance_status,
+        rejection_reason: former.rejection_reason,
+        rule_version: former.rule_version,
+        checks: former.checks,
+        net_amount: formatMoney(former.net_amount),
+      }),
+    ),
+    store: sale.store,
     merchant: party(story.merchant),
     creator: story.creator && party(story.creator),
-    offer: story.offer,
+    offer: sale.offer,
     click: click && { id: click.id, created_at: wireTime(click.created_at), tracked: click.tracked },
     coupon: coupon && {
       code: coupon.code,
@@ -74,8 +77,8 @@ export function explanationDocument(story: SaleExplanation) {
   }
 }
 
-function party({ id, displayName, email }: SaleExplanation['merchant']) {
-  return { id, email, display_name: displayName }
+function party({ id, display_name, email }: SaleExplanation['merchant']) {
+  return { id, email, display_name }
 }
 
 function percent(rate: BasisPoints | null): number | null {
@@ -91,11 +94,11 @@ export function explanationLines(story: SaleExplanation, out: Output): string[] 
     ...eventLines(story, out),
     '',
     out.heading('Checks'),
-    `  By version ${story.decision.rule_version} of the rule; the first that does not hold rejects the sale.`,
-    ...checkLines(story.decision, out),
+    `  By version ${story.receipt.decision.rule_version} of the rule; the first that does not hold rejects the sale.`,
+    ...checkLines(story.receipt.decision, out),
     '',
     out.heading('What commission is taken of'),
-    ...basisLines(story, out),
+    ...basisLines(story.receipt, out),
     '',
     out.heading('What came of it'),
     ...moneyLines(story, out),
@@ -103,8 +106,9 @@ export function explanationLines(story: SaleExplanation, out: Output): string[] 
 }
 
 function verdictLines(story: SaleExplanation, out: Output): string[] {
-  const { decision } = story
-  const order = `Order ${story.orderName ?? story.orderId} (${story.orderId}) of ${story.store.shopDomain ?? story.store.id}, merchant ${nameOf(story.merchant)}`
+  const { sale } = story
+  const { decision } = story.receipt
+  const order = `Order ${sale.order_name ?? sale.order_id} (${sale.order_id}) of ${sale.store.shop_domain}, merchant ${nameOf(story.merchant)}`
   if (decision.acceptance_status === 'rejected') {
     return [order, out.style('red', `REJECTED: ${decision.rejection_reason}`)]
   }
@@ -112,8 +116,8 @@ function verdictLines(story: SaleExplanation, out: Output): string[] {
   return [order, out.style('green', `ACCEPTED: ${paid}`)]
 }
 
-function nameOf({ displayName, email, id }: SaleExplanation['merchant']): string {
-  return displayName ? `${displayName} <${email ?? id}>` : id
+function nameOf({ display_name, email }: SaleExplanation['merchant']): string {
+  return `${display_name} <${email}>`
 }
 
 const SOURCE_WORDS: Record<SaleExplanation['source'], string> = {
@@ -125,13 +129,13 @@ const SOURCE_WORDS: Record<SaleExplanation['source'], string> = {
 }
 
 function eventLines(story: SaleExplanation, out: Output): string[] {
-  const { click, coupon, link } = story
+  const { sale, click, coupon, link } = story
   const timeline: [number, string][] = []
   if (link) {
     const products = link.product_ids?.length ? `products ${link.product_ids.join(', ')}` : 'every product'
     const window = coupon ? '' : `, for orders within ${link.attribution_window_days} days of the click`
     const terms = `${basisPointsToPercent(link.commission_rate)} % on ${products}${window}`
-    const offer = story.offer?.title ? `"${story.offer.title}"` : `offer ${link.offer_id}`
+    const offer = sale.offer?.title ? `"${sale.offer.title}"` : `offer ${link.offer_id}`
     const creator = story.creator ? nameOf(story.creator) : link.creator_id
     timeline.push([
       link.locked_at,
@@ -148,20 +152,20 @@ function eventLines(story: SaleExplanation, out: Output): string[] {
     ])
   }
   const source = coupon ? `its link comes from the coupon code ${coupon.code}` : SOURCE_WORDS[story.source]
-  timeline.push([story.orderedAt, `The order was placed in the store; ${source}.`])
+  timeline.push([sale.ordered_at, `The order was placed in the store; ${source}.`])
   for (const former of story.formerDecisions) {
-    const reason = former.decision.rejection_reason
+    const reason = former.receipt.decision.rejection_reason
     timeline.push([
-      former.decidedAt,
-      `The store had reported it as unpaid, and it was rejected as ${reason} (event ${former.eventId}).`,
+      former.decided_at,
+      `The store had reported it as unpaid, and it was rejected as ${reason} (event ${former.event_id}).`,
     ])
   }
   const again = story.formerDecisions.length > 0 ? ' again' : ''
   timeline.push([
     story.decidedAt,
     story.origin === 'operator'
-      ? `An operator sent it in the store's name, and it was decided${again} (event ${story.eventId}).`
-      : `The store had reported it as paid, and it was decided${again} (event ${story.eventId}).`,
+      ? `An operator sent it in the store's name, and it was decided${again} (event ${sale.event_id}).`
+      : `The store had reported it as paid, and it was decided${again} (event ${sale.event_id}).`,
   ])
   // Stores write whole seconds: within one, an order does not come before its click.
   const second = (moment: number) => Math.floor(moment / 1000)
@@ -171,7 +175,7 @@ function eventLines(story: SaleExplanation, out: Output): string[] {
   return [...lines, '  The order led to no click on a link of this merchant and has no coupon code in force.']
 }
 
-function basisLines({ decision }: SaleExplanation, out: Output): string[] {
+function basisLines({ decision }: SaleExplanation['receipt'], out: Output): string[] {
   const notCounted = (why: string | null) => (why === 'gift_card' ? 'no: gift card' : 'no: not in the offer')
   const table = out.table(decision.basis_lines, [
     { title: 'Line', flexible: true, cell: (line) => line.title || line.product_id },
@@ -240,7 +244,7 @@ function payoutLines(payouts: SaleExplanation['payouts'], out: Output): string[]
     : lines
 }
 
-type Check = SaleExplanation['decision']['checks'][number]
+type Check = SaleExplanation['receipt']['decision']['checks'][number]
 
 /** What each check asks, as a sentence that holds when it passes. */
 const SENTENCES: Record<Check['name'], string> = {
@@ -264,7 +268,7 @@ const SENTENCES: Record<Check['name'], string> = {
 const VERDICTS = { passed: 'yes', failed: 'NO', not_applicable: 'not asked' } as const
 
 /** Every check with its verdict and what it saw. */
-function checkLines(decision: SaleExplanation['decision'], out: Output): string[] {
+function checkLines(decision: SaleExplanation['receipt']['decision'], out: Output): string[] {
   const saw = (check: Check) => Object.entries(check.saw).map(([name, value]) => sawText(name, value, out))
   return out.table(decision.checks, [
     { title: 'Check', cell: (check) => SENTENCES[check.name] },

@@ -1,4 +1,3 @@
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { notePruned } from '../clicks/click-retention.service.ts'
 import { removeOldBodies } from '../inbox/inbox.service.ts'
@@ -8,8 +7,8 @@ import { openDatabase } from '../platform/database/open-database.ts'
 import { MalformedOrder } from '../shopify/fields.ts'
 import { readOrderFacts } from '../shopify/order-facts.ts'
 import { changedTables, tableDigests } from '../test/authorization/digest.ts'
-import { testDialects } from '../test/testkit/databases.ts'
-import { type Marketplace, openMarketplace, type Shop } from '../test/testkit/marketplace.ts'
+import { marketSuites } from '../test/testkit/market-suites.ts'
+import type { Marketplace, Shop } from '../test/testkit/marketplace.ts'
 import { orderBody } from '../test/testkit/orders.ts'
 import { setSuspended } from '../test/testkit/people.ts'
 import { DAY } from '../test/testkit/testbed.ts'
@@ -39,19 +38,17 @@ function withRate(facts: SaleFacts, change: (rate: number) => number): SaleFacts
 
 const noted = (reference: string) => [{ reference, source: 'note_attributes' as const }]
 
-for (const dialect of testDialects()) {
-  const it = suite(`stored orders through today's rule on ${dialect}`)
+for (const { it } of marketSuites("stored orders through today's rule")) {
   let market: Marketplace
   let shop: Shop
   let creator: Actor
   let link: LinkRecord
-  it.before.each(async () => {
-    market = await openMarketplace(dialect)
+  it.before.each(async (context) => {
+    market = context.market
     shop = await market.addShop('Chenab Lawn')
     creator = await market.addCreator('Sana')
     link = await market.addLink(shop, creator)
   })
-  it.after.each(() => market.close())
 
   async function run(
     options: Partial<ReprocessOptions> = {},
@@ -92,12 +89,12 @@ for (const dialect of testDialects()) {
       judged: 3,
       different: 0,
       repeats: 1,
-      bodiesGone: 0,
+      bodies_gone: 0,
       unreadable: 2,
-      otherTopics: 1,
+      other_topics: 1,
       conflicting: 1,
       waiting: 1,
-      unknownStores: 0,
+      unknown_stores: 0,
       forged: 0,
       uncertain: 0,
     })
@@ -114,10 +111,10 @@ for (const dialect of testDialects()) {
     assert.equal([counts.judged, counts.different], [3, 2])
     // 12.5 % of 4,000.00 and 1,000.40, then 13.5 %; the fee is a tenth of either, half up.
     assert.equal(
-      differences.map(({ orderName, before, after }) => [
-        orderName,
-        [before.verdict, before.netAmount, before.commission, before.platformFee],
-        [after.verdict, after.netAmount, after.commission, after.platformFee],
+      differences.map(({ order_name, before, after }) => [
+        order_name,
+        [before.verdict, before.net_amount, before.commission, before.platform_fee],
+        [after.verdict, after.net_amount, after.commission, after.platform_fee],
       ]),
       [
         ['#1001', ['accepted', 400_000, 50_000, 5000], ['accepted', 400_000, 54_000, 5400]],
@@ -125,8 +122,8 @@ for (const dialect of testDialects()) {
       ],
     )
     const totals = {
-      before: { commission: 62_505, platformFee: 6251 },
-      after: { commission: 67_505, platformFee: 6751 },
+      before: { commission: 62_505, platform_fee: 6251 },
+      after: { commission: 67_505, platform_fee: 6751 },
     }
     assert.equal([...merchants], [[shop.merchantId, totals]])
     assert.equal([...creators], [[creator.userId, totals]])
@@ -138,7 +135,7 @@ for (const dialect of testDialects()) {
     market.clock.pass(91 * DAY)
     assert.is(await removeOldBodies(market.platform), 1)
     const calm = await run()
-    assert.equal([calm.counts.bodiesGone, calm.counts.judged, calm.counts.different], [1, 1, 0])
+    assert.equal([calm.counts.bodies_gone, calm.counts.judged, calm.counts.different], [1, 1, 0])
     const { differences } = await run({ rule: RATHER_MORE })
     assert.equal(
       differences.map(({ from, after }) => [from, after.commission]),
@@ -173,13 +170,13 @@ for (const dialect of testDialects()) {
     const { counts, differences, creators } = await run({ rule })
     assert.equal([counts.repeats, counts.different, counts.uncertain], [1, 3, 2])
     assert.equal(
-      differences.map(({ orderName, before, after, lost, saleId }) => [
-        orderName,
+      differences.map(({ order_name, before, after, lost, sale_id }) => [
+        order_name,
         before.reason ?? before.verdict,
         after.reason ?? after.verdict,
-        after.creatorId,
+        after.creator_id,
         lost,
-        saleId === null,
+        sale_id === null,
       ]),
       [
         [

@@ -1,40 +1,30 @@
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { LinkRecord } from '../links/links.service.ts'
 import type { Actor } from '../platform/api/procedure.ts'
-import { testDialects } from '../test/testkit/databases.ts'
-import {
-  cyclesOf,
-  eventsOf,
-  type Marketplace,
-  openFlagsOf,
-  openMarketplace,
-  type Shop,
-} from '../test/testkit/marketplace.ts'
+import { marketSuites } from '../test/testkit/market-suites.ts'
+import { cyclesOf, eventsOf, type Marketplace, openFlagsOf, type Shop } from '../test/testkit/marketplace.ts'
 import { type OrderChanges, orderBody } from '../test/testkit/orders.ts'
 import { setSuspended } from '../test/testkit/people.ts'
 import { DAY, HOUR, MINUTE } from '../test/testkit/testbed.ts'
 import { reprocessOrders } from './reprocess.service.ts'
-import { explainSale, explainSaleToParty } from './sale-explanation.service.ts'
+import { explainSale } from './sale-explanation.service.ts'
 import { wireExplanation } from './sale-wire.ts'
 
-for (const dialect of testDialects()) {
-  const it = suite(`a sale that is decided again on ${dialect}`)
+for (const { it } of marketSuites('a sale that is decided again')) {
   let market: Marketplace
   let shop: Shop
   let creator: Actor
   let link: LinkRecord
   let order: OrderChanges & { id: string }
 
-  it.before.each(async () => {
-    market = await openMarketplace(dialect)
+  it.before.each(async (context) => {
+    market = context.market
     shop = await market.addShop('Chenab Lawn')
     creator = await market.addCreator('Sana')
     link = await market.addLink(shop, creator)
     const click = await market.click(link)
     order = { id: '5001', name: '#5001', price: 400_000, click, createdAt: market.clock.now() }
   })
-  it.after.each(() => market.close())
 
   const report = async (changes: Partial<OrderChanges>, deliveryId?: string) => {
     const body = orderBody({ ...order, ...changes })
@@ -154,20 +144,20 @@ for (const dialect of testDialects()) {
       ['merchant', { merchantId: shop.merchantId }],
       ['creator', { creatorId: creator.userId }],
     ] as const) {
-      const story = await explainSaleToParty(market.platform, scope, id)
-      const wire = story && wireExplanation(story, role)
-      assert.is(wire?.acceptance_status, 'accepted')
-      assert.is(Date.parse(wire?.decided_at ?? '') - Date.parse(wire?.created_at ?? ''), HOUR)
+      const story = await explainSale(market.platform, scope, id)
+      const wire = wireExplanation(story, role)
+      assert.is(wire.acceptance_status, 'accepted')
+      assert.is(Date.parse(wire.decided_at) - Date.parse(wire.created_at), HOUR)
       assert.equal(
-        wire?.former_decisions.map((one) => [one.decided_at, one.rejection_reason, one.receipt.net_amount]),
-        [[wire?.created_at, 'not_paid', '4000.00']],
+        wire.former_decisions.map((one) => [one.decided_at, one.rejection_reason, one.receipt.net_amount]),
+        [[wire.created_at, 'not_paid', '4000.00']],
       )
       assert.equal(JSON.stringify(wire).includes('buyer_name'), false)
     }
-    const explained = await explainSale(market.platform, id)
+    const explained = await explainSale(market.platform, 'all', id)
     assert.is(explained.decidedAt, market.clock.now())
     assert.equal(
-      explained.formerDecisions.map(({ decision }) => decision.rejection_reason),
+      explained.formerDecisions.map(({ receipt }) => receipt.decision.rejection_reason),
       ['not_paid'],
     )
     const differences: unknown[] = []
@@ -186,8 +176,8 @@ for (const dialect of testDialects()) {
     const sale = await theSale()
     assert.equal([sale.acceptance_status, sale.creator_id], ['accepted', other.userId])
     const scope = { creatorId: other.userId }
-    const story = await explainSaleToParty(market.platform, scope, sale.id)
-    assert.equal(story && wireExplanation(story, 'creator').former_decisions, [])
+    const story = await explainSale(market.platform, scope, sale.id)
+    assert.equal(wireExplanation(story, 'creator').former_decisions, [])
     assert.equal(await changedParts(), [['tracking_reference']])
     await market.verify()
   })

@@ -1,7 +1,7 @@
 // long
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { openTestDatabase, type TestDatabase, testDialects } from '../../test/testkit/databases.ts'
+import { onPostgres, openTestDatabase, type TestDatabase } from '../../test/testkit/databases.ts'
 import { raceProcesses } from '../../test/testkit/racing-processes.ts'
 import type { OpenDatabase } from '../database/open-database.ts'
 import { createLog } from '../log.ts'
@@ -130,9 +130,4 @@ async function terminateListeners(database: OpenDatabase): Promise<void> {
     where datname = current_database() and query like 'listen %'`)
 }
 
-if (testDialects().includes('postgresql')) it.run()
-else {
-  const without = suite('invalidations of other processes')
-  without.skip('there is no PostgreSQL in this run', () => {})
-  without.run()
-}
+onPostgres(it).run()

@@ -3,7 +3,7 @@ import { CompiledQuery, sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { migrate } from '../../migrator.ts'
-import { testDialects } from '../../test/testkit/databases.ts'
+import { onPostgres } from '../../test/testkit/databases.ts'
 import { eventually } from '../../test/testkit/eventually.ts'
 import { type PostgresCluster, type PostgresNode, startCluster } from '../../test/testkit/standby.ts'
 import { Caches } from '../cache/caches.ts'
@@ -157,9 +157,4 @@ it('leaves a frozen primary for the standby that takes over', async () => {
   }
 })
 
-if (testDialects().includes('postgresql')) it.run()
-else {
-  const without = suite('without PostgreSQL')
-  without.skip('there is no PostgreSQL in this run', () => {})
-  without.run()
-}
+onPostgres(it).run()

@@ -1,5 +1,6 @@
 import { type SandboxOptions, startSandbox } from '../../processor/sandbox/start-sandbox.ts'
-import { createSignatureScheme } from '../../processor/signatures/choose-scheme.ts'
+import { standardWebhooks } from '../../processor/signatures/choose-scheme.ts'
+import { type Answer, call } from './service-bed.ts'
 import { openWebhookReceiver } from './webhook-receiver.ts'
 
 export const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
@@ -11,32 +12,23 @@ export interface Received {
   data: Record<string, string>
 }
 
-/** A webhook receiver: keeps validly signed events, and answers with the given statuses first, then 200. */
-export async function startReceiver({ statuses = [] }: { statuses?: number[] } = {}) {
-  const scheme = createSignatureScheme({ scheme: 'standard-webhooks' })
+/** A webhook receiver: keeps validly signed events, and answers with the statuses given for their reference first, then 200. */
+export async function startReceiver(statuses: Record<string, number[]> = {}) {
   const receiver = await openWebhookReceiver()
   const received: Received[] = []
-  const first = [...statuses]
-  let onArrival: () => void = () => {}
   receiver.answer = (response, { id, headers, body, text }) => {
     const signed = { headers: headers as Record<string, string>, rawBody: Buffer.from(text) }
-    const verdict = scheme.verify({ ...signed, secrets: [SECRET], now: Date.now() })
+    const verdict = standardWebhooks.verify({ ...signed, secrets: [SECRET], now: Date.now() })
     if (!verdict.ok) {
       response.writeHead(401).end()
       return
     }
     received.push({ ...body, id } as Received)
-    response.writeHead(first.shift() ?? 200).end()
-    onArrival()
+    response.writeHead(statuses[String(body.data.reference)]?.shift() ?? 200).end()
   }
   return {
     received,
-    url: receiver.url,
-    /** Resolves with the next event that comes in. */
-    next: () =>
-      new Promise<void>((resolve) => {
-        onArrival = resolve
-      }),
+    webhookUrl: () => receiver.url,
     close: async () => receiver.close(),
   }
 }
@@ -62,10 +54,10 @@ export async function withSandbox(
     sandbox: Awaited<ReturnType<typeof startSandbox>>,
     receiver: Awaited<ReturnType<typeof startReceiver>>,
   ) => Promise<void>,
-  statuses: number[] = [],
+  statuses: Record<string, number[]> = {},
 ): Promise<void> {
-  const receiver = await startReceiver({ statuses })
-  const sandbox = await startSandbox(sandboxOptions({ webhookUrl: receiver.url }))
+  const receiver = await startReceiver(statuses)
+  const sandbox = await startSandbox(sandboxOptions({ webhookUrl: receiver.webhookUrl }))
   try {
     await run(sandbox, receiver)
   } finally {
@@ -93,24 +85,17 @@ export function payoutBody(reference = 'payout-1', amount = '1000.00') {
 }
 
 /** One request to the sandbox with its key and further `headers`. */
-export async function ask(
+export function ask(
   base: string,
   method: string,
   path: string,
-  options: { body?: unknown; key?: string; headers?: Record<string, string> } = {},
-) {
-  const response = await fetch(`${base}${path}`, {
-    method,
-    headers: {
-      authorization: `Bearer ${API_KEY}`,
-      ...(options.key === undefined ? {} : { 'idempotency-key': options.key }),
-      ...options.headers,
-    },
-    ...(options.body === undefined
-      ? {}
-      : { body: typeof options.body === 'string' ? options.body : JSON.stringify(options.body) }),
+  { body, key, headers }: { body?: unknown; key?: string; headers?: Record<string, string> } = {},
+): Promise<Answer> {
+  const raw = typeof body === 'string' ? { raw: body } : {}
+  return call(base, method, path, {
+    token: API_KEY,
+    body,
+    ...raw,
+    headers: { ...(key !== undefined && { 'idempotency-key': key }), ...headers },
   })
-  const text = await response.text()
-  const isJson = response.headers.get('content-type')?.includes('json')
-  return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text }
 }
