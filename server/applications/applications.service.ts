@@ -207,8 +207,7 @@ async function shownApplication(
   db: Queries = platform.database.reader,
 ): Promise<ShownApplication> {
   const [shown] = await shownApplications([row], db)
-  if (!shown) throw new Error('an application was lost')
-  return shown
+  return shown as ShownApplication
 }
 
 /** Adds creators' names and links, in the given order. */

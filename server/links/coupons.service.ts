@@ -23,7 +23,6 @@ export const COUPON_QUOTA = {
 }
 
 interface CouponChange {
-  slug: string
   /** The link's merchant; `OPERATOR` may change every link. */
   actor: string
   /** Upper case; `null` takes the link's code away. */
@@ -34,12 +33,15 @@ interface CouponChange {
  * Gives a link a coupon code in place of the one that it has, or takes it away. The code that it has already changes nothing. Refuses
  * with `not_found`, `coupon_taken` (another link of the merchant has the code) and `quota_exceeded`.
  */
-export function setCoupon(platform: Platform, { slug, actor, code }: CouponChange): Promise<LinkRecord> {
+export function setCoupon(
+  platform: Platform,
+  { slug, ...change }: CouponChange & { slug: string },
+): Promise<LinkRecord> {
   return platform.database.transaction(async (tx) => {
     const link = await linkOfSlug(platform, tx, slug)
-    const mayChange = link && (actor === OPERATOR || actor === link.merchant_id)
+    const mayChange = link && [OPERATOR, link.merchant_id].includes(change.actor)
     if (!mayChange) throw new Refusal('not_found', 'Affiliate link not found.')
-    await changeCoupon(platform, tx, link, { actor, code })
+    await changeCoupon(platform, tx, link, change)
     return link
   })
 }
@@ -49,7 +51,7 @@ export async function changeCoupon(
   platform: Platform,
   tx: Tx,
   link: Pick<LinkRecord, 'id' | 'merchant_id'>,
-  { actor, code }: Pick<CouponChange, 'actor' | 'code'>,
+  { actor, code }: CouponChange,
 ): Promise<void> {
   const now = platform.clock.now()
   // So that two changes of one merchant run one after the other.

@@ -137,10 +137,7 @@ export async function watchRefusals(platform: Platform): Promise<boolean> {
   const { reader } = platform.database
   for (let after: string | undefined = NIL_ID; after !== undefined; ) {
     const rows: StoreRow[] = await refusedStores(reader, after, PAGE)
-    const due = (await stepsOf(platform, reader, rows)).filter(
-      ({ steps }) => steps.answered || steps.notify || steps.flag,
-    )
-    const ids = due.map(({ store }) => store.id)
+    const ids = (await stepsOf(platform, reader, rows)).map(({ store }) => store.id)
     if (ids.length > 0) await platform.database.transaction((tx) => takeSteps(platform, tx, ids))
     after = rows.length < PAGE ? undefined : rows.at(-1)?.id
   }
@@ -148,6 +145,7 @@ export async function watchRefusals(platform: Platform): Promise<boolean> {
   return false
 }
 
+/** The stores whose refused deliveries call for something. */
 async function stepsOf(platform: Platform, db: Queries | Tx, stores: readonly StoreRow[]) {
   const now = platform.clock.now()
   const ids = stores.map(({ id }) => id)
@@ -157,7 +155,8 @@ async function stepsOf(platform: Platform, db: Queries | Tx, stores: readonly St
     if (since === null || lastRefusedAt === null) return []
     const lastEventAt = activity.get(store.id)?.lastEventAt ?? null
     const refusals = { since, count, lastRefusedAt, lastEventAt, sentAt: store.rejecting_sent_at }
-    return [{ store, since, lastRefusedAt, steps: refusalSteps(refusals, now) }]
+    const steps = refusalSteps(refusals, now)
+    return Object.values(steps).includes(true) ? [{ store, since, lastRefusedAt, steps }] : []
   })
 }
 

@@ -342,20 +342,18 @@ export function offersPausedInTraffic(db: Queries, day: number, least: number) {
  * Cycles in state `closed` since `time` (epoch ms) or earlier, oldest first, without a flag of this kind that is open or was resolved later.
  * `closed` is a literal, because SQLite uses no partial index for a bound value.
  */
-export async function unpaidCycles(db: Queries, time: number, kind: string): Promise<string[]> {
-  const { rows } = await sql<{ id: string }>`
+export function unpaidCycles(db: Queries, time: number, kind: string) {
+  return rowsOf<{ id: string }>(db)`
     select id from billing_cycles as cycle where state = 'closed' and closed_at <= ${time} and not exists (
       select 1 from flags where flags.kind = ${kind} and flags.subject_id = cast(cycle.id as text)
         and (flags.status = 'open' or flags.resolved_at > ${time}))
-    order by closed_at`.execute(db)
-  return rows.map(({ id }) => id)
+    order by closed_at`
 }
 
 /** The charged ones of these cycles. */
-export async function chargedCycles(db: Queries, ids: readonly string[]): Promise<string[]> {
-  const { rows } = await sql<{ id: string }>`
-    select id from billing_cycles where id ${within(db, ids)} and state = 'charged'`.execute(db)
-  return rows.map(({ id }) => id)
+export function chargedCycles(db: Queries, ids: readonly string[]) {
+  return rowsOf<{ id: string }>(db)`
+    select id from billing_cycles where id ${within(db, ids)} and state = 'charged'`
 }
 
 export const accounts = (db: Queries) => db.selectFrom('users').select(['id', 'email'])

@@ -36,6 +36,11 @@ for (const dialect of testDialects()) {
       await resolveFlag(world.platform, { flagId: flag.id, actor: 'operator', note: 'looked at' })
     }
   }
+  /** The open flags of a kind after a look at all that there is. */
+  const seen = async (world: WatchedWorld, kind: string) => {
+    await world.watch()
+    return world.flags(kind)
+  }
   const giveCode = ({ platform, link, merchant }: WatchedWorld) =>
     setCoupon(platform, { slug: link.slug, actor: merchant.userId, code: 'SANA10' })
   const emailOf = (userId: string) => `${userId}@example.com`
@@ -93,12 +98,10 @@ for (const dialect of testDialects()) {
   it('flags a store whose orders are rejected in numbers', async ({ world }) => {
     const clicks = await world.visit(8)
     for (const click of clicks.slice(0, 3)) await world.order({ click, financialStatus: 'pending' })
-    await world.watch()
-    assert.equal(await world.flags('rejected_sales_burst'), [])
+    assert.equal(await seen(world, 'rejected_sales_burst'), [])
     await world.order({ click: '0190a1b2-0000-7000-8000-000000000000' })
     await world.order()
-    await world.watch()
-    const [flag] = await world.flags('rejected_sales_burst')
+    const [flag] = await seen(world, 'rejected_sales_burst')
     assert.is(flag?.subject_id, world.storeId)
     assert.equal(flag?.evidence, {
       ...{ merchant_id: world.merchant.userId, orders: 4, rejected: 4, within_hours: 24 },
@@ -107,27 +110,23 @@ for (const dialect of testDialects()) {
     await resolveAll(world, 'rejected_sales_burst')
     world.clock.pass(HOUR)
     for (const click of clicks.slice(3, 6)) await world.order({ click, financialStatus: 'pending' })
-    await world.watch()
-    assert.equal(await world.flags('rejected_sales_burst'), [])
+    assert.equal(await seen(world, 'rejected_sales_burst'), [])
   })
 
   it('is quiet about a few rejections among many sales', async ({ world }) => {
     const clicks = await world.visit(60)
     for (const click of clicks.slice(0, 4)) await world.order({ click, financialStatus: 'pending' })
     for (const click of clicks.slice(4, 14)) await world.order({ click })
-    await world.watch()
-    assert.equal(await world.flags('rejected_sales_burst'), [])
+    assert.equal(await seen(world, 'rejected_sales_burst'), [])
   })
 
   it('flags a conversion too good to be true', async ({ world }) => {
     const clicks = await world.visit(9)
     for (const click of clicks) await world.order({ click })
-    await world.watch()
-    assert.equal(await world.flags('conversion_unusual'), [], 'too few visits to tell')
+    assert.equal(await seen(world, 'conversion_unusual'), [], 'too few visits to tell')
     const [click] = await world.visit(1)
     await world.order({ click: click as string })
-    await world.watch()
-    const [flag] = await world.flags('conversion_unusual')
+    const [flag] = await seen(world, 'conversion_unusual')
     assert.is(flag?.subject_id, world.link.id)
     const { slug: affiliate_link_slug, creator_id, merchant_id, offer_id } = world.link
     assert.equal(flag?.evidence, {
@@ -140,8 +139,7 @@ for (const dialect of testDialects()) {
     world.clock.pass(MINUTE)
     const [later] = await world.visit(1)
     await world.order({ click: later as string })
-    await world.watch()
-    assert.equal(await world.flags('conversion_unusual'), [], 'only later visits and sales count')
+    assert.equal(await seen(world, 'conversion_unusual'), [], 'only later visits and sales count')
   })
 
   it('flags a coupon code that many use while no one clicks, once', async ({ world }) => {
@@ -221,8 +219,7 @@ for (const dialect of testDialects()) {
     assert.equal(await world.flags('tracking_source_shift'), [], 'a shift that was looked at')
     assert.equal(await world.flags('store_silent'), [])
     clock.pass(7 * DAY)
-    await world.watch()
-    const [silent] = await world.flags('store_silent')
+    const [silent] = await seen(world, 'store_silent')
     assert.equal([silent?.subject_id, silent?.evidence.order_days], [storeId, 20])
     clock.pass(DAY)
     await world.watch()
@@ -261,26 +258,22 @@ for (const dialect of testDialects()) {
     assert.equal([status, last_refusal], ['rejecting', { at, reason: 'wrong_signature' }])
     assert.equal(await world.flags('store_rejecting'), [])
     clock.pass(DAY)
-    await world.watch()
-    const [flag] = await world.flags('store_rejecting')
+    const [flag] = await seen(world, 'store_rejecting')
     assert.equal([flag?.subject_id, flag?.evidence.reason], [storeId, 'wrong_signature'])
     assert.is((await notices()).length, 1, 'nothing was refused since')
     await refuse(1)
     await world.watch()
     assert.is((await notices()).length, 2)
     await resolveAll(world, 'store_rejecting')
-    await world.watch()
-    assert.equal(await world.flags('store_rejecting'), [], 'someone has looked')
+    assert.equal(await seen(world, 'store_rejecting'), [], 'someone has looked')
     clock.pass(DAY)
     await refuse(1)
-    await world.watch()
-    assert.is((await world.flags('store_rejecting')).length, 1)
+    assert.is((await seen(world, 'store_rejecting')).length, 1)
     clock.pass(MINUTE)
     await platform.database.transaction((tx) =>
       recordActivity(platform, tx, [{ storeId, receivedAt: clock.now(), source: 'cart' }]),
     )
-    await world.watch()
-    assert.equal(await world.flags('store_rejecting'), [], 'valid deliveries arrive again')
+    assert.equal(await seen(world, 'store_rejecting'), [], 'valid deliveries arrive again')
     const store = await reader.selectFrom('stores').selectAll().executeTakeFirstOrThrow()
     assert.equal([store.refused_since, store.refused_count], [null, 0])
   })
@@ -290,19 +283,16 @@ for (const dialect of testDialects()) {
     await world.visit(1)
     await world.watch()
     for (let count = 0; count < 10; count += 1) await world.order({ codes: ['SANA10'] })
-    await world.watch()
-    assert.equal(await world.flags('coupon_leak'), [])
+    assert.equal(await seen(world, 'coupon_leak'), [])
   })
 
   it('flags visits in numbers that bought nothing, when their day is over', async ({ world }) => {
     await world.visit(25)
     world.clock.pass(DAY)
     await world.visit(20)
-    await world.watch()
-    assert.equal(await world.flags('conversion_unusual'), [])
+    assert.equal(await seen(world, 'conversion_unusual'), [])
     world.clock.pass(DAY)
-    await world.watch()
-    const [flag] = await world.flags('conversion_unusual')
+    const [flag] = await seen(world, 'conversion_unusual')
     assert.is(flag?.evidence.conversion, 'none')
     assert.is(flag?.evidence.visits, 45)
   })
@@ -331,17 +321,14 @@ for (const dialect of testDialects()) {
     const { platform } = world
     const other = await addUser(platform, 'creator')
     await changeUser(platform, other.userId, { email: 'a.khan+creator@gmail.com' })
-    await world.watch()
-    assert.equal(await world.flags('shared_mailbox'), [])
+    assert.equal(await seen(world, 'shared_mailbox'), [])
     const merchant = await addUser(platform, 'merchant')
     await changeUser(platform, merchant.userId, { email: 'akhan@googlemail.com' })
-    await world.watch()
-    const [flag, ...more] = await world.flags('shared_mailbox')
+    const [flag, ...more] = await seen(world, 'shared_mailbox')
     assert.equal([flag?.subject_id, more], [other.userId, []])
     assert.equal(flag?.evidence, { creator_id: other.userId, merchant_ids: [merchant.userId] })
     await resolveAll(world, 'shared_mailbox')
-    await world.watch()
-    assert.equal(await world.flags('shared_mailbox'), [])
+    assert.equal(await seen(world, 'shared_mailbox'), [])
   })
 
   it('flags a user who gives an IBAN that another has given', async ({ world }) => {
@@ -349,8 +336,7 @@ for (const dialect of testDialects()) {
     const [one, two] = [await addUser(platform, 'creator'), await addUser(platform, 'creator')]
     await giveDestination(platform, one.userId)
     await giveDestination(platform, one.userId)
-    await world.watch()
-    assert.equal(await world.flags('shared_iban'), [], 'one user may give it twice')
+    assert.equal(await seen(world, 'shared_iban'), [], 'one user may give it twice')
     await giveDestination(platform, two.userId)
     await world.watch()
     assert.equal(
@@ -371,23 +357,18 @@ for (const dialect of testDialects()) {
     }
     await platform.database.transaction((tx) => insertRows(tx, 'billing_cycles', [cycle]))
     clock.pass(14 * DAY - 2 * MINUTE)
-    await world.watch()
-    assert.equal(await world.flags('cycle_unpaid'), [])
-    await world.watch()
-    const [flag] = await world.flags('cycle_unpaid')
+    assert.equal(await seen(world, 'cycle_unpaid'), [])
+    const [flag] = await seen(world, 'cycle_unpaid')
     assert.is(flag?.subject_id, id)
     assert.is(flag?.evidence.amount_due, '110.00')
 
     await resolveAll(world, 'cycle_unpaid')
-    await world.watch()
-    assert.equal(await world.flags('cycle_unpaid'), [], 'a person has looked')
+    assert.equal(await seen(world, 'cycle_unpaid'), [], 'a person has looked')
     clock.pass(14 * DAY)
-    await world.watch()
-    assert.is((await world.flags('cycle_unpaid')).length, 1)
+    assert.is((await seen(world, 'cycle_unpaid')).length, 1)
     const paid = { state: 'charged', processor_payment_reference: 'pay_1', charged_at: clock.now() } as const
     await platform.database.transaction((tx) => updateRows(tx, 'billing_cycles', { id }, paid))
-    await world.watch()
-    assert.equal(await world.flags('cycle_unpaid'), [])
+    assert.equal(await seen(world, 'cycle_unpaid'), [])
   })
 
   it('two workers at once see each thing once', async ({ world }) => {
