@@ -1,12 +1,16 @@
 import type { Config } from '../../server/platform/config.ts'
+import type { ProcessorApi } from '../../server/processor/http-exchange.ts'
 import {
   checkCredentials,
   endpointProblem,
   SafepayRefusal,
   webhookEndpoints,
 } from '../../server/processor/safepay/safepay-account.ts'
-import { SafepayApi } from '../../server/processor/safepay/safepay-api.ts'
-import { createSafepayProcessor, safepayOptions } from '../../server/processor/safepay/safepay-processor.ts'
+import {
+  createSafepayProcessor,
+  openSafepayApi,
+  safepayOptions,
+} from '../../server/processor/safepay/safepay-processor.ts'
 import { displayMoney } from '../terminal/output.ts'
 import { type Finding, type Found, fail, info, ok, warn, wordsOf } from './finding.ts'
 
@@ -16,7 +20,7 @@ const MOST_SKEW_MS = 60_000
 /** Credentials, clock, balance and the registration of the webhook, in this order; without the first there is no rest. */
 export async function examineSafepay(config: Config): Promise<Found> {
   const options = safepayOptions(config)
-  const api = new SafepayApi(options)
+  const api = openSafepayApi(options)
   const processor = createSafepayProcessor(options)
   try {
     const skew = await checkCredentials(api, options.merchantId)
@@ -24,7 +28,7 @@ export async function examineSafepay(config: Config): Promise<Found> {
     return [
       ok('processor', 'Safepay accepts the key, the aggregator and the merchant'),
       skew === null ? null : skewFinding(skew),
-      balance?.kind === 'known'
+      balance?.kind === 'found'
         ? info('processor', `Safepay holds ${displayMoney(balance.amount)} for payouts`)
         : fail('processor', `the balance is unknown: ${balance?.detail}`, 'Payouts wait until it is shown.'),
       await webhookFinding(api, config),
@@ -58,7 +62,7 @@ function signatureFindings({ PROCESSOR_SIGNATURE }: Config): Found {
   return fail('processor', detail, 'Remove PROCESSOR_SIGNATURE: the right one is the default.')
 }
 
-async function webhookFinding(api: SafepayApi, config: Config): Promise<Finding> {
+async function webhookFinding(api: ProcessorApi, config: Config): Promise<Finding> {
   if (config.PUBLIC_BASE_URL === undefined) {
     return warn(
       'processor',

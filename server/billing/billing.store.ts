@@ -97,14 +97,14 @@ export async function addToShares(tx: Tx, shares: readonly CycleShare[]): Promis
     .execute()
 }
 
-/** Changes a cycle if its state is `from`. Returns false otherwise. Throws `TamperedRow` and `UnknownKeyError`. */
+/** Changes a cycle if its state is `from`, and returns it. Throws `TamperedRow` and `UnknownKeyError`. */
 export async function moveCycle(
   tx: Tx,
   cycleId: string,
   from: CycleState,
   change: Partial<NewRow<'billing_cycles'>>,
-): Promise<boolean> {
-  return (await updateRows(tx, 'billing_cycles', { id: cycleId, state: from }, change)).length === 1
+): Promise<CycleRow | undefined> {
+  return (await updateRows(tx, 'billing_cycles', { id: cycleId, state: from }, change))[0]
 }
 
 /** Ids of the merchant's closed cycles without an invoice. */
