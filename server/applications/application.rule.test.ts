@@ -1,10 +1,8 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { offerStatus as offerStatuses, vettingState } from '../../shared/schemas/offers.ts'
-import { fc } from '../test/testkit/property.ts'
+import { offerStatus as offerStatuses } from '../../shared/schemas/offers.ts'
 import {
   type ApplicationDecision,
-  type ApplicationStatus,
   type ApplyDecision,
   decideApplication,
   mayApply,
@@ -65,46 +63,6 @@ test('a paused or ended offer takes no applications, and an offer that creators 
   for (const offerStatus of offerStatuses.options) {
     assert.is(mayApply({ offerStatus, merchantSuspended: true, existing: ['pending'] }).kind, 'invisible')
   }
-})
-
-const offerStatus = fc.constantFrom(...offerStatuses.options)
-
-test('property: a decision once made never turns, and a link is only made from pending', () => {
-  const step = fc.record({
-    decision: fc.constantFrom('approve', 'reject'),
-    offerStatus,
-    vetting: fc.constantFrom(...vettingState.options),
-  })
-  fc.assert(
-    fc.property(fc.array(step, { maxLength: 12 }), (steps) => {
-      let status: ApplicationStatus = 'pending'
-      let decisions = 0
-      for (const facts of steps) {
-        const { kind } = decideApplication({ status, ...facts })
-        if (kind !== 'approve' && kind !== 'reject') continue
-        assert.is(kind, facts.decision)
-        status = kind === 'approve' ? 'approved' : 'rejected'
-        decisions += 1
-      }
-      assert.ok(decisions <= 1)
-    }),
-    { numRuns: 300 },
-  )
-})
-
-test('property: however a creator applies and merchants decide, at most one application stands', () => {
-  const step = fc.record({ offerStatus, merchantSuspended: fc.boolean(), reject: fc.boolean() })
-  fc.assert(
-    fc.property(fc.array(step, { maxLength: 12 }), (steps) => {
-      const existing: ApplicationStatus[] = []
-      for (const { reject, ...facts } of steps) {
-        const { kind } = mayApply({ ...facts, existing })
-        if (kind === 'allowed') existing.push(reject ? 'rejected' : 'pending')
-        assert.ok(existing.filter((status) => status !== 'rejected').length <= 1)
-      }
-    }),
-    { numRuns: 300 },
-  )
 })
 
 test.run()

@@ -1,7 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { offerStatus, vettingState } from '../../shared/schemas/offers.ts'
-import { fc } from '../test/testkit/property.ts'
 import { decideOfferMove, type OfferMove } from './offer-status.rule.ts'
 
 const OFFER_STATUSES = offerStatus.options
@@ -46,31 +45,6 @@ test('pausing, ending and staying live ask for nothing', () => {
     const move = decideOfferMove({ from: 'live', to, merchantHasStore: false, vetting: 'rejected' })
     assert.is(move.kind, to === 'live' ? 'unchanged' : 'moved')
   }
-})
-
-test('property: whatever is asked in whatever order, ended is final and draft is never entered again', () => {
-  const step = fc.record({
-    to: fc.constantFrom(...OFFER_STATUSES),
-    merchantHasStore: fc.boolean(),
-    vetting: fc.constantFrom(...VETTING_STATES),
-  })
-  fc.assert(
-    fc.property(fc.constantFrom(...OFFER_STATUSES), fc.array(step, { maxLength: 20 }), (first, steps) => {
-      let status = first
-      for (const facts of steps) {
-        const move = decideOfferMove({ from: status, ...facts })
-        assert.is(move.kind === 'unchanged', facts.to === status)
-        if (move.kind !== 'moved') continue
-        assert.is.not(status, 'ended')
-        assert.is.not(facts.to, 'draft')
-        if (facts.to === 'live') {
-          assert.ok(facts.merchantHasStore && ['not_required', 'approved'].includes(facts.vetting))
-        }
-        status = facts.to
-      }
-    }),
-    { numRuns: 300 },
-  )
 })
 
 test.run()
