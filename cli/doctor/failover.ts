@@ -1,5 +1,4 @@
 import { sql } from 'kysely'
-import type { SealStorage } from '../../server/ledger/seals/seal-storage.ts'
 import { lastSeal } from '../../server/ledger/seals/seals.service.ts'
 import {
   compareWithStorage,
@@ -8,6 +7,7 @@ import {
 } from '../../server/ledger/seals/stored-seals.service.ts'
 import type { Config } from '../../server/platform/config.ts'
 import type { OpenDatabase } from '../../server/platform/database/open-database.ts'
+import { type FileStorage, readText } from '../../server/platform/storage/storage.ts'
 import { DAY_MS } from '../../shared/durations.ts'
 import { type Found, fail, ok, warn, wordsOf } from './finding.ts'
 
@@ -61,7 +61,7 @@ async function withoutStorage({ reader }: OpenDatabase): Promise<Known> {
   return [null, found]
 }
 
-async function compareStored({ reader }: OpenDatabase, storage: SealStorage): Promise<Known> {
+async function compareStored({ reader }: OpenDatabase, storage: FileStorage): Promise<Known> {
   const last = await lastSeal(reader)
   const { rows: newest, breaches } = await compareWithStorage(reader, storage)
   if (breaches.length > 0) {
@@ -75,7 +75,7 @@ async function compareStored({ reader }: OpenDatabase, storage: SealStorage): Pr
     )
     return [null, found]
   }
-  const stored = newest === 0 ? null : await storage.read(sealName(newest))
+  const stored = newest === 0 ? null : await readText(storage, sealName(newest))
   if (stored === null) {
     const found = warn(
       NAME,
@@ -93,9 +93,9 @@ async function compareStored({ reader }: OpenDatabase, storage: SealStorage): Pr
 }
 
 /** The last of the seals that follow one another in the storage after this position; `null` when there is none. */
-async function newestKept(storage: SealStorage, position: number): Promise<number | null> {
+async function newestKept(storage: FileStorage, position: number): Promise<number | null> {
   let newest = position
-  while ((await storage.read(sealName(newest + 1))) !== null) newest += 1
+  while ((await readText(storage, sealName(newest + 1))) !== null) newest += 1
   return newest === position ? null : newest
 }
 

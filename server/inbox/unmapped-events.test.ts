@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { closeDueCycles } from '../billing/close-cycle.service.ts'
 import { drainUntilIdle } from '../jobs/worker.ts'
 import { processorEventsSchema } from '../processor/events.settings.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
@@ -62,7 +63,6 @@ for (const { it } of marketSuites('processor events that no rule maps', { verify
     await market.order(shop, link, 500_000)
     await market.drainUntilIdle()
     const [open] = await cyclesOf(platform, shop.merchantId)
-    const { closeDueCycles } = await import('../billing/close-cycle.service.ts')
     await closeDueCycles(platform, { asOf: open?.period_end ?? 0 })
     await market.drainUntilIdle()
     const [cycle] = await cyclesOf(platform, shop.merchantId)

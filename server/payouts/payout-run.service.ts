@@ -219,7 +219,7 @@ async function gatherFacts(
   const destinations = await destinationsInForce(db, [creatorId], platform.clock.now())
   const destination = destinations.get(creatorId) ?? null
   const resolved = await resolvedFlagTimes(db, 'payout_failed_repeatedly', [creatorId])
-  const countFrom = Math.max(resolved.get(creatorId) ?? 0, destination?.effectiveAt ?? 0)
+  const countFrom = Math.max(resolved.get(creatorId) ?? 0, destination?.effective_at ?? 0)
   const failures = await failuresSinceLastPaid(db, creatorId)
   const [flag] = await openFlags(db, 'payout_failed_repeatedly', creatorId)
   return {

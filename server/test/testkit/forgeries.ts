@@ -26,7 +26,7 @@ const SOME_TIME = 1_700_000_000_000
 export async function everyForgery(db: Queries, most = Infinity): Promise<Forgery[]> {
   const forgeries: Forgery[] = []
   const driver = dialectOf(db) === 'sqlite' ? SqliteDriver : PostgreSqlDriver
-  const entities = Object.values(ENTITIES)
+  const entities = ENTITIES
   const orm = new MikroORM<SqliteDriver | PostgreSqlDriver>({
     driver,
     dbName: 'metadata',
