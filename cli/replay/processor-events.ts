@@ -50,7 +50,7 @@ async function expectEvent(
         if ((await getCycle(app.database.reader, cycleId))?.state !== expect.cycle) return false
       }
       if (payoutId !== null && expect.payout !== undefined) {
-        if ((await getPayout(app.platform, payoutId))?.state !== expect.payout) return false
+        if ((await getPayout(app.database.reader, payoutId))?.state !== expect.payout) return false
       }
       if (expect.at_first !== undefined) return true
       const after = await flagsAbout(app, [cycleId, payoutId, type, event.id])
@@ -126,7 +126,7 @@ export async function subjectOf(
   }
   const state = needs === 'submitted payout' ? 'submitted' : 'paid'
   const { payout: id } = options
-  const payout = id === undefined ? await newestPayout(app, state) : await getPayout(app.platform, id)
+  const payout = id === undefined ? await newestPayout(app, state) : await getPayout(app.database.reader, id)
   return payout ? payoutSubject(payout) : null
 }
 
@@ -148,7 +148,7 @@ export async function newestPayout(
   state: 'submitted' | 'paid',
   isKnown: IsKnown = () => true,
 ): Promise<PayoutRow | undefined> {
-  const payouts = await listPayouts(platform, null, { state, limit: 100, before: null })
+  const payouts = await listPayouts(platform.database.reader, null, { state, limit: 100, before: null })
   return payouts.find(({ processor_payout_id: id }) => id !== null && isKnown(id))
 }
 
