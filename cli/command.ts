@@ -1,4 +1,4 @@
-import { Command, InvalidArgumentError } from 'commander'
+import { Command, InvalidArgumentError, Option } from 'commander'
 import { type Paisa, parseMoney } from '../shared/money.ts'
 import { type BasisPoints, percentToBasisPoints } from '../shared/rates.ts'
 import { wrongUsage } from './failures.ts'
@@ -44,6 +44,25 @@ export class CliCommand extends Command {
     return this.option(flags, words, oneOf(words.split(/, | or /)), chosen)
   }
 
+  /** An option for text that others read, on one line or with line breaks. It is read before the action runs. */
+  text(flags: string, description: string, rule: TextRule): this {
+    const option = new Option(flags, description).makeOptionMandatory(rule.required ?? false)
+    return this.addOption(option).hook('preAction', async (_program, command) => {
+      const name = option.attributeName()
+      const text: string | undefined = command.getOptionValue(name)
+      if (text === undefined) return
+      const { readText } = await import('./arguments.ts')
+      command.setOptionValue(name, readText(`${option.long}`, text, rule))
+    })
+  }
+
+  /** Refuses (exit 2) a use that can never be right, before the action runs. */
+  demand(message: string, holds: (options: Record<string, unknown>, ...args: unknown[]) => unknown): this {
+    return this.hook('preAction', (_program, command) => {
+      if (!holds(command.opts(), ...command.processedArgs)) throw wrongUsage(message)
+    })
+  }
+
   /** The options of every list. */
   paged(): this {
     return this.option('--limit <n>', 'how many at most', wholeNumber(1, 1000), 50).option(
@@ -63,6 +82,9 @@ export class CliCommand extends Command {
     return this.remarks(`${title}:\n${lines.map((line) => `  $ affiliate ${line}`).join('\n')}`)
   }
 }
+
+/** How long a text may be, in characters: one line, or with line breaks. */
+export type TextRule = ({ line: number } | { lines: number }) & { required?: boolean }
 
 /** Of every command that does something, in full: `users list`. */
 export function commandNames(command: Command, words: readonly string[] = []): string[] {
@@ -98,6 +120,11 @@ export function wholeNumber(least: number, most: number): (text: string) => numb
 export interface PageOptions {
   limit: number
   cursor?: string
+}
+
+/** What the audit trail keeps of a command. */
+export interface ReasonOption {
+  reason?: string | null
 }
 
 /** An id in commands' examples. */

@@ -45,7 +45,7 @@ export async function migrateDatabase(_options: object, command: Command): Promi
   }
 }
 
-export const status = readsDatabase(() => async ({ out, config, database }) => {
+export const status = readsDatabase(async ({ out, config, database }) => {
   await assertReachable(database)
   const { executed, pending, unknown } = await migrationState(database)
   const production = executed.length > 0 && (await isProduction(database.reader))
@@ -59,7 +59,7 @@ export const status = readsDatabase(() => async ({ out, config, database }) => {
   ])
 })
 
-export const backup = readsDatabase((file: string) => async ({ out, database }) => {
+export const backup = readsDatabase(async ({ out, database }, file: string) => {
   await assertReachable(database)
   const made = await backUp(database, file)
   const byHand = database.dialect === 'postgresql' ? manualRestore(made.file, database.url) : []

@@ -42,8 +42,6 @@ interface VerifyOptions {
 /** Reads only, except that it stores what a successful run has covered, for the next one. */
 export function verify(options: VerifyOptions, command: Command): Promise<void> {
   const { against, replica = false } = options
-  if (replica && !options.full)
-    throw wrongUsage('Pass --full with --replica: what is new is checked on the primary.')
   return withDatabase(
     command,
     async ({ config, database, out }) => {
@@ -356,12 +354,11 @@ interface StatementOptions {
 
 /** Works from the database alone, and opens it for reading only. */
 export const statement = readsDatabase(
-  (user: string, options: StatementOptions) =>
-    async ({ config, database, out }) => {
-      const period = periodOf(options, config)
-      await assertMigrated(database)
-      await showStatement(out, database, user, period)
-    },
+  async ({ config, database, out }, user: string, options: StatementOptions) => {
+    const period = periodOf(options, config)
+    await assertMigrated(database)
+    await showStatement(out, database, user, period)
+  },
 )
 
 /** The calendar month that the given end lies in, or that is now. */

@@ -55,9 +55,6 @@ export const list = reads(async ({ platform, out, config }, options: ListOptions
 })
 
 async function saleScope(platform: Platform, { merchant, creator }: ListOptions): Promise<SaleScope> {
-  if (merchant !== undefined && creator !== undefined) {
-    throw wrongUsage('Name a merchant or a creator, not both.')
-  }
   const merchantId = await userIdOf(platform, merchant)
   const creatorId = await userIdOf(platform, creator)
   if (merchantId !== null) return { merchantId }

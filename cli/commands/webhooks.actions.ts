@@ -10,24 +10,22 @@ import {
 import { type EventOrigin, originsOf } from '../../server/inbox/operator-deliveries.service.ts'
 import { assertUnmapped, retryUnmapped } from '../../server/inbox/set-aside.service.ts'
 import { pageById } from '../../server/platform/api/page.ts'
-import { Refusal } from '../../server/platform/api/refusal.ts'
 import { readAppKeys } from '../../server/platform/crypto/app-keys.ts'
 import type { Queries } from '../../server/platform/database/database.ts'
 import { shopDomainsOf, storeIdsOf } from '../../server/stores/stores.service.ts'
-import { readMoment, readReason } from '../arguments.ts'
-import type { PageOptions } from '../command.ts'
+import { readMoment } from '../arguments.ts'
+import type { PageOptions, ReasonOption } from '../command.ts'
 import {
   type AppContext,
   assertMigrated,
   confirm,
   openContext,
-  prepared,
   reads,
   readsDatabase,
   repeat,
   writes,
 } from '../context.ts'
-import { Failure, wrongUsage } from '../failures.ts'
+import { Failure } from '../failures.ts'
 import { isTaken } from '../replay/deliver.ts'
 import { expectedEvent, expectedSale, readFixtures } from '../replay/fixture-files.ts'
 import { replayEvents } from '../replay/replay.ts'
@@ -117,44 +115,28 @@ export const events = reads(async ({ platform, out }, options: EventsOptions) =>
 })
 
 interface ReprocessOptions {
-  dryRun?: boolean
   since?: string
   store?: string
 }
 
 /** Works from the database alone, and opens it for reading only. */
-export const reprocess = readsDatabase((options: ReprocessOptions) => {
-  if (!options.dryRun) {
-    throw wrongUsage(
-      'Books are never rewritten: add --dry-run to see what would differ. Correct a mistake by a credit ("affiliate billing credit").',
-    )
-  }
-  return async ({ config, database, out }) => {
-    await assertMigrated(database)
-    const since = readMoment(options.since, config)
-    const storeIds = options.store === undefined ? null : await storesMeant(database.reader, options.store)
-    const platform = { config, database, keys: readAppKeys(config, { create: false }) }
-    await showReprocessing(out, platform, { since, store: options.store ?? null, storeIds })
-  }
+export const reprocess = readsDatabase(async ({ config, database, out }, options: ReprocessOptions) => {
+  await assertMigrated(database)
+  const { store = null } = options
+  const since = readMoment(options.since, config)
+  const storeIds = store === null ? null : await storeIdsOf(database.reader, store)
+  if (storeIds?.length === 0) throw new Failure(`There is no store ${store}.`, { code: 'not_found' })
+  const platform = { config, database, keys: readAppKeys(config, { create: false }) }
+  await showReprocessing(out, platform, { since, store, storeIds })
 })
-
-async function storesMeant(db: Queries, store: string): Promise<string[]> {
-  const ids = await storeIdsOf(db, store)
-  if (ids.length === 0) throw new Refusal('not_found', `There is no store ${store}.`)
-  return ids
-}
 
 export const show = reads(async (context, name: string, { body: withBody = false }: { body?: boolean }) => {
   const { platform, out } = context
   const { row, senders } = await eventNamed(context, name)
   const body = withBody ? await eventBody(platform, row.id) : null
   const text = body?.toString('utf8')
-  const document = {
-    ...wireEvent(row, senders),
-    body_sha256: row.body_hash,
-    ...(withBody && { body: text ?? null }),
-  }
-  out.show(document, () => out.pairs(eventPairs(out, row, senders)))
+  const event = { ...wireEvent(row, senders), body_sha256: row.body_hash }
+  out.show({ ...event, ...(withBody && { body: text ?? null }) }, () => eventPairs(out, row, senders))
   // Not wrapped: it may be copied.
   if (withBody && !out.json) {
     printLines(['', ...(text?.split('\n') ?? ['The body is past the retention time.'])])
@@ -180,20 +162,13 @@ async function eventNamed(
   })
 }
 
-interface RetryOptions {
+interface RetryOptions extends ReasonOption {
   type?: string
-  reason?: string
 }
 
-export const retry = prepared((name: string | undefined, options: RetryOptions) => {
-  const { type } = options
-  const reason = readReason(options.reason)
-  if ((name === undefined) === (type === undefined)) {
-    throw wrongUsage('Name an event, or a type with --type.')
-  }
-  return (context) =>
-    type === undefined ? retryNamed(context, name ?? '', reason) : retryType(context, type, reason)
-})
+export const retry = writes((context, name: string | undefined, { type, reason = null }: RetryOptions) =>
+  type === undefined ? retryNamed(context, name ?? '', reason) : retryType(context, type, reason),
+)
 
 async function retryNamed(context: AppContext, name: string, reason: string | null): Promise<void> {
   const { platform, out } = context
@@ -300,22 +275,20 @@ function wireEvent(row: EventRow, { domain, origin }: EventSenders) {
   }
 }
 
-function eventPairs(out: Output, row: EventRow, { domain, origin }: EventSenders): [string, string][] {
-  return [
+function eventPairs(out: Output, row: EventRow, { domain, origin }: EventSenders): string[] {
+  const { conflict_hash, delivery_id, state, finished_at } = row
+  return out.pairs([
     ['Event', row.id],
     ['From', row.source === 'store' ? `store ${domain(row) ?? row.scope}` : 'the processor'],
     ['Origin', origin(row) === 'operator' ? 'operator (webhooks replay)' : row.source],
-    [
-      'Delivery id',
-      row.conflict_hash === '' ? row.delivery_id : `${row.delivery_id} (another body came first)`,
-    ],
+    ['Delivery id', conflict_hash === '' ? delivery_id : `${delivery_id} (another body came first)`],
     ['Topic', row.topic ?? '–'],
     ['Received', out.time(row.received_at)],
-    ['State', row.state],
+    ['State', state],
     ['Attempts', String(row.attempts)],
-    ...(row.state === 'pending' ? [['Next try', out.time(row.next_attempt_at)] as [string, string]] : []),
-    ...(row.finished_at === null ? [] : [['Finished', out.time(row.finished_at)] as [string, string]]),
+    state === 'pending' && ['Next try', out.time(row.next_attempt_at)],
+    finished_at !== null && ['Finished', out.time(finished_at)],
     ['Outcome', outcomeText(row)],
     ['Body hash', `sha256 ${row.body_hash}`],
-  ]
+  ])
 }

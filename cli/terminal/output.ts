@@ -103,10 +103,11 @@ export class Output {
   }
 
   /** One line for each pair, the values one under the other. */
-  pairs(rows: readonly (readonly [name: string, value: string])[]): string[] {
-    const width = Math.max(0, ...rows.map(([name]) => name.length))
+  pairs(rows: readonly (readonly [name: string, value: string] | false)[]): string[] {
+    const pairs = rows.filter((row) => row !== false)
+    const width = Math.max(0, ...pairs.map(([name]) => name.length))
     const shown = (value: string) => (this.layout.width === null ? plainAmount(value) : value)
-    return rows.map(([name, value]) => `${this.style('dim', name.padEnd(width))}  ${shown(value)}`.trimEnd())
+    return pairs.map(([name, value]) => `${this.style('dim', name.padEnd(width))}  ${shown(value)}`.trimEnd())
   }
 
   heading(text: string): string {
