@@ -21,10 +21,9 @@ import { confirmTotp, startTotp } from '../../server/users/second-factor.service
 import { runAffiliate } from '../test/run-affiliate.ts'
 import { runHere } from '../test/run-here.ts'
 import { type Finding, type Found, findingsIn } from './finding.ts'
-import { judgeSpace } from './machine.ts'
+import { examineRuntime, judgeSpace } from './machine.ts'
 import { examineMail } from './mail.ts'
 import { examineAddress, examineMetrics, examineProxies } from './outside.ts'
-import { examineRuntime } from './runtime.ts'
 import { examineSecrets } from './secrets.ts'
 
 for (const dialect of testDialects()) {
