@@ -94,12 +94,8 @@ export async function withApp(
     import('../server/processes/processes.service.ts'),
   ])
   const { environment } = context
-  const app = await openApp({
-    readOnly,
-    create: false,
-    environment,
-    logLevel: environment.LOG_LEVEL || 'silent',
-  })
+  const logLevel = environment.LOG_LEVEL || 'silent'
+  const app = await openApp({ readOnly, create: false, environment, logLevel })
   const { platform } = app
   try {
     await assertMigrated(app.database, { readOnly })

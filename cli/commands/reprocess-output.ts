@@ -10,7 +10,7 @@ import { CURRENCY } from '../../shared/money.ts'
 import { basisPointsToPercent } from '../../shared/rates.ts'
 import { nameOf, type Person, peopleIn } from '../lists.ts'
 import { GrowingOutput } from '../terminal/list-output.ts'
-import { displayMoney, formatMoney, type Output, wireTime } from '../terminal/output.ts'
+import { displayMoney, formatMoney, type Output, wireNames, wireTime } from '../terminal/output.ts'
 import { money, type RowColumn } from '../terminal/table.ts'
 
 const columnsOf = (out: Output): RowColumn<Difference>[] => [
@@ -49,15 +49,14 @@ export async function showReprocessing(
   out.endProgress()
   const { merchants, creators, counts } = report
   const person = await peopleIn(platform.database.reader, [...merchants.keys(), ...creators.keys()])
-  await list.end(
-    {
-      merchants: wireTotals(merchants, person),
-      creators: wireTotals(creators, person),
-      counts: wireCounts(counts),
-      currency: CURRENCY,
-    },
-    [...totalLines(report, person, out), ...countLines(counts), verdictLine(counts)],
-  )
+  const totals = { merchants: wireTotals(merchants, person), creators: wireTotals(creators, person) }
+  await list.end({ ...totals, counts: wireNames(counts), currency: CURRENCY }, [
+    ...totalLines(report, person, out),
+    ...countLines(counts),
+    counts.different === 0
+      ? 'Nothing would differ.'
+      : `${counts.different} would differ. Nothing was changed: books are never rewritten.`,
+  ])
 }
 
 function wordsFor({ verdict, reason }: Verdict): string {
@@ -124,23 +123,6 @@ function wireTotals(totals: ReadonlyMap<string, ReprocessTotals>, person: (id: s
   }))
 }
 
-function wireCounts(counts: ReprocessCounts) {
-  return {
-    events: counts.events,
-    judged: counts.judged,
-    different: counts.different,
-    repeats: counts.repeats,
-    bodies_gone: counts.bodiesGone,
-    unreadable: counts.unreadable,
-    other_topics: counts.otherTopics,
-    conflicting: counts.conflicting,
-    waiting: counts.waiting,
-    unknown_stores: counts.unknownStores,
-    forged: counts.forged,
-    uncertain: counts.uncertain,
-  }
-}
-
 function totalLines(
   { counts, merchants, creators }: ReprocessReport,
   person: (id: string) => Person,
@@ -179,9 +161,4 @@ function countLines(counts: ReprocessCounts): string[] {
     `${counts.events} events, ${counts.judged} decided again.`,
     ...shown.filter(([number]) => number > 0).map(([number, words]) => `  ${number} ${words}`),
   ]
-}
-
-function verdictLine({ different }: ReprocessCounts): string {
-  if (different === 0) return 'Nothing would differ.'
-  return `${different} would differ. Nothing was changed: books are never rewritten.`
 }

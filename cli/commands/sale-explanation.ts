@@ -84,15 +84,20 @@ function percent(rate: BasisPoints | null): number | null {
 
 /** The story of a sale as one would tell it to its merchant. */
 export function explanationLines(story: SaleExplanation, out: Output): string[] {
+  const { decision, creator, store } = story
+  const paid = `commission ${displayMoney(decision.commission)} to ${creator ? nameOf(creator) : '–'}, platform fee ${displayMoney(decision.platform_fee)}`
   return [
-    ...verdictLines(story, out),
+    `Order ${story.orderName ?? story.orderId} (${story.orderId}) of ${store.shopDomain ?? store.id}, merchant ${nameOf(story.merchant)}`,
+    decision.acceptance_status === 'rejected'
+      ? out.style('red', `REJECTED: ${decision.rejection_reason}`)
+      : out.style('green', `ACCEPTED: ${paid}`),
     '',
     out.heading('How it came about'),
     ...eventLines(story, out),
     '',
     out.heading('Checks'),
-    `  By version ${story.decision.rule_version} of the rule; the first that does not hold rejects the sale.`,
-    ...checkLines(story.decision, out),
+    `  By version ${decision.rule_version} of the rule; the first that does not hold rejects the sale.`,
+    ...checkLines(decision, out),
     '',
     out.heading('What commission is taken of'),
     ...basisLines(story, out),
@@ -100,16 +105,6 @@ export function explanationLines(story: SaleExplanation, out: Output): string[] 
     out.heading('What came of it'),
     ...moneyLines(story, out),
   ]
-}
-
-function verdictLines(story: SaleExplanation, out: Output): string[] {
-  const { decision } = story
-  const order = `Order ${story.orderName ?? story.orderId} (${story.orderId}) of ${story.store.shopDomain ?? story.store.id}, merchant ${nameOf(story.merchant)}`
-  if (decision.acceptance_status === 'rejected') {
-    return [order, out.style('red', `REJECTED: ${decision.rejection_reason}`)]
-  }
-  const paid = `commission ${displayMoney(decision.commission)} to ${story.creator ? nameOf(story.creator) : '–'}, platform fee ${displayMoney(decision.platform_fee)}`
-  return [order, out.style('green', `ACCEPTED: ${paid}`)]
 }
 
 function nameOf({ displayName, email, id }: SaleExplanation['merchant']): string {
@@ -125,7 +120,7 @@ const SOURCE_WORDS: Record<SaleExplanation['source'], string> = {
 }
 
 function eventLines(story: SaleExplanation, out: Output): string[] {
-  const { click, coupon, link } = story
+  const { click, coupon, link, formerDecisions } = story
   const timeline: [number, string][] = []
   if (link) {
     const products = link.product_ids?.length ? `products ${link.product_ids.join(', ')}` : 'every product'
@@ -133,36 +128,28 @@ function eventLines(story: SaleExplanation, out: Output): string[] {
     const terms = `${basisPointsToPercent(link.commission_rate)} % on ${products}${window}`
     const offer = story.offer?.title ? `"${story.offer.title}"` : `offer ${link.offer_id}`
     const creator = story.creator ? nameOf(story.creator) : link.creator_id
-    timeline.push([
-      link.locked_at,
-      `The merchant approved ${creator} for ${offer}; link ${link.slug} locked ${terms}.`,
-    ])
+    const text = `The merchant approved ${creator} for ${offer}; link ${link.slug} locked ${terms}.`
+    timeline.push([link.locked_at, text])
   }
-  if (coupon)
+  if (coupon) {
     timeline.push([coupon.starts_at, `Link ${coupon.link.slug} got the coupon code ${coupon.code}.`])
+  }
   if (click) {
-    const unused = coupon ? '; the coupon code comes before it' : ''
-    timeline.push([
-      click.created_at,
-      `A visitor followed /go/${click.link.slug}: click ${click.id}${click.tracked ? '' : ' (untracked)'}${unused}.`,
-    ])
+    const notes = `${click.tracked ? '' : ' (untracked)'}${coupon ? '; the coupon code comes before it' : ''}`
+    timeline.push([click.created_at, `A visitor followed /go/${click.link.slug}: click ${click.id}${notes}.`])
   }
   const source = coupon ? `its link comes from the coupon code ${coupon.code}` : SOURCE_WORDS[story.source]
   timeline.push([story.orderedAt, `The order was placed in the store; ${source}.`])
-  for (const former of story.formerDecisions) {
-    const reason = former.decision.rejection_reason
-    timeline.push([
-      former.decidedAt,
-      `The store had reported it as unpaid, and it was rejected as ${reason} (event ${former.eventId}).`,
-    ])
+  for (const { decidedAt, eventId, decision } of formerDecisions) {
+    const why = `it was rejected as ${decision.rejection_reason} (event ${eventId})`
+    timeline.push([decidedAt, `The store had reported it as unpaid, and ${why}.`])
   }
-  const again = story.formerDecisions.length > 0 ? ' again' : ''
-  timeline.push([
-    story.decidedAt,
+  const sender =
     story.origin === 'operator'
-      ? `An operator sent it in the store's name, and it was decided${again} (event ${story.eventId}).`
-      : `The store had reported it as paid, and it was decided${again} (event ${story.eventId}).`,
-  ])
+      ? "An operator sent it in the store's name"
+      : 'The store had reported it as paid'
+  const again = formerDecisions.length > 0 ? ' again' : ''
+  timeline.push([story.decidedAt, `${sender}, and it was decided${again} (event ${story.eventId}).`])
   // Stores write whole seconds: within one, an order does not come before its click.
   const second = (moment: number) => Math.floor(moment / 1000)
   timeline.sort(([one], [other]) => second(one) - second(other))
@@ -182,10 +169,8 @@ function basisLines({ decision }: SaleExplanation, out: Output): string[] {
     money('Net', (line) => line.net),
     { title: 'Counts', cell: (line) => (line.counted ? 'yes' : notCounted(line.why_not)) },
   ])
-  const rate =
-    decision.commission_rate === null ? null : `${basisPointsToPercent(decision.commission_rate)} %`
-  const accepted = decision.acceptance_status === 'accepted'
-  const feeRate = `${basisPointsToPercent(decision.platform_fee_rate)} %`
+  const rate = percent(decision.commission_rate)
+  const feeRate = percent(decision.platform_fee_rate)
   const net = displayMoney(decision.net_amount)
   return [
     ...(decision.basis_lines.length > 0
@@ -193,10 +178,10 @@ function basisLines({ decision }: SaleExplanation, out: Output): string[] {
       : ['  The order is not in PKR, so none of its amounts count.']),
     '',
     `  Basis         ${net}`,
-    ...(accepted
+    ...(decision.acceptance_status === 'accepted'
       ? [
-          `  Commission    ${displayMoney(decision.commission)} (${rate} of ${net}, half up to the paisa)`,
-          `  Platform fee  ${displayMoney(decision.platform_fee)} (${feeRate} of the commission, billed on top)`,
+          `  Commission    ${displayMoney(decision.commission)} (${rate} % of ${net}, half up to the paisa)`,
+          `  Platform fee  ${displayMoney(decision.platform_fee)} (${feeRate} % of the commission, billed on top)`,
         ]
       : ['  Commission    none, since the sale is rejected']),
   ]
