@@ -32,8 +32,7 @@ import type { Processor } from './processor/processor.ts'
 import { safepayEventRules } from './processor/safepay/safepay-events.ts'
 import { createSafepayProcessor, safepayOptions } from './processor/safepay/safepay-processor.ts'
 import { createSignatureScheme } from './processor/signatures/choose-scheme.ts'
-import { hmacSettingsSchema } from './processor/signatures/hmac.ts'
-import type { SignatureScheme } from './processor/signatures/scheme.ts'
+import { hmacSettingsSchema, type SignatureScheme } from './processor/signatures/hmac.ts'
 
 /** Everything that the edges (HTTP, CLI, jobs) work with. */
 export interface App {

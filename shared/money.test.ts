@@ -35,27 +35,8 @@ test('a zero has no sign', () => {
 })
 
 test('anything else is no amount', () => {
-  for (const text of [
-    '',
-    '-',
-    '.5',
-    '5.',
-    '1.234',
-    '1,250.00',
-    '+1.00',
-    ' 1.00',
-    '1.00\n',
-    '1e3',
-    '0x10',
-    'NaN',
-    'Infinity',
-    '--1',
-    '١٢',
-    'Rs 1.00',
-    '12345678901234',
-  ]) {
-    assert.is(parseMoney(text), null, text)
-  }
+  const texts = '- .5 5. 1.234 1,250.00 +1.00 1e3 0x10 NaN Infinity --1 ١٢ 12345678901234'.split(' ')
+  for (const text of ['', ' 1.00', '1.00\n', 'Rs 1.00', ...texts]) assert.is(parseMoney(text), null, text)
 })
 
 test('people read thousands in groups', () => {

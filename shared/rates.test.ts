@@ -25,16 +25,8 @@ test('more than two decimals, however little more, is no rate', () => {
 })
 
 test('what is no ordinary number is no rate', () => {
-  for (const percent of [
-    Number.NaN,
-    Number.POSITIVE_INFINITY,
-    Number.NEGATIVE_INFINITY,
-    1e300,
-    1e308,
-    1e15,
-  ]) {
+  for (const percent of [Number.NaN, 1 / 0, -1 / 0, 1e300, 1e308, 1e15])
     assert.is(percentToBasisPoints(percent), null)
-  }
   assert.ok(Object.is(percentToBasisPoints(-0), 0))
 })
 

@@ -5,14 +5,13 @@ import { type CloseOutcome, closeDueCycles } from '../../server/billing/close-cy
 import { grantCredit } from '../../server/billing/credits.service.ts'
 import { retryInvoice } from '../../server/billing/invoices.service.ts'
 import { OPERATOR } from '../../server/flags/audit.service.ts'
+import { flagUndelivered, flagUnknownRecords } from '../../server/jobs/processor-lists.ts'
 import {
   describeDifferences,
   type FoundDifference,
   type ReconcileOutcome,
   reconcile,
 } from '../../server/jobs/reconciliation.ts'
-import { flagUndelivered } from '../../server/jobs/undelivered-events.ts'
-import { flagUnknownRecords } from '../../server/jobs/unknown-records.ts'
 import { pageById } from '../../server/platform/api/page.ts'
 import type { HeldRecord } from '../../server/processor/processor.ts'
 import { findUser } from '../../server/users/users.service.ts'
@@ -198,7 +197,7 @@ export const reissue = movesMoney(async (context, cycleId: string, { reason = nu
   const due = displayMoney(found.amount_due)
   await confirm(context, `Ask the processor for another invoice of cycle ${cycleId}, ${due}?`)
   const request = { cycleId, actor: OPERATOR, reason }
-  const { cycle, attemptId, adopts } = await retryInvoice(platform, app.processor, request)
+  const { row: cycle, attemptId, adopts } = await retryInvoice(platform, app.processor, request)
   const merchant = await personOf(platform, cycle.merchant_id)
   const document = {
     billing_cycle_id: cycleId,

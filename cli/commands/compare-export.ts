@@ -48,8 +48,8 @@ export async function compareExport(
 }
 
 function lines(found: OrderComparison, out: Output): string[] {
-  const { neverReported, rejected, otherAmounts } = found
-  const paid = found.orders - found.notPaid - found.beforeConnection
+  const { never_reported, rejected, other_amounts } = found
+  const paid = found.orders - found.not_paid - found.before_connection
   const reasons = Object.entries(rejected.reasons)
     .sort(([, one], [, other]) => other - one)
     .map(([reason, orders]) => `${reason} ${orders}`)
@@ -57,17 +57,17 @@ function lines(found: OrderComparison, out: Output): string[] {
   return [
     ...out.pairs([
       ['Orders', `${found.orders} in the file, ${paid} of them paid since the store was connected`],
-      ['Not paid', `${found.notPaid} (or canceled, or refunded in full)`],
-      ['Earlier', `${found.beforeConnection} paid before the store was connected`],
+      ['Not paid', `${found.not_paid} (or canceled, or refunded in full)`],
+      ['Earlier', `${found.before_connection} paid before the store was connected`],
       ['Accepted', String(found.accepted)],
       ['Rejected', `${rejected.count}${reasons === '' ? '' : `: ${reasons}`}`],
     ]),
-    ...section(out, 'Never reported', neverReported, 'Why', ({ setAside }) =>
-      setAside === null ? 'no event arrived' : `set aside: ${setAside}`,
+    ...section(out, 'Never reported', never_reported, 'Why', ({ set_aside }) =>
+      set_aside === null ? 'no event arrived' : `set aside: ${set_aside}`,
     ),
-    ...section(out, 'Reported and rejected', rejected, 'Why', ({ reason }) => reason),
-    ...section(out, 'Reported with another subtotal', otherAmounts, 'Reported', ({ reported }) =>
-      displayMoney(reported),
+    ...section(out, 'Reported and rejected', rejected, 'Why', (item) => item.rejection_reason),
+    ...section(out, 'Reported with another subtotal', other_amounts, 'Reported', (item) =>
+      displayMoney(item.reported_subtotal),
     ),
   ]
 }
@@ -85,9 +85,9 @@ function section<Item extends ListedOrder>(
     '',
     `${out.heading(title)}: ${count}${count > items.length ? `, ${items.length} listed` : ''}`,
     ...out.table(items, [
-      { title: 'Order', flexible: true, cell: (item) => item.orderName },
-      { title: 'Id', cell: (item) => item.orderId },
-      out.moment('Paid', (item) => item.paidAt),
+      { title: 'Order', flexible: true, cell: (item) => item.order_name },
+      { title: 'Id', cell: (item) => item.order_id },
+      out.moment('Paid', (item) => item.paid_at),
       { title: 'Subtotal', right: true, cell: amountText },
       { title: more, flexible: true, cell },
     ]),
@@ -99,33 +99,31 @@ function amountText({ subtotal, currency }: ListedOrder): string {
   return currency === 'PKR' ? displayMoney(subtotal) : `${currency} ${formatMoney(subtotal)}`
 }
 
-function documentOf(domain: string, found: OrderComparison) {
-  const { neverReported, rejected, otherAmounts } = found
-  const missing = neverReported.items.map((item) => ({ ...wireOrder(item), set_aside: item.setAside }))
-  const refused = rejected.items.map((item) => {
-    return { ...wireOrder(item), rejection_reason: item.reason, sale_id: item.saleId }
-  })
-  const differing = otherAmounts.items.map((item) => {
-    return { ...wireOrder(item), reported_subtotal: formatMoney(item.reported), sale_id: item.saleId }
-  })
+function documentOf(store: string, found: OrderComparison) {
+  const { orders, not_paid, before_connection, accepted, never_reported, rejected, other_amounts } = found
   return {
-    store: domain,
-    orders: found.orders,
-    not_paid: found.notPaid,
-    before_connection: found.beforeConnection,
-    accepted: found.accepted,
-    never_reported: { count: neverReported.count, items: missing },
-    rejected: { count: rejected.count, reasons: rejected.reasons, items: refused },
-    other_amounts: { count: otherAmounts.count, items: differing },
+    store,
+    orders,
+    not_paid,
+    before_connection,
+    accepted,
+    never_reported: { ...never_reported, items: never_reported.items.map(wireOrder) },
+    rejected: { ...rejected, items: rejected.items.map(wireOrder) },
+    other_amounts: {
+      ...other_amounts,
+      items: other_amounts.items.map((item) => ({
+        ...wireOrder(item),
+        reported_subtotal: formatMoney(item.reported_subtotal),
+      })),
+    },
   }
 }
 
-function wireOrder({ orderId, orderName, paidAt, subtotal, currency }: ListedOrder) {
+function wireOrder<Item extends ListedOrder>(item: Item) {
+  const { paid_at, subtotal } = item
   return {
-    order_id: orderId,
-    order_name: orderName,
-    paid_at: wireTime(paidAt),
+    ...item,
+    paid_at: wireTime(paid_at),
     subtotal: subtotal === null ? null : formatMoney(subtotal),
-    currency,
   }
 }

@@ -5,7 +5,7 @@ import { linkRecords } from '../../server/links/links.service.ts'
 import { offerRecords } from '../../server/offers/offers.service.ts'
 import { getPayout } from '../../server/payouts/payouts.service.ts'
 import type { Platform } from '../../server/platform/platform.ts'
-import { getSale } from '../../server/sales/sales.service.ts'
+import { findSale } from '../../server/sales/sales.service.ts'
 import { claimsInUse } from '../../server/stores/remove-store.service.ts'
 import { getStoresById } from '../../server/stores/stores.service.ts'
 import { findUser } from '../../server/users/users.service.ts'
@@ -101,7 +101,7 @@ const READERS: Record<SubjectType, Reader> = {
     }
   },
   sale: async (platform, out, id) => {
-    const sale = await getSale(platform, 'all', id)
+    const sale = await findSale(platform.database.reader, 'all', id)
     if (!sale) return null
     return {
       pairs: [

@@ -1,13 +1,8 @@
 import type { Command } from 'commander'
 import { OPERATOR } from '../../server/flags/audit.service.ts'
-import {
-  FLAG_KINDS,
-  type FlagRow,
-  listFlags,
-  resolveFlag,
-  wireFlag,
-} from '../../server/flags/flags.service.ts'
+import { type FlagRow, listFlags, resolveFlag, wireFlag } from '../../server/flags/flags.service.ts'
 import { didYouMean } from '../../server/platform/nearest-word.ts'
+import { flagKind } from '../../shared/schemas/admin.ts'
 import type { PageOptions } from '../command.ts'
 import { reads, writes } from '../context.ts'
 import { wrongUsage } from '../failures.ts'
@@ -45,7 +40,7 @@ export const list = reads(async ({ platform, out }, options: ListOptions) => {
 })
 
 function assertKind({ kind }: WalkFilter): void {
-  const kinds = Object.keys(FLAG_KINDS)
+  const kinds: readonly string[] = flagKind.options
   if (kind === undefined || kinds.includes(kind)) return
   throw wrongUsage(
     `There is no kind of flag "${kind}".${didYouMean(kind, kinds)} Known: ${kinds.join(', ')}.`,

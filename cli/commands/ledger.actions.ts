@@ -10,7 +10,7 @@ import type { Queries } from '../../server/platform/database/database.ts'
 import { openDatabase } from '../../server/platform/database/open-database.ts'
 import { NIL_ID } from '../../server/platform/ids.ts'
 import { accountBalances } from '../../server/reports/statement.service.ts'
-import { describeKeys, type JournalKeying } from '../../server/verification/journal-keys.ts'
+import { describeKeys, type JournalKeying } from '../../server/verification/chain.ts'
 import { Scope } from '../../server/verification/scope.ts'
 import { compareWithKept } from '../../server/verification/seals.ts'
 import {

@@ -113,7 +113,8 @@ export const retry = movesMoney(async (context, payoutId: string, { reason = nul
   if (!found) throw new Failure(`Payout ${payoutId} not found.`, { code: 'not_found' })
   await confirm(context, `Send payout ${payoutId} again, ${displayMoney(found.amount)}?`)
   const request = { payoutId, actor: OPERATOR, reason }
-  const { payout, attemptId, newDestination, adopts } = await retryPayout(platform, app.processor, request)
+  const retried = await retryPayout(platform, app.processor, request)
+  const { row: payout, attemptId, newDestination, adopts } = retried
   const creator = await personOf(platform, payout.creator_id)
   const document = {
     payout_id: payoutId,

@@ -10,23 +10,23 @@ import { CURRENCY } from '../../shared/money.ts'
 import { basisPointsToPercent } from '../../shared/rates.ts'
 import { nameOf, type Person, peopleIn } from '../lists.ts'
 import { GrowingOutput } from '../terminal/list-output.ts'
-import { displayMoney, formatMoney, type Output, wireNames, wireTime } from '../terminal/output.ts'
+import { displayMoney, formatMoney, type Output, wireTime } from '../terminal/output.ts'
 import { money, type RowColumn } from '../terminal/table.ts'
 
 const columnsOf = (out: Output): RowColumn<Difference>[] => [
-  out.moment('Received', (difference) => difference.receivedAt),
-  { title: 'Order', flexible: true, cell: ({ orderName, orderId }) => orderName ?? orderId },
+  out.moment('Received', (difference) => difference.received_at),
+  { title: 'Order', flexible: true, cell: ({ order_name, order_id }) => order_name ?? order_id },
   { title: 'Was', flexible: true, cell: ({ before }) => wordsFor(before) },
   { title: 'Would be', flexible: true, cell: ({ after }) => wordsFor(after) },
-  money('Basis was', ({ before }) => before.netAmount),
-  money('Basis', ({ after }) => after.netAmount),
+  money('Basis was', ({ before }) => before.net_amount),
+  money('Basis', ({ after }) => after.net_amount),
   money('Commission was', ({ before }) => before.commission),
   money('Commission', ({ after }) => after.commission),
-  money('Fee was', ({ before }) => before.platformFee),
-  money('Fee', ({ after }) => after.platformFee),
+  money('Fee was', ({ before }) => before.platform_fee),
+  money('Fee', ({ after }) => after.platform_fee),
   { title: 'Billed by', right: true, cell: ({ before, after }) => signed(billed(after) - billed(before)) },
-  { title: 'Store', cell: (difference) => difference.storeId },
-  { title: 'Event', cell: (difference) => difference.eventId },
+  { title: 'Store', cell: (difference) => difference.store_id },
+  { title: 'Event', cell: (difference) => difference.event_id },
   { title: 'Remark', flexible: true, cell: (difference) => remarksOn(difference).join('; ') || null },
 ]
 
@@ -50,7 +50,7 @@ export async function showReprocessing(
   const { merchants, creators, counts } = report
   const person = await peopleIn(platform.database.reader, [...merchants.keys(), ...creators.keys()])
   const totals = { merchants: wireTotals(merchants, person), creators: wireTotals(creators, person) }
-  await list.end({ ...totals, counts: wireNames(counts), currency: CURRENCY }, [
+  await list.end({ ...totals, counts, currency: CURRENCY }, [
     ...totalLines(report, person, out),
     ...countLines(counts),
     counts.different === 0
@@ -64,8 +64,8 @@ function wordsFor({ verdict, reason }: Verdict): string {
   return verdict === 'accepted' ? 'accepted' : `rejected: ${reason}`
 }
 
-function billed({ commission, platformFee }: { commission: number; platformFee: number }): number {
-  return commission + platformFee
+function billed({ commission, platform_fee }: { commission: number; platform_fee: number }): number {
+  return commission + platform_fee
 }
 
 function signed(amount: number): string {
@@ -76,38 +76,34 @@ function remarksOn({ from, lost, before, after }: Difference): string[] {
   return [
     ...(from === 'receipt' ? ['the raw body was deleted: decided from the receipt'] : []),
     ...lost.map((fact) => `${fact.replaceAll('_', ' ')} was not recorded: today's value is used`),
-    ...(before.creatorId !== after.creatorId ? ['for another creator'] : []),
+    ...(before.creator_id !== after.creator_id ? ['for another creator'] : []),
   ]
 }
 
-function wireDifference(difference: Difference) {
+function wireDifference({ from, lost, ...difference }: Difference) {
   const { before, after } = difference
   return {
-    event_id: difference.eventId,
-    received_at: wireTime(difference.receivedAt),
-    store_id: difference.storeId,
-    merchant_id: difference.merchantId,
-    sale_id: difference.saleId,
-    order_id: difference.orderId,
-    order_name: difference.orderName,
+    ...difference,
+    received_at: wireTime(difference.received_at),
     before: wireVerdict(before),
     after: wireVerdict(after),
     commission_difference: formatMoney(after.commission - before.commission),
-    platform_fee_difference: formatMoney(after.platformFee - before.platformFee),
-    judged_from: difference.from,
-    facts_not_known: difference.lost,
+    platform_fee_difference: formatMoney(after.platform_fee - before.platform_fee),
+    judged_from: from,
+    facts_not_known: lost,
   }
 }
 
 function wireVerdict(verdict: Verdict) {
+  const { commission_rate: rate } = verdict
   return {
     verdict: verdict.verdict,
     reason: verdict.reason,
-    creator_id: verdict.creatorId,
-    net_amount: formatMoney(verdict.netAmount),
-    commission_rate: verdict.commissionRate === null ? null : basisPointsToPercent(verdict.commissionRate),
+    creator_id: verdict.creator_id,
+    net_amount: formatMoney(verdict.net_amount),
+    commission_rate: rate === null ? null : basisPointsToPercent(rate),
     commission: formatMoney(verdict.commission),
-    platform_fee: formatMoney(verdict.platformFee),
+    platform_fee: formatMoney(verdict.platform_fee),
   }
 }
 
@@ -117,9 +113,9 @@ function wireTotals(totals: ReadonlyMap<string, ReprocessTotals>, person: (id: s
     commission_before: formatMoney(before.commission),
     commission_after: formatMoney(after.commission),
     commission_difference: formatMoney(after.commission - before.commission),
-    platform_fee_before: formatMoney(before.platformFee),
-    platform_fee_after: formatMoney(after.platformFee),
-    platform_fee_difference: formatMoney(after.platformFee - before.platformFee),
+    platform_fee_before: formatMoney(before.platform_fee),
+    platform_fee_after: formatMoney(after.platform_fee),
+    platform_fee_difference: formatMoney(after.platform_fee - before.platform_fee),
   }))
 }
 
@@ -148,12 +144,12 @@ function totalLines(
 function countLines(counts: ReprocessCounts): string[] {
   const shown: [number, string][] = [
     [counts.repeats, 'repeated deliveries of an order'],
-    [counts.bodiesGone, 'whose raw body was deleted: decided from the receipt, if there is a sale'],
+    [counts.bodies_gone, 'whose raw body was deleted: decided from the receipt, if there is a sale'],
     [counts.unreadable, 'unreadable, then as today'],
-    [counts.otherTopics, 'of other topics'],
+    [counts.other_topics, 'of other topics'],
     [counts.conflicting, 'with the delivery id of another body'],
     [counts.waiting, 'not processed yet'],
-    [counts.unknownStores, 'of unknown stores'],
+    [counts.unknown_stores, 'of unknown stores'],
     [counts.forged, 'added or changed in the database: not decided again'],
     [counts.uncertain, "decided with today's value for a fact that was not recorded"],
   ]

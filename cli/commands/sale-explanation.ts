@@ -8,33 +8,36 @@ import { money } from '../terminal/table.ts'
 
 /** The story of a sale for `--json`, in the wire's words: rupees, percent, RFC 3339. */
 export function explanationDocument(story: SaleExplanation) {
-  const { decision, click, coupon, link, cycle } = story
+  const { sale, click, coupon, link, cycle } = story
+  const { decision } = story.receipt
   return {
-    sale_id: story.saleId,
-    event_id: story.eventId,
+    sale_id: sale.id,
+    event_id: sale.event_id,
     event_origin: story.origin,
-    order_id: story.orderId,
-    order_name: story.orderName,
+    order_id: sale.order_id,
+    order_name: sale.order_name,
     acceptance_status: decision.acceptance_status,
     rejection_reason: decision.rejection_reason,
     attributed_by: coupon ? 'coupon' : link ? 'click' : null,
     tracked_by: story.source,
     rule_version: decision.rule_version,
-    ordered_at: wireTime(story.orderedAt),
+    ordered_at: wireTime(sale.ordered_at),
     decided_at: wireTime(story.decidedAt),
-    former_decisions: story.formerDecisions.map(({ decidedAt, eventId, decision: former }) => ({
-      decided_at: wireTime(decidedAt),
-      event_id: eventId,
-      acceptance_status: former.acceptance_status,
-      rejection_reason: former.rejection_reason,
-      rule_version: former.rule_version,
-      checks: former.checks,
-      net_amount: formatMoney(former.net_amount),
-    })),
-    store: { id: story.store.id, shop_domain: story.store.shopDomain },
+    former_decisions: story.formerDecisions.map(
+      ({ decided_at, event_id, receipt: { decision: former } }) => ({
+        decided_at: wireTime(decided_at),
+        event_id,
+        acceptance_status: former.acceptance_status,
+        rejection_reason: former.rejection_reason,
+        rule_version: former.rule_version,
+        checks: former.checks,
+        net_amount: formatMoney(former.net_amount),
+      }),
+    ),
+    store: sale.store,
     merchant: party(story.merchant),
     creator: story.creator && party(story.creator),
-    offer: story.offer,
+    offer: sale.offer,
     click: click && { id: click.id, created_at: wireTime(click.created_at), tracked: click.tracked },
     coupon: coupon && {
       code: coupon.code,
@@ -74,8 +77,8 @@ export function explanationDocument(story: SaleExplanation) {
   }
 }
 
-function party({ id, displayName, email }: SaleExplanation['merchant']) {
-  return { id, email, display_name: displayName }
+function party({ id, display_name, email }: SaleExplanation['merchant']) {
+  return { id, email, display_name }
 }
 
 function percent(rate: BasisPoints | null): number | null {
@@ -84,10 +87,11 @@ function percent(rate: BasisPoints | null): number | null {
 
 /** The story of a sale as one would tell it to its merchant. */
 export function explanationLines(story: SaleExplanation, out: Output): string[] {
-  const { decision, creator, store } = story
+  const { sale, creator, receipt } = story
+  const { decision } = receipt
   const paid = `commission ${displayMoney(decision.commission)} to ${creator ? nameOf(creator) : '–'}, platform fee ${displayMoney(decision.platform_fee)}`
   return [
-    `Order ${story.orderName ?? story.orderId} (${story.orderId}) of ${store.shopDomain ?? store.id}, merchant ${nameOf(story.merchant)}`,
+    `Order ${sale.order_name ?? sale.order_id} (${sale.order_id}) of ${sale.store.shop_domain}, merchant ${nameOf(story.merchant)}`,
     decision.acceptance_status === 'rejected'
       ? out.style('red', `REJECTED: ${decision.rejection_reason}`)
       : out.style('green', `ACCEPTED: ${paid}`),
@@ -100,15 +104,15 @@ export function explanationLines(story: SaleExplanation, out: Output): string[] 
     ...checkLines(decision, out),
     '',
     out.heading('What commission is taken of'),
-    ...basisLines(story, out),
+    ...basisLines(receipt, out),
     '',
     out.heading('What came of it'),
     ...moneyLines(story, out),
   ]
 }
 
-function nameOf({ displayName, email, id }: SaleExplanation['merchant']): string {
-  return displayName ? `${displayName} <${email ?? id}>` : id
+function nameOf({ display_name, email }: SaleExplanation['merchant']): string {
+  return `${display_name} <${email}>`
 }
 
 const SOURCE_WORDS: Record<SaleExplanation['source'], string> = {
@@ -120,13 +124,13 @@ const SOURCE_WORDS: Record<SaleExplanation['source'], string> = {
 }
 
 function eventLines(story: SaleExplanation, out: Output): string[] {
-  const { click, coupon, link, formerDecisions } = story
+  const { sale, click, coupon, link } = story
   const timeline: [number, string][] = []
   if (link) {
     const products = link.product_ids?.length ? `products ${link.product_ids.join(', ')}` : 'every product'
     const window = coupon ? '' : `, for orders within ${link.attribution_window_days} days of the click`
     const terms = `${basisPointsToPercent(link.commission_rate)} % on ${products}${window}`
-    const offer = story.offer?.title ? `"${story.offer.title}"` : `offer ${link.offer_id}`
+    const offer = sale.offer?.title ? `"${sale.offer.title}"` : `offer ${link.offer_id}`
     const creator = story.creator ? nameOf(story.creator) : link.creator_id
     const text = `The merchant approved ${creator} for ${offer}; link ${link.slug} locked ${terms}.`
     timeline.push([link.locked_at, text])
@@ -136,20 +140,21 @@ function eventLines(story: SaleExplanation, out: Output): string[] {
   }
   if (click) {
     const notes = `${click.tracked ? '' : ' (untracked)'}${coupon ? '; the coupon code comes before it' : ''}`
-    timeline.push([click.created_at, `A visitor followed /go/${click.link.slug}: click ${click.id}${notes}.`])
+    const text = `A visitor followed /go/${click.link.slug}: click ${click.id}${notes}.`
+    timeline.push([click.created_at, text])
   }
   const source = coupon ? `its link comes from the coupon code ${coupon.code}` : SOURCE_WORDS[story.source]
-  timeline.push([story.orderedAt, `The order was placed in the store; ${source}.`])
-  for (const { decidedAt, eventId, decision } of formerDecisions) {
-    const why = `it was rejected as ${decision.rejection_reason} (event ${eventId})`
-    timeline.push([decidedAt, `The store had reported it as unpaid, and ${why}.`])
+  timeline.push([sale.ordered_at, `The order was placed in the store; ${source}.`])
+  for (const { decided_at, event_id, receipt } of story.formerDecisions) {
+    const why = `it was rejected as ${receipt.decision.rejection_reason} (event ${event_id})`
+    timeline.push([decided_at, `The store had reported it as unpaid, and ${why}.`])
   }
   const sender =
     story.origin === 'operator'
       ? "An operator sent it in the store's name"
       : 'The store had reported it as paid'
-  const again = formerDecisions.length > 0 ? ' again' : ''
-  timeline.push([story.decidedAt, `${sender}, and it was decided${again} (event ${story.eventId}).`])
+  const again = story.formerDecisions.length > 0 ? ' again' : ''
+  timeline.push([story.decidedAt, `${sender}, and it was decided${again} (event ${sale.event_id}).`])
   // Stores write whole seconds: within one, an order does not come before its click.
   const second = (moment: number) => Math.floor(moment / 1000)
   timeline.sort(([one], [other]) => second(one) - second(other))
@@ -158,7 +163,7 @@ function eventLines(story: SaleExplanation, out: Output): string[] {
   return [...lines, '  The order led to no click on a link of this merchant and has no coupon code in force.']
 }
 
-function basisLines({ decision }: SaleExplanation, out: Output): string[] {
+function basisLines({ decision }: SaleExplanation['receipt'], out: Output): string[] {
   const notCounted = (why: string | null) => (why === 'gift_card' ? 'no: gift card' : 'no: not in the offer')
   const table = out.table(decision.basis_lines, [
     { title: 'Line', flexible: true, cell: (line) => line.title || line.product_id },
@@ -225,7 +230,7 @@ function payoutLines(payouts: SaleExplanation['payouts'], out: Output): string[]
     : lines
 }
 
-type Check = SaleExplanation['decision']['checks'][number]
+type Check = SaleExplanation['receipt']['decision']['checks'][number]
 
 /** What each check asks, as a sentence that holds when it passes. */
 const SENTENCES: Record<Check['name'], string> = {
@@ -249,7 +254,7 @@ const SENTENCES: Record<Check['name'], string> = {
 const VERDICTS = { passed: 'yes', failed: 'NO', not_applicable: 'not asked' } as const
 
 /** Every check with its verdict and what it saw. */
-function checkLines(decision: SaleExplanation['decision'], out: Output): string[] {
+function checkLines(decision: SaleExplanation['receipt']['decision'], out: Output): string[] {
   const saw = (check: Check) => Object.entries(check.saw).map(([name, value]) => sawText(name, value, out))
   return out.table(decision.checks, [
     { title: 'Check', cell: (check) => SENTENCES[check.name] },

@@ -1,5 +1,6 @@
 import { pageById } from '../../server/platform/api/page.ts'
 import { Refusal } from '../../server/platform/api/refusal.ts'
+import type { ScanScope } from '../../server/platform/database/keyset-scan.ts'
 import type { Platform } from '../../server/platform/platform.ts'
 import {
   explainSale,
@@ -9,7 +10,7 @@ import {
   type SetAsideOrder,
 } from '../../server/sales/sale-explanation.service.ts'
 import { wireSale } from '../../server/sales/sale-wire.ts'
-import { listSales, type SaleScope, type SaleWithSlug } from '../../server/sales/sales.service.ts'
+import { findSales, type SaleWithSlug } from '../../server/sales/sales.service.ts'
 import { shopDomainsOf } from '../../server/stores/stores.service.ts'
 import { readMoment } from '../arguments.ts'
 import { reads } from '../context.ts'
@@ -29,11 +30,12 @@ export const list = reads(async ({ platform, out, config }, options: ListOptions
   const scope = await saleScope(platform, options)
   const [from, to] = [readMoment(options.from, config), readMoment(options.to, config)]
   if (from !== null && to !== null && from >= to) throw wrongUsage('--from must be before --to.')
-  const filter = { acceptanceStatus: options.status ?? null, from, to, offerId: options.offer ?? null }
-  const page = await pageById(options, (request) => listSales(platform, scope, { ...filter, ...request }))
+  const filter = { columns: { acceptance_status: options.status, offer_id: options.offer }, from, to }
+  const { reader } = platform.database
+  const page = await pageById(options, (request) => findSales(reader, scope, { ...filter, ...request }))
   const person = await peopleOf(platform, page.items, (sale) => [sale.merchant_id, sale.creator_id])
   const storeIds = new Set(page.items.map((sale) => sale.store_id))
-  const domains = await shopDomainsOf(platform.database.reader, [...storeIds])
+  const domains = await shopDomainsOf(reader, [...storeIds])
   out.showPage(page, {
     columns: [
       out.moment('Recorded', (sale) => sale.created_at),
@@ -54,7 +56,7 @@ export const list = reads(async ({ platform, out, config }, options: ListOptions
   })
 })
 
-async function saleScope(platform: Platform, { merchant, creator }: ListOptions): Promise<SaleScope> {
+async function saleScope(platform: Platform, { merchant, creator }: ListOptions): Promise<ScanScope> {
   const merchantId = await userIdOf(platform, merchant)
   const creatorId = await userIdOf(platform, creator)
   if (merchantId !== null) return { merchantId }
@@ -73,7 +75,7 @@ export const explain = reads(
     if (setAside.length > 0) return showSetAside(setAside, out)
     const [only] = candidates
     if (!only || candidates.length > 1) throw ambiguous(order, candidates, out)
-    const explanation = await explainSale(platform, only.id)
+    const explanation = await explainSale(platform, 'all', only.id)
     out.show(explanationDocument(explanation), () => explanationLines(explanation, out))
   },
 )

@@ -98,7 +98,7 @@ function whatOf({ kind, subject_id: subjectId, sale, credit, cycle }: StatementE
     : subjectId
   switch (kind) {
     case 'sale_accepted':
-      return sale ? `Sale ${sale.orderName ?? ''} (order ${sale.orderId})` : `Sale ${subjectId}`
+      return sale ? `Sale ${sale.order_name ?? ''} (order ${sale.order_id})` : `Sale ${subjectId}`
     case 'credit_granted':
       return credit ? `Credit ${credit.reference}: ${credit.reason}` : `Credit ${subjectId}`
     case 'cycle_closed':
@@ -121,8 +121,8 @@ function wireEntry(entry: StatementEntry) {
     at: wireTime(entry.created_at),
     kind: entry.kind,
     subject_id: entry.subject_id,
-    order_id: sale?.orderId ?? null,
-    order_name: sale?.orderName ?? null,
+    order_id: sale?.order_id ?? null,
+    order_name: sale?.order_name ?? null,
     credit_reference: credit?.reference ?? null,
     account: entry.account,
     debit: formatMoney(Math.max(amount, 0)),

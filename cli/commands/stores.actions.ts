@@ -84,7 +84,7 @@ async function checkStores(
   for (const [index, claim] of claims.entries()) {
     const store = {
       ...(shown[index] as Store),
-      rejected_30d: await rejectionsOf(platform, claim, since),
+      rejected_30d: await rejectionsOf(platform.database.reader, claim, since),
       claims: domainClaims,
     }
     const findings = checkStore(store, (time) => out.time(Date.parse(time)))

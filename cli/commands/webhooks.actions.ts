@@ -26,7 +26,7 @@ import {
   writes,
 } from '../context.ts'
 import { Failure } from '../failures.ts'
-import { isTaken } from '../replay/deliver.ts'
+import { isTaken, type Replay } from '../replay/deliver.ts'
 import { expectedEvent, expectedSale, readFixtures } from '../replay/fixture-files.ts'
 import { replayEvents } from '../replay/replay.ts'
 import { replayLines, wireReport } from '../replay/replay-report.ts'
@@ -71,25 +71,22 @@ export const replay = writes(async ({ app, out }, names: string[], options: Repl
       process.stderr,
     )
   }
-  const unmet = replays.filter(({ asExpected }) => asExpected === false)
+  /** Fails where any of them is so. */
+  const refuse = (isWrong: (one: Replay) => boolean, message: (names: string) => string) => {
+    const names = replays.filter(isWrong).map(({ fixture }) => fixture)
+    if (names.length > 0) throw new Failure(message(names.join(', ')))
+  }
+  const isUnmet = ({ asExpected }: Replay) => asExpected === false
   if (options.corrupt !== undefined) {
-    if (unmet.length === 0) return
-    throw new Failure(`The service took what was corrupted: ${namesOf(unmet)}.`)
+    return refuse(isUnmet, (names) => `The service took what was corrupted: ${names}.`)
   }
-  const refused = replays.filter(({ answers }) => !answers.every(({ status }) => isTaken(status)))
-  if (refused.length > 0) throw new Failure(`The service refused ${namesOf(refused)}.`)
-  const undecided = replays.filter(
-    ({ event, asExpected }) => !asExpected && (event === null || event.state === 'pending'),
-  )
-  if (undecided.length > 0) {
-    throw new Failure(`Not decided so far: ${namesOf(undecided)}. See "affiliate webhooks events".`)
-  }
-  if (unmet.length > 0) throw new Failure(`Not as expected: ${namesOf(unmet)}.`)
+  const isRefused = ({ answers }: Replay) => !answers.every(({ status }) => isTaken(status))
+  refuse(isRefused, (names) => `The service refused ${names}.`)
+  const isUndecided = ({ event, asExpected }: Replay) =>
+    !asExpected && (event === null || event.state === 'pending')
+  refuse(isUndecided, (names) => `Not decided so far: ${names}. See "affiliate webhooks events".`)
+  refuse(isUnmet, (names) => `Not as expected: ${names}.`)
 })
-
-function namesOf(replays: readonly { fixture: string }[]): string {
-  return replays.map(({ fixture }) => fixture).join(', ')
-}
 
 interface EventsOptions extends PageOptions {
   state?: EventRow['state']
@@ -210,8 +207,10 @@ export const listen = reads(async ({ platform, out }, options: ListenOptions) =>
     const rows = changes.filter(({ source }) => !options.source || source === options.source)
     const senders = await sendersOf(platform.database.reader, rows)
     for (const row of rows.slice(0, left)) {
+      const state = out.style(COLOUR[row.state], row.state.padEnd(9))
+      const cells = [fromText(row, senders), row.topic ?? '–', outcomeText(row), row.id]
       if (out.json) printJson(wireEvent(row, senders))
-      else printLines([eventLine(out, row, senders)])
+      else printLines([[out.time(row.received_at), state, ...cells].join('  ')])
     }
     left -= rows.length
     return left > 0
@@ -243,13 +242,6 @@ async function sendersOf(db: Queries, rows: readonly EventRow[]): Promise<EventS
 function fromText(row: EventRow, { domain, origin }: EventSenders): string {
   const from = domain(row) ?? row.scope
   return origin(row) === 'operator' ? `${from}, sent by an operator` : from
-}
-
-/** One line for an event that came in. */
-function eventLine(out: Output, row: EventRow, senders: EventSenders): string {
-  const state = out.style(COLOUR[row.state], row.state.padEnd(9))
-  const cells = [fromText(row, senders), row.topic ?? '–', outcomeText(row), row.id]
-  return [out.time(row.received_at), state, ...cells].join('  ')
 }
 
 function outcomeText(row: Pick<EventRow, 'reason' | 'result'>): string {

@@ -274,7 +274,11 @@ const it = suite('what the doctor looks at')
 
 it('the runtime, the disk and the public address', () => {
   const states = (found: Found) => findingsIn(found).map(({ state }) => state)
-  assert.equal(states(['20.1.0', '22.19.0', '24.0.0'].map((version) => examineRuntime(version))), ['fail', 'ok', 'ok'])
+  assert.equal(states(['20.1.0', '22.19.0', '24.0.0'].map((version) => examineRuntime(version))), [
+    'fail',
+    'ok',
+    'ok',
+  ])
   const disks = [5e9, 5e8, 5e7].map((free) => judgeSpace('x', free))
   assert.equal(states(disks), ['ok', 'warn', 'fail'])
   const address = (url: string | undefined, more: Record<string, string> = {}) =>

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { App } from '../../server/app.ts'
 import { type EventRow, listEvents } from '../../server/inbox/events.service.ts'
 import { recordOperatorDelivery } from '../../server/inbox/operator-deliveries.service.ts'
-import { getSale } from '../../server/sales/sales.service.ts'
+import { findSale } from '../../server/sales/sales.service.ts'
 import { Failure } from '../failures.ts'
 import type { Answer } from './service-caller.ts'
 import type { Outcome, Session, SignedEvent } from './session.ts'
@@ -40,7 +40,7 @@ export async function sendEvents(session: Session, events: readonly SignedEvent[
     const isAnyTaken = own.some(({ status }) => isTaken(status))
     const row = isAnyTaken ? await settledEvent(app, event, deadline) : null
     const saleId = row?.result ? (JSON.parse(row.result) as { sale_id?: string }).sale_id : undefined
-    const sale = saleId ? ((await getSale(app.platform, 'all', saleId)) ?? null) : null
+    const sale = saleId ? ((await findSale(app.platform.database.reader, 'all', saleId)) ?? null) : null
     const outcome = { event: row, sale }
     replays.push({
       fixture,

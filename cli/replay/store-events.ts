@@ -244,7 +244,7 @@ async function valuesFor(
   const visits = await earlierVisits(reader, link.id, before, MOST_VISITS)
   // Any of them: many orders from one click would raise a flag.
   const visit = visits[randomInt(Math.max(1, visits.length))]
-  if (visit) return { click: visit.id, clickAt: visit.createdAt, ...(await linkValues(app, link)) }
+  if (visit) return { click: visit.id, clickAt: visit.created_at, ...(await linkValues(app, link)) }
   return needed.required ? null : clickValues(session, link)
 }
 

@@ -255,7 +255,10 @@ for (const dialect of testDialects()) {
       )
       return `${code} ${stdout}${stderr}`
     }
-    assert.match(await typed('create-admin Op@X.pk', 'a long passphrase\nmore\n'), /^0 op@x\.pk is an admin now/)
+    assert.match(
+      await typed('create-admin Op@X.pk', 'a long passphrase\nmore\n'),
+      /^0 op@x\.pk is an admin now/,
+    )
     const set = 'set-password op@x.pk --yes'
     for (const [words, password, said] of [
       ['create-admin op@x.pk', 'a long passphrase', /^1 /],
@@ -330,7 +333,8 @@ async function backsUpByTool(books: Books): Promise<void> {
   const { folder, url } = books.market.bed.testDatabase
   const file = join(folder, 'copy.dump')
   const tool = join(folder, 'pg_dump')
-  const backUp = (to: string, PATH = `${folder}:/bin:/usr/bin`) => books.affiliate(['db', 'backup', to], { PATH })
+  const backUp = (to: string, PATH = `${folder}:/bin:/usr/bin`) =>
+    books.affiliate(['db', 'backup', to], { PATH })
   const missing = await backUp(file, folder)
   assert.is(missing.code, 1)
   assert.match(missing.stderr, /pg_dump is not on PATH/)

@@ -69,15 +69,16 @@ function shown(line: string): string {
 }
 
 it('has a row for each', () => {
-  const called = Object.entries(DESK_WORK).flatMap(([name, recipe]) => (typeof recipe === 'string' ? [] : [name]))
+  const called = Object.entries(DESK_WORK).flatMap(([name, recipe]) =>
+    typeof recipe === 'string' ? [] : [name],
+  )
   const names = leavesOf(buildProgram()).map(({ name }) => name)
   assert.equal([...new Set([...called, ...Object.keys(OTHERS)])].sort(), names.sort())
 })
 
 it('does its work within 80 columns', async (world) => {
   for (const [name, recipe] of Object.entries(DESK_WORK)) {
-    const made: TerminalWay =
-      typeof recipe === 'string' ? (OTHERS[name]?.(world) ?? {}) : await recipe(world)
+    const made: TerminalWay = typeof recipe === 'string' ? (OTHERS[name]?.(world) ?? {}) : await recipe(world)
     const { args = [], code = 0, input, process } = made
     const password = input === undefined ? [] : [/Password: /, /Password again: /]
     const typed = made.typed ?? password.map((after) => ({ after, keys: input ?? '' }))

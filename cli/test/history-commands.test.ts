@@ -77,8 +77,9 @@ for (const dialect of testDialects()) {
     const email = `${books.shop.merchantId}@example.com`
     const statement = ['ledger', 'statement']
     const merchant = await books.json(...statement, email)
-    const rows = merchant.items.map(({ order_name, account, debit, credit, balance }: Record<string, string>) =>
-      [order_name, account, debit, credit, balance].join(' '),
+    const rows = merchant.items.map(
+      ({ order_name, account, debit, credit, balance }: Record<string, string>) =>
+        [order_name, account, debit, credit, balance].join(' '),
     )
     assert.equal(rows, [
       '#1001 merchant_unbilled 687.37 0.00 687.37',

@@ -47,7 +47,9 @@ for (const dialect of testDialects()) {
 
   it('lists sales by outcome, party and time', async () => {
     const namesOf = async (...options: string[]) =>
-      (await books.json('sales', 'list', ...options)).items.map((sale: Record<string, string>) => sale.order_name)
+      (await books.json('sales', 'list', ...options)).items.map(
+        (sale: Record<string, string>) => sale.order_name,
+      )
     assert.is((await namesOf()).length, 3)
     const [rejected] = (await books.json('sales', 'list', '--status', 'rejected')).items
     assert.is(rejected.rejection_reason, 'no_tracking_reference')
@@ -55,7 +57,10 @@ for (const dialect of testDialects()) {
     const merchant = `${books.shop.merchantId}@example.com`
     assert.equal(await namesOf('--merchant', merchant, '--limit', '1'), ['#1002'])
     assert.equal(await namesOf('--to', '2020-01-01'), [])
-    await books.says(['sales', 'list', '--status', 'accepted'], /#1001\t.*\taccepted\t4999\.00\t624\.88\t62\.49/)
+    await books.says(
+      ['sales', 'list', '--status', 'accepted'],
+      /#1001\t.*\taccepted\t4999\.00\t624\.88\t62\.49/,
+    )
     const backwards = ['sales', 'list', '--from', '2026-02-01', '--to', '2026-01-01']
     await books.refuses(backwards, /--from must be before --to/, 2)
   })
@@ -73,7 +78,11 @@ for (const dialect of testDialects()) {
     assert.is((await books.json('endpoints', 'replay', id, '--since', '2020-01-01', '--yes')).events, 1)
     receiver.answer = (response) => response.writeHead(503).end()
     await drainUntilIdle()
-    const { id: deliveryId, event_id, attempt_log } = (await books.json('endpoints', 'show', id)).deliveries[0]
+    const {
+      id: deliveryId,
+      event_id,
+      attempt_log,
+    } = (await books.json('endpoints', 'show', id)).deliveries[0]
     assert.equal([attempt_log.length, attempt_log[0].response_status], [1, 503])
     await books.says(
       ['endpoints', 'show', id],
@@ -232,7 +241,11 @@ for (const dialect of testDialects()) {
   it('shows what a suspension will do before it is done', async () => {
     const suspend = (...more: string[]) => ['users', 'suspend', books.creatorId, ...more]
     const stays = /Rs 0\.00 released, Rs 5,624\.88 pending\.\nNothing was done\./
-    await books.says(suspend('--dry-run'), /1 link will go on leading to the shop and earn nothing more/, stays)
+    await books.says(
+      suspend('--dry-run'),
+      /1 link will go on leading to the shop and earn nothing more/,
+      stays,
+    )
     const merchant = await books.json('users', 'suspend', books.shop.merchantId, '--dry-run')
     assert.equal(merchant.effects.merchant, {
       stores: 1,
@@ -295,7 +308,8 @@ for (const dialect of testDialects()) {
 
   it('sends a refused payout again, or takes over what the processor holds', async () => {
     const { market } = books
-    const retry = (...more: string[]) => books.affiliate(['payouts', 'retry', ...more, '--yes'], stub.settings)
+    const retry = (...more: string[]) =>
+      books.affiliate(['payouts', 'retry', ...more, '--yes'], stub.settings)
     const refuses = async (id: string, why: RegExp) => {
       const { code, stderr } = await retry(id)
       assert.is(code, 1)

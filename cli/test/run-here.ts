@@ -47,7 +47,8 @@ export function runHere(
     const into = (name: keyof typeof printed) =>
       outputTo((text) => {
         printed[name] += text
-        stdin.write(answer?.(printed) ?? '')
+        const typed = answer?.(printed)
+        if (typed !== undefined) stdin.write(typed)
       })
     const streams = { stdin, stdout: into('stdout'), stderr: into('stderr') }
     if (!answer) stdin.end(input)

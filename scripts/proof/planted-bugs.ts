@@ -119,9 +119,9 @@ const BOOKS: PlantedBug[] = [
   }),
   simulated({
     name: 'a payment of another amount charges the cycle',
-    file: 'server/billing/payment.rule.ts',
-    find: "if (event.amount !== facts.amountDue) return { kind: 'flag', why: 'amount_mismatch' }",
-    replace: "if (event.amount < 0) return { kind: 'flag', why: 'amount_mismatch' }",
+    file: 'server/processor/settlement.rule.ts',
+    find: "if (event.amount !== amount) return 'amount_mismatch'",
+    replace: "if (event.amount < 0) return 'amount_mismatch'",
   }),
   simulated({
     name: 'a balance of exactly the threshold is not paid',
@@ -143,9 +143,9 @@ const BOOKS: PlantedBug[] = [
   }),
   simulated({
     name: 'a contradicting word on a payout passes in silence',
-    file: 'server/payouts/payout-event.rule.ts',
-    find: "if (state !== 'submitted' && state !== outcome) return { kind: 'flag', why: 'contradiction' }",
-    replace: "if (state !== 'submitted' && state !== outcome) return { kind: 'already' }",
+    file: 'server/processor/settlement.rule.ts',
+    find: "if (standing === 'other') return 'other_outcome'",
+    replace: "if (standing === 'other') return 'already'",
   }),
 ]
 
@@ -154,8 +154,9 @@ const ONCE: PlantedBug[] = [
   simulated({
     name: 'an order that is known already is taken for a new one',
     file: 'server/sales/sales.service.ts',
-    find: 'if (!row || isDecidedAgain(row, order)) indexes.set(key, index)',
-    replace: 'if (decided.size === 0 || !row || isDecidedAgain(row, order)) indexes.set(key, index)',
+    find: 'if (!sale || isDecidedAgain(sale, report.order)) next.set(report.key, report)',
+    replace:
+      'if (reports.every((one) => !one.decision) || !sale || isDecidedAgain(sale, report.order)) next.set(report.key, report)',
   }),
   simulated({
     name: 'a sale that was rejected for anything is decided again',
@@ -257,8 +258,8 @@ const ONCE: PlantedBug[] = [
   {
     name: 'an unknown outcome is not looked up before the next try',
     file: 'server/jobs/processor-calls.ts',
-    find: 'if (attempt.earlierTries > 0 &&',
-    replace: 'if (attempt.earlierTries > 1_000 &&',
+    find: 'if (attempt.tries > 0 &&',
+    replace: 'if (attempt.tries > 1_000 &&',
     expectedIn: 'processor faults',
   },
   {
@@ -285,13 +286,13 @@ const ONCE: PlantedBug[] = [
   {
     name: 'a call without an answer counts as never made',
     file: 'server/processor/attempts.service.ts',
-    find: 'earlierTries: row.tries,',
-    replace: 'earlierTries: 0 * row.tries,',
+    find: '({ ...row, token: lease.token })',
+    replace: '({ ...row, tries: 0, token: lease.token })',
     expectedIn: 'processor faults',
   },
   {
     name: 'a refusal counts at once although an earlier call had no answer',
-    file: 'server/processor/final-refusal.rule.ts',
+    file: 'server/processor/retry.rule.ts',
     find: 'unknownAt === null ||',
     replace: 'unknownAt !== at ||',
     expectedIn: 'processor faults',
@@ -299,8 +300,8 @@ const ONCE: PlantedBug[] = [
   {
     name: 'the second call forgets that the first had no answer',
     file: 'server/processor/attempts.service.ts',
-    find: 'unknownAt: row.unknown_at,',
-    replace: 'unknownAt: row.tries > 2 ? row.unknown_at : null,',
+    find: '({ ...row, token: lease.token })',
+    replace: '({ ...row, unknown_at: row.tries > 2 ? row.unknown_at : null, token: lease.token })',
     expectedIn: 'processor faults',
   },
 ]

@@ -17,7 +17,6 @@ import {
   insertCycles,
   lastPeriodEnds,
   lockOpenCycles,
-  periodsById,
 } from './billing.store.ts'
 import { nextCyclePeriod } from './billing-period.rule.ts'
 import { wireCycle } from './billing-wire.ts'
@@ -26,7 +25,9 @@ import { closeLocked } from './close-cycle.service.ts'
 import { availableCredits } from './credits.store.ts'
 
 export {
+  type CyclePeriod,
   type CycleRow,
+  cyclePeriodsOf,
   findCycle as getCycle,
   type ShareRow,
   sharesOf as cycleShares,
@@ -72,15 +73,10 @@ export async function addSalesToCycles(
     if (!isRoomFor(cycle, sum.addition.commission + sum.addition.fee)) throw new CycleFull(cycle.id)
     return sum
   })
-  const open = await addToTotals(
-    tx,
-    sums.map(({ addition }) => addition),
-  )
-  if (open < sums.length) throw new Error('a cycle is no longer open')
-  await addToShares(
-    tx,
-    sums.flatMap(({ shares }) => shares),
-  )
+  const additions = sums.map(({ addition }) => addition)
+  if ((await addToTotals(tx, additions)) < sums.length) throw new Error('a cycle is no longer open')
+  const shares = sums.flatMap((sum) => sum.shares)
+  await addToShares(tx, shares)
   return new Map([...cycles].map(([merchantId, { id }]) => [merchantId, id]))
 }
 
@@ -117,43 +113,19 @@ async function openCyclesFor(
   const missing = merchantIds.filter((id) => !open.has(id))
   if (missing.length === 0) return open
   const formerEnds = await lastPeriodEnds(tx, missing)
-  const fresh = missing.map((merchantId) =>
-    newCycle(platform, merchantId, formerEnds.get(merchantId) ?? null, now),
-  )
+  const fresh = missing.map((merchantId): NewRow<'billing_cycles'> => {
+    const { start, end } = nextCyclePeriod({
+      formerPeriodEnd: formerEnds.get(merchantId) ?? null,
+      acceptedAt: now,
+      length: platform.config.BILLING_PERIOD,
+      zone: platform.config.BILLING_TIMEZONE,
+    })
+    const totals = { sales_count: 0, commission_total: 0, fee_total: 0, credit_total: 0, amount_due: 0 }
+    const period = { period_start: start, period_end: end, created_at: now }
+    return { id: platform.ids.next(), merchant_id: merchantId, state: 'open', ...totals, ...period }
+  })
   for (const cycle of await insertCycles(tx, fresh)) open.set(cycle.merchant_id, cycle)
   return open
-}
-
-function newCycle(
-  platform: Platform,
-  merchantId: string,
-  formerPeriodEnd: number | null,
-  now: number,
-): NewRow<'billing_cycles'> {
-  const period = nextCyclePeriod({
-    formerPeriodEnd,
-    acceptedAt: now,
-    length: platform.config.BILLING_PERIOD,
-    zone: platform.config.BILLING_TIMEZONE,
-  })
-  return {
-    id: platform.ids.next(),
-    merchant_id: merchantId,
-    state: 'open',
-    period_start: period.start,
-    period_end: period.end,
-    sales_count: 0,
-    commission_total: 0,
-    fee_total: 0,
-    credit_total: 0,
-    amount_due: 0,
-    processor_invoice_id: null,
-    processor_payment_reference: null,
-    payment_url: null,
-    created_at: now,
-    closed_at: null,
-    charged_at: null,
-  }
 }
 
 /** Cycles of one merchant or, for the operator, of all; newest first. Open ones show what they would charge now. */
@@ -176,10 +148,8 @@ export async function shownCycles(
     await platform.reportTampered(new TamperedRow('billing_cycles', cycle))
   const open = cycles.filter(({ state }) => state === 'open')
   if (open.length === 0) return cycles
-  const credits = await availableCredits(
-    db,
-    open.map(({ merchant_id }) => merchant_id),
-  )
+  const merchantIds = open.map(({ merchant_id }) => merchant_id)
+  const credits = await availableCredits(db, merchantIds)
   return cycles.map((cycle) => {
     if (cycle.state !== 'open') return cycle
     const { creditTotal, amountDue } = expectedCharge(cycle, credits.get(cycle.merchant_id) ?? 0)
@@ -225,18 +195,6 @@ export async function merchantAccount(db: Queries, merchantId: string): Promise<
     availableCredit,
     receivable: accounts.find(({ account }) => account === 'merchant_receivable')?.balance ?? 0,
   }
-}
-
-/** Epoch ms. */
-export interface CyclePeriod {
-  start: number
-  end: number
-}
-
-/** By billing cycle id, for a few thousand ids at most. */
-export async function cyclePeriodsOf(db: Queries, ids: readonly string[]): Promise<Map<string, CyclePeriod>> {
-  const rows = await periodsById(db, [...new Set(ids)])
-  return new Map(rows.map((row) => [row.id, { start: row.period_start, end: row.period_end }]))
 }
 
 /** Cycles for an export: of one merchant, or with `null` of all, each with its merchant. */

@@ -244,16 +244,21 @@ export function findCyclesToCompare(
     .execute()
 }
 
-export async function periodsById(
-  db: Queries,
-  ids: readonly string[],
-): Promise<{ id: string; period_start: number; period_end: number }[]> {
-  if (ids.length === 0) return []
-  return db
+/** Epoch ms. */
+export interface CyclePeriod {
+  start: number
+  end: number
+}
+
+/** By billing cycle id, for a few thousand ids at most. */
+export async function cyclePeriodsOf(db: Queries, ids: readonly string[]): Promise<Map<string, CyclePeriod>> {
+  if (ids.length === 0) return new Map()
+  const rows = await db
     .selectFrom('billing_cycles')
-    .select(['id', 'period_start', 'period_end'])
-    .where('id', 'in', ids)
+    .select(['id', 'period_start as start', 'period_end as end'])
+    .where('id', 'in', [...new Set(ids)])
     .execute()
+  return new Map(rows.map(({ id, ...period }) => [id, period]))
 }
 
 /** Commission and fee of all a merchant's cycles, paisa. */

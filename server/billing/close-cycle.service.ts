@@ -40,7 +40,7 @@ export interface CloseOptions {
 }
 
 /** Cycles per transaction. It blocks sales of their merchants, on SQLite all writes, so it must stay short. */
-const PAGE = 200
+const PAGE = 500
 
 /**
  * Closes every open cycle whose period is over at `asOf` (epoch ms; default: now), a page per transaction, so it can be interrupted

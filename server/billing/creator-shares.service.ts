@@ -31,7 +31,6 @@ export interface PayableShare {
   merchant_id: string
   /** The part that is in no payout. */
   free: Paisa
-  carried: Paisa
 }
 
 /** A creator's released shares with a part that is in no payout, locked until the transaction ends. */
@@ -39,7 +38,7 @@ export function lockPayableShares(tx: Tx, creatorId: string): Promise<PayableSha
   return tx
     .selectFrom('billing_cycle_shares as share')
     .innerJoin('billing_cycles as cycle', 'cycle.id', 'share.billing_cycle_id')
-    .select(['share.billing_cycle_id', 'cycle.merchant_id', 'share.carried'])
+    .select(['share.billing_cycle_id', 'cycle.merchant_id'])
     .select(sql<number>`share.commission - share.carried`.as('free'))
     .where('share.creator_id', '=', creatorId)
     .where('share.released_at', 'is not', null)
@@ -55,46 +54,24 @@ export interface CarriedPart {
   amount: Paisa
 }
 
-interface ShareMove {
-  billing_cycle_id: string
-  creator_id: string
-  from_carried: Paisa
-  amount: Paisa
-}
+const moves = valuesTable<CarriedPart>('moved', { billing_cycle_id: 'uuid', amount: 'bigint' })
 
-const moves = valuesTable<ShareMove>('moved', {
-  billing_cycle_id: 'uuid',
-  creator_id: 'uuid',
-  from_carried: 'bigint',
-  amount: 'bigint',
-})
-
-/** Puts parts of free shares into a payout. Returns how many of the shares were as they had been read. */
-export async function takeShares(
+/**
+ * Puts parts of free shares into a payout, or with `freed` releases for the next one what a failed payout carried. The caller has
+ * locked the shares or the payout.
+ */
+export async function moveShares(
   tx: Tx,
   creatorId: string,
-  parts: readonly (CarriedPart & Pick<PayableShare, 'carried'>)[],
-): Promise<number> {
-  const taken = parts.map(({ billing_cycle_id, amount, carried }) => ({
-    billing_cycle_id,
-    creator_id: creatorId,
-    from_carried: carried,
-    amount,
-  }))
+  parts: readonly CarriedPart[],
+  to: 'carried' | 'freed',
+): Promise<void> {
+  const sign = to === 'carried' ? 1 : -1
+  const moved = parts.map(({ billing_cycle_id, amount }) => ({ billing_cycle_id, amount: sign * amount }))
   const { numAffectedRows } = await sql`
     update billing_cycle_shares as share set carried = share.carried + moved.amount
-    from ${moves(dialectOf(tx), taken)}
-    where share.billing_cycle_id = moved.billing_cycle_id and share.creator_id = moved.creator_id
-      and share.carried = moved.from_carried`.execute(tx)
-  return Number(numAffectedRows)
-}
-
-/** Releases the parts that a failed payout carried for the next one. */
-export async function freeShares(tx: Tx, creatorId: string, parts: readonly CarriedPart[]): Promise<void> {
-  const freed = parts.map((part) => ({ ...part, creator_id: creatorId, from_carried: 0 }))
-  const { numAffectedRows } = await sql`
-    update billing_cycle_shares as share set carried = share.carried - moved.amount
-    from ${moves(dialectOf(tx), freed)}
-    where share.billing_cycle_id = moved.billing_cycle_id and share.creator_id = moved.creator_id`.execute(tx)
-  if (Number(numAffectedRows) !== parts.length) throw new Error('a payout line has no share')
+    from ${moves(dialectOf(tx), moved)}
+    where share.billing_cycle_id = moved.billing_cycle_id and share.creator_id = ${creatorId}
+      and share.carried + moved.amount between 0 and share.commission`.execute(tx)
+  if (Number(numAffectedRows) !== parts.length) throw new Error('a share does not hold this part')
 }

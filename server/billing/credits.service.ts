@@ -3,17 +3,13 @@ import { recordAudit } from '../flags/audit.service.ts'
 import { creditGranted } from '../ledger/entries.rule.ts'
 import { writeEntries } from '../ledger/ledger.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
-import type { Queries } from '../platform/database/database.ts'
+import { insertRowsIfNew } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import { acceptedTotalOf } from './billing.store.ts'
 import { decideCredit } from './credit.rule.ts'
-import {
-  creditsById,
-  creditsOf,
-  findCreditByReference,
-  insertCredit,
-  lockMerchantCredits,
-} from './credits.store.ts'
+import { creditsOf, findCreditByReference, lockMerchantCredits } from './credits.store.ts'
+
+export { type CreditName, creditNamesOf } from './credits.store.ts'
 
 export interface CreditGrant {
   merchantId: string
@@ -53,7 +49,7 @@ export function grantCredit(platform: Platform, grant: CreditGrant): Promise<Gra
     const id = platform.ids.next()
     const now = platform.clock.now()
     const credit = { id, merchant_id: merchantId, amount, reference, reason, created_at: now }
-    if (!(await insertCredit(tx, credit))) throw referenceTaken()
+    if ((await insertRowsIfNew(tx, 'credits', [credit])).length === 0) throw referenceTaken()
     await writeEntries(platform, tx, [creditGranted({ creditId: id, merchantId, amount })], now)
     await recordAudit(platform, tx, {
       actor,
@@ -66,16 +62,4 @@ export function grantCredit(platform: Platform, grant: CreditGrant): Promise<Gra
     })
     return { id, created: true }
   })
-}
-
-export interface CreditName {
-  /** The operator's own number. */
-  reference: string
-  reason: string
-}
-
-/** By credit id, for a few thousand ids at most. */
-export async function creditNamesOf(db: Queries, ids: readonly string[]): Promise<Map<string, CreditName>> {
-  const rows = await creditsById(db, [...new Set(ids)])
-  return new Map(rows.map(({ id, reference, reason }) => [id, { reference, reason }]))
 }

@@ -2,7 +2,7 @@ import { type Selectable, sql } from 'kysely'
 import type { AppKeys } from '../platform/crypto/key-ring.ts'
 import { inList } from '../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
-import { authentic, insertRowsIfNew, type NewRow } from '../platform/database/protected-rows.ts'
+import { authentic } from '../platform/database/protected-rows.ts'
 import type { Schema } from '../platform/database/schema.ts'
 
 type CreditRow = Selectable<Schema['credits']>
@@ -66,19 +66,17 @@ export async function checkedCredits(
   return availableCredits(db, credited)
 }
 
-/** Adds a credit. Returns false when its reference is taken. */
-export async function insertCredit(tx: Tx, credit: NewRow<'credits'>): Promise<boolean> {
-  return (await insertRowsIfNew(tx, 'credits', [credit])).length === 1
-}
-
 export function findCreditByReference(db: Queries, reference: string) {
   return db.selectFrom('credits').selectAll().where('reference', '=', reference).executeTakeFirst()
 }
 
-export async function creditsById(
-  db: Queries,
-  ids: readonly string[],
-): Promise<{ id: string; reference: string; reason: string }[]> {
-  if (ids.length === 0) return []
-  return db.selectFrom('credits').select(['id', 'reference', 'reason']).where('id', 'in', ids).execute()
+/** `reference`: the operator's own number. */
+export type CreditName = Pick<CreditRow, 'reference' | 'reason'>
+
+/** By credit id, for a few thousand ids at most. */
+export async function creditNamesOf(db: Queries, ids: readonly string[]): Promise<Map<string, CreditName>> {
+  if (ids.length === 0) return new Map()
+  const credits = db.selectFrom('credits').select(['id', 'reference', 'reason'])
+  const rows = await credits.where('id', 'in', [...new Set(ids)]).execute()
+  return new Map(rows.map(({ id, ...name }) => [id, name]))
 }

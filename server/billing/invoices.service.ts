@@ -11,7 +11,7 @@ import {
 } from '../processor/attempts.service.ts'
 import type { Processor } from '../processor/processor.ts'
 import type { OurRecord } from '../processor/records.rule.ts'
-import { type RetryableCall, type RetryRequest, retryCall } from '../processor/retry.service.ts'
+import { type Retried, type RetryableCall, type RetryRequest, retryCall } from '../processor/retry.service.ts'
 import { type PersonRow, peopleOf } from '../users/users.service.ts'
 import {
   type CycleRow,
@@ -74,22 +74,15 @@ export async function recordInvoice(
 
 export { findCycleByInvoice as cycleOfInvoice } from './billing.store.ts'
 
-export interface RetriedInvoice {
-  cycle: CycleRow
-  attemptId: string
-  /** The invoice that the processor already holds for this cycle; the new attempt adopts it. */
-  adopts: string | null
-}
-
 /**
  * Requests the invoice of a closed cycle again after the processor has finally refused it or reported it as failed, with the merchant's present name and
  * e-mail; see `retryCall`.
  */
-export async function retryInvoice(
+export function retryInvoice(
   platform: Platform,
   processor: Processor,
   { cycleId, ...by }: RetryRequest & { cycleId: string },
-): Promise<RetriedInvoice> {
+): Promise<Retried<CycleRow>> {
   const call: RetryableCall<CycleRow> = {
     kind: 'invoice',
     action: 'billing.reissue',
@@ -102,10 +95,8 @@ export async function retryInvoice(
     async request(db, { merchant_id }) {
       return requestFor(merchant_id, (await peopleOf(db, [merchant_id])).get(merchant_id))
     },
-    audited: () => ({}),
   }
-  const { row, attemptId, adopts } = await retryCall(platform, processor, call, cycleId, by)
-  return { cycle: row, attemptId, adopts }
+  return retryCall(platform, processor, call, cycleId, by)
 }
 
 function assertClosed(id: string, cycle: CycleRow | undefined): asserts cycle is CycleRow {

@@ -1,5 +1,5 @@
 import { CURRENCY, formatMoney } from '../../shared/money.ts'
-import { closeFlag, type FlagKind, raiseFlag } from '../flags/flags.service.ts'
+import { closeFlag, raiseFlag } from '../flags/flags.service.ts'
 import type { EventOutcome } from '../inbox/inbox.service.ts'
 import { cycleCharged } from '../ledger/entries.rule.ts'
 import { writeEntries } from '../ledger/ledger.service.ts'
@@ -8,8 +8,9 @@ import { type NewEvent, publishEvents } from '../notifications/outbox.service.ts
 import { afterCommit, type Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { userTopic } from '../platform/topics.ts'
-import { isCallWaiting } from '../processor/attempts.service.ts'
+import { isCallWaiting, markFailed, subjectOf, wasRefused } from '../processor/attempts.service.ts'
 import type { ProcessorEvent } from '../processor/events.rule.ts'
+import { applySettlement } from '../processor/settlement.service.ts'
 import {
   type CycleRow,
   findCycleByInvoice,
@@ -20,44 +21,47 @@ import {
   sharesOf,
 } from './billing.store.ts'
 import { wireCycle } from './billing-wire.ts'
-import { decidePaymentConfirmation } from './payment.rule.ts'
 
-export type PaymentConfirmed = Extract<ProcessorEvent, { kind: 'billing_payment_confirmed' }>
+type PaymentConfirmed = Extract<ProcessorEvent, { kind: 'billing_payment_confirmed' }>
+type InvoiceFailed = Extract<ProcessorEvent, { kind: 'invoice_failed' }>
+
+/** The cycle of an invoice, locked. */
+async function lockCycleOf(tx: Tx, invoiceId: string): Promise<CycleRow | undefined> {
+  const found = await findCycleByInvoice(tx, invoiceId)
+  return found && lockCycle(tx, found.id)
+}
 
 /**
  * Applies a verified payment confirmation: the cycle becomes charged and its creators' shares are released, or a flag is raised and
- * nothing changes. A repeated confirmation changes nothing.
+ * nothing changes. A repeated confirmation changes nothing; another reference for a charged cycle is a second payment.
  */
 export async function applyPaymentConfirmation(
   platform: Platform,
   tx: Tx,
   event: PaymentConfirmed,
 ): Promise<EventOutcome> {
-  const found = await findCycleByInvoice(tx, event.invoice_id)
-  const cycle = found && (await lockCycle(tx, found.id))
-  if (!cycle) return { kind: 'retry', reason: `no billing cycle has invoice ${event.invoice_id} yet` }
+  const { invoice_id, payment_reference, amount, currency } = event
+  const cycle = await lockCycleOf(tx, invoice_id)
+  if (!cycle) return { kind: 'retry', reason: `no billing cycle has invoice ${invoice_id} yet` }
+  const { id, state, amount_due, processor_payment_reference: charged_reference } = cycle
   // A second invoice is on its way: charged now, the cycle could be paid twice.
-  if (cycle.state === 'closed' && (await isCallWaiting(tx, 'invoice', cycle.id))) {
-    return { kind: 'retry', reason: `billing cycle ${cycle.id} is being invoiced again` }
+  if (state === 'closed' && (await isCallWaiting(tx, 'invoice', id))) {
+    return { kind: 'retry', reason: `billing cycle ${id} is being invoiced again` }
   }
-  const decision = decidePaymentConfirmation({
-    state: cycle.state,
-    amountDue: cycle.amount_due,
-    chargedReference: cycle.processor_payment_reference,
-    event: { amount: event.amount, currency: event.currency, paymentReference: event.payment_reference },
+  const settled = charged_reference === payment_reference ? 'same' : 'other'
+  return applySettlement(platform, tx, {
+    ...{ kind: 'invoice', subjectId: id, state, amount: amount_due, event },
+    standing: state === 'open' ? 'early' : state === 'closed' ? 'open' : settled,
+    otherOutcome: 'second_reference',
+    evidence: {
+      ...{ invoice_id, payment_reference, amount: formatMoney(amount), currency },
+      ...{ amount_due: formatMoney(amount_due), charged_reference },
+    },
+    async settle() {
+      await charge(platform, tx, cycle, payment_reference)
+      return { billing_cycle_id: id, state: 'charged' }
+    },
   })
-  switch (decision.kind) {
-    case 'retry_later':
-      return { kind: 'retry', reason: `billing cycle ${cycle.id} is not closed yet` }
-    case 'already':
-      return { kind: 'ignored', reason: `billing cycle ${cycle.id} is already charged` }
-    case 'flag':
-      await flagPayment(platform, tx, cycle, event, decision.why)
-      return { kind: 'set_aside', reason: decision.why, flagged: true }
-    case 'charge':
-      await charge(platform, tx, cycle, event.payment_reference)
-      return { kind: 'done', result: { billing_cycle_id: cycle.id, state: 'charged' } }
-  }
 }
 
 async function charge(platform: Platform, tx: Tx, cycle: CycleRow, paymentReference: string): Promise<void> {
@@ -69,7 +73,7 @@ async function charge(platform: Platform, tx: Tx, cycle: CycleRow, paymentRefere
   } as const
   const moved = await moveCycle(tx, cycle.id, 'closed', charged)
   if (!moved) throw new Error(`cycle ${cycle.id} is no longer closed`)
-  const failure = { kind: 'invoice_failed', subjectType: 'billing_cycle', subjectId: cycle.id } as const
+  const failure = { kind: 'invoice_failed', ...subjectOf('invoice', cycle.id) } as const
   await closeFlag(platform, tx, failure, 'The cycle is paid.')
   const shares = await sharesOf(tx, cycle.id)
   await releaseShares(tx, cycle.id, now)
@@ -117,31 +121,44 @@ async function publishCharge(
   await publishEvents(platform, tx, events)
 }
 
-const FLAG_OF = {
-  amount_mismatch: 'payment_amount_mismatch',
-  currency_mismatch: 'payment_amount_mismatch',
-  second_reference: 'second_payment_reference',
-} as const satisfies Record<string, FlagKind>
-
-async function flagPayment(
+/**
+ * Applies a verified report that an invoice was rejected or has expired: the cycle stays closed and is flagged, and a person may request
+ * the invoice again. A repeated report changes nothing.
+ */
+export async function applyInvoiceFailure(
   platform: Platform,
   tx: Tx,
-  cycle: CycleRow,
-  event: PaymentConfirmed,
-  why: keyof typeof FLAG_OF,
-): Promise<void> {
+  event: InvoiceFailed,
+): Promise<EventOutcome> {
+  const cycle = await lockCycleOf(tx, event.invoice_id)
+  if (!cycle) {
+    return (await wasRefused(platform.keys, tx, 'invoice', event.invoice_id))
+      ? { kind: 'ignored', reason: `invoice ${event.invoice_id} was refused when it was requested` }
+      : { kind: 'retry', reason: `no billing cycle has invoice ${event.invoice_id} yet` }
+  }
+  const about = subjectOf('invoice', cycle.id)
+  const evidence = {
+    invoice_id: event.invoice_id,
+    event: event.type,
+    reason: event.reason,
+    amount: formatMoney(cycle.amount_due),
+    our_state: cycle.state,
+  }
+  if (cycle.state === 'charged') {
+    const summary =
+      'The processor reports as failed an invoice that it had reported as paid. Nothing was changed here.'
+    await raiseFlag(platform, tx, { kind: 'payment_reversed', ...about, summary, evidence })
+    return { kind: 'set_aside', reason: 'contradiction', flagged: true }
+  }
+  const attemptId = await markFailed(platform, tx, 'invoice', event.invoice_id)
+  if (attemptId === null) {
+    return { kind: 'ignored', reason: `invoice ${event.invoice_id} has already failed` }
+  }
   await raiseFlag(platform, tx, {
-    kind: FLAG_OF[why],
-    subjectType: 'billing_cycle',
-    subjectId: cycle.id,
-    summary: `The processor's payment confirmation does not match our billing cycle: ${why.replaceAll('_', ' ')}.`,
-    evidence: {
-      invoice_id: event.invoice_id,
-      payment_reference: event.payment_reference,
-      amount: formatMoney(event.amount),
-      currency: event.currency,
-      amount_due: formatMoney(cycle.amount_due),
-      charged_reference: cycle.processor_payment_reference,
-    },
+    kind: 'invoice_failed',
+    ...about,
+    summary: `The request for this cycle's payment failed (${event.reason}). Ask the merchant, then run "affiliate billing reissue ${cycle.id}".`,
+    evidence,
   })
+  return { kind: 'done', result: { failed_attempt_id: attemptId } }
 }

@@ -1,25 +1,26 @@
+import type { ExportedClick } from '../../shared/schemas/jobs.ts'
 import { type LinkTerms, linkTerms } from '../links/links.service.ts'
+import { isoTime } from '../platform/clock.ts'
 import type { AppKeys } from '../platform/crypto/key-ring.ts'
 import { advisoryLock, type Queries, type Tx } from '../platform/database/database.ts'
 import { GroupCommit } from '../platform/database/group-commit.ts'
-import { firstIdAt, isId } from '../platform/ids.ts'
+import { countRows, type KeysetScan, pageItems, type ScanScope } from '../platform/database/keyset-scan.ts'
+import { isId } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import { withTimeout } from '../platform/with-timeout.ts'
-import { addDailyVisits, createClickWatch } from '../watches/click-watch.service.ts'
+import { addDailyVisits, ClickWatch } from '../watches/click-watch.service.ts'
 import type { ClickKind } from './click.entity.ts'
 import { agentMarkOf } from './click-kind.ts'
 import {
   addToCounts,
   type ClickRow,
   clicksById,
+  clicksOfPage,
   insertClicks,
   takeUncounted,
-  type UncountedRow,
-  visitCounts,
-  visitsOfLink,
+  type VisitorRow,
 } from './clicks.store.ts'
 import { readVisitorKey, SharedVisitors } from './shared-visitors.service.ts'
-import type { VisitorRow } from './visitors.store.ts'
 import { AddressHashes, CountedVisitors } from './visitors.ts'
 
 const MAX_BATCH = 256
@@ -85,7 +86,7 @@ export function createClickRecorder(platform: Platform): ClickRecorder {
       return []
     },
   })
-  const watch = createClickWatch(platform)
+  const watch = new ClickWatch(platform)
   const observed = ({ id, linkId, tracked, kind, createdAt, address, agent }: NewClick): WaitingClick => {
     let visitor: string | null = null
     if (tracked && kind === 'visit' && address) {
@@ -176,35 +177,21 @@ export async function linksOfClicks(
   )
 }
 
-/** Tracked visits through a link before `before` (epoch ms), newest first: for the operator's tools, since it is slow on many clicks. */
-export async function earlierVisits(
-  db: Queries,
-  linkId: string,
-  before: number,
-  limit: number,
-): Promise<{ id: string; createdAt: number }[]> {
-  const rows = await visitsOfLink(db, linkId, firstIdAt(before), limit)
-  return rows.map((row) => ({ id: row.id, createdAt: row.created_at }))
-}
-
-/** Tracked visits: all of them, and those that repeat none of the same visitor within the hour. */
-export interface Visits {
-  all: number
-  unique: number
-}
-
-/**
- * The tracked visits of each link, exact to the last click on disk; bots, prefetches, HEAD requests,
- * embedded elements and clicks that could not earn are left out. Links without any are missing.
- */
-export async function countVisits(db: Queries, linkIds: readonly string[]): Promise<Map<string, Visits>> {
-  const visits = new Map<string, Visits>()
-  if (linkIds.length === 0) return visits
-  for (const row of await visitCounts(db, linkIds)) {
-    const { all, unique } = visits.get(row.link_id) ?? { all: 0, unique: 0 }
-    visits.set(row.link_id, { all: all + row.visits, unique: unique + row.unique_visits })
+/** Clicks of a creator's links, of the links to a merchant's offers, or all, for exports; visits, bots and the rest. */
+export function scanClicks({ database: { reader } }: Platform, scope: ScanScope): KeysetScan<ExportedClick> {
+  return {
+    count: (step) => countRows(reader, step, clicksOfPage(reader, scope, step)),
+    async read(step) {
+      const rows = await clicksOfPage(reader, scope, step).execute()
+      return pageItems(step, rows, ({ id, slug, tracked, kind, created_at }) => ({
+        id,
+        affiliate_link_slug: slug ?? '',
+        tracked: tracked === 1,
+        kind,
+        created_at: isoTime(created_at ?? 0),
+      }))
+    },
   }
-  return visits
 }
 
 /**
@@ -217,33 +204,12 @@ export async function rollUpClicks({ database }: Platform): Promise<void> {
       await advisoryLock(tx, 'roll-up of clicks')
       const rows = await takeUncounted(tx, ROLL_UP_ROWS)
       if (rows.length === 0) return 0
-      await addToCounts(
-        tx,
-        sumsOf(rows, ({ link_id }) => link_id),
-      )
-      await addDailyVisits(
-        tx,
-        sumsOf(rows, ({ link_id, day }) => `${link_id} ${day}`),
-      )
+      await addToCounts(tx, rows)
+      await addDailyVisits(tx, rows)
       return rows.length
     })
     if (taken < ROLL_UP_ROWS) return
   }
 }
 
-/** Rows of the same key as one, in the order of the keys, so that two transactions lock them in the same order. */
-function sumsOf(rows: readonly UncountedRow[], keyOf: (row: UncountedRow) => string): UncountedRow[] {
-  const sums = new Map<string, UncountedRow>()
-  for (const row of rows) {
-    const sum = sums.get(keyOf(row))
-    if (!sum) {
-      sums.set(keyOf(row), { ...row })
-      continue
-    }
-    sum.visits += row.visits
-    sum.unique_visits += row.unique_visits
-    sum.clicks += row.clicks
-    sum.untracked_visits += row.untracked_visits
-  }
-  return [...sums].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, sum]) => sum)
-}
+export { countVisits, earlierVisits, type Visits } from './clicks.store.ts'

@@ -1,7 +1,9 @@
 import { type Selectable, sql } from 'kysely'
 import { inList, insertStatement, valuesTable } from '../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
+import type { ScanPage, ScanScope } from '../platform/database/keyset-scan.ts'
 import type { Schema } from '../platform/database/schema.ts'
+import { firstIdAt } from '../platform/ids.ts'
 
 export type ClickRow = Selectable<Schema['clicks']>
 export type UncountedRow = Selectable<Schema['uncounted_clicks']>
@@ -21,18 +23,43 @@ export function clicksById(db: Queries | Tx, ids: readonly string[]): Promise<Cl
   return db.selectFrom('clicks').selectAll().where(known).execute()
 }
 
-/** Tracked visits through a link with ids below `below`, newest first. Reads the table: it has no index by link. */
-export function visitsOfLink(db: Queries, linkId: string, below: string, limit: number): Promise<ClickRow[]> {
+/** Tracked visits through a link before `before` (epoch ms), newest first: for the operator's tools, since it reads the table. */
+export function earlierVisits(
+  db: Queries,
+  linkId: string,
+  before: number,
+  limit: number,
+): Promise<ClickRow[]> {
   return db
     .selectFrom('clicks')
     .selectAll()
-    .where('id', '<', below)
+    .where('id', '<', firstIdAt(before))
     .where('link_id', '=', linkId)
     .where('tracked', '=', 1)
     .where('kind', '=', 'visit')
     .orderBy('id', 'desc')
     .limit(limit)
     .execute()
+}
+
+/**
+ * A page of clicks; `created_at` is `null` for one outside the scope. Clicks have no index but their key, so every scan passes all of them
+ * by: a search for the next own one would have no bound.
+ */
+export function clicksOfPage(db: Queries, scope: ScanScope, step: ScanPage) {
+  const page = db.selectFrom('clicks').selectAll().where('id', '<', step.below)
+  const mine =
+    scope === 'all'
+      ? sql`link.id is not null`
+      : 'merchantId' in scope
+        ? sql`link.merchant_id = ${scope.merchantId}`
+        : sql`link.creator_id = ${scope.creatorId}`
+  return db
+    .selectFrom(page.orderBy('id', 'desc').limit(step.size).as('click'))
+    .leftJoin('affiliate_links as link', 'link.id', 'click.link_id')
+    .select(['click.id', 'link.slug', 'click.tracked', 'click.kind'])
+    .select(sql<number | null>`case when ${mine} then click.created_at end`.as('created_at'))
+    .orderBy('click.id', 'desc')
 }
 
 /** Removes up to `limit` clicks with ids below `before`; returns how many. */
@@ -55,42 +82,67 @@ export async function takeUncounted(tx: Tx, limit: number): Promise<UncountedRow
     .execute()
 }
 
-/** Visits to add to the counts of a link. */
-interface VisitCount {
-  link_id: string
-  visits: number
-  unique_visits: number
-}
-
-const countedVisits = valuesTable<VisitCount>('counted', {
+const countedVisits = valuesTable<Pick<UncountedRow, 'link_id' | 'visits' | 'unique_visits'>>('counted', {
   link_id: 'uuid',
   visits: 'int',
   unique_visits: 'int',
 })
 
-export async function addToCounts(tx: Tx, counts: readonly VisitCount[]): Promise<void> {
+/** In the order of the links, so that two transactions lock them in the same order. */
+export async function addToCounts(tx: Tx, rows: readonly UncountedRow[]): Promise<void> {
   await sql`insert into click_counts (link_id, clicks, unique_clicks)
-    select link_id, visits, unique_visits from ${countedVisits(dialectOf(tx), counts)} where true
+    select link_id, sum(visits), sum(unique_visits) from ${countedVisits(dialectOf(tx), rows)}
+    group by link_id order by link_id
     on conflict (link_id) do update set clicks = click_counts.clicks + excluded.clicks,
       unique_clicks = click_counts.unique_clicks + excluded.unique_clicks`.execute(tx)
 }
 
-/** The visits of each link, counted and not counted yet, a row or two each, all in one view of the database. */
-export function visitCounts(db: Queries, linkIds: readonly string[]): Promise<VisitCount[]> {
-  return db
-    .selectFrom('click_counts')
-    .select(['link_id', 'clicks as visits', 'unique_clicks as unique_visits'])
-    .where('link_id', 'in', linkIds)
-    .unionAll(
-      db
-        .selectFrom('uncounted_clicks')
-        .select(({ fn }) => [
-          'link_id',
-          fn.sum<number>('visits').as('visits'),
-          fn.sum<number>('unique_visits').as('unique_visits'),
-        ])
-        .where('link_id', 'in', linkIds)
-        .groupBy('link_id'),
-    )
-    .execute()
+/** Tracked visits: all of them, and those that repeat none of the same visitor within the hour. */
+export interface Visits {
+  all: number
+  unique: number
+}
+
+/**
+ * The tracked visits of each link, counted and not counted yet, exact to the last click on disk; bots, prefetches, HEAD requests,
+ * embedded elements and clicks that could not earn are left out. Links without any are missing.
+ */
+export async function countVisits(db: Queries, linkIds: readonly string[]): Promise<Map<string, Visits>> {
+  const links = inList(dialectOf(db), 'uuid', linkIds)
+  const { rows } = await sql<Visits & { link_id: string }>`
+    select link_id, sum(visits) as "all", sum(unique_visits) as "unique" from (
+      select link_id, clicks as visits, unique_clicks as unique_visits from click_counts where link_id ${links}
+      union all
+      select link_id, visits, unique_visits from uncounted_clicks where link_id ${links}
+    ) as visits group by link_id`.execute(db)
+  return new Map(rows.map(({ link_id, ...visits }) => [link_id, visits]))
+}
+
+export type VisitorRow = Selectable<Schema['counted_visitors']>
+
+const visitorValues = valuesTable<VisitorRow>('visit', {
+  link_id: 'uuid',
+  visitor: 'text',
+  counted_at: 'bigint',
+})
+
+/**
+ * PostgreSQL: enters visits whose visitor was not counted on the link within `ms`, and takes the other ones off the unique visits. Pass them
+ * in one order, so that two transactions do not wait for each other.
+ */
+export async function compareVisitors(tx: Tx, visits: readonly VisitorRow[], ms: number): Promise<void> {
+  const values = visitorValues('postgresql', visits)
+  await sql`with counted as (
+      insert into counted_visitors (link_id, visitor, counted_at)
+      select link_id, visitor, counted_at from ${values}
+      on conflict (link_id, visitor) do update set counted_at = excluded.counted_at
+        where abs(excluded.counted_at - counted_visitors.counted_at) >= ${sql.lit(ms)}
+      returning link_id, visitor)
+    insert into uncounted_clicks (id, link_id, day, visits, unique_visits, clicks, untracked_visits)
+    select gen_random_uuid(), link_id, 0, 0, -1, 0, 0 from ${values}
+    where (link_id, visitor) not in (select link_id, visitor from counted)`.execute(tx)
+}
+
+export async function deleteVisitorsBefore(tx: Tx, time: number): Promise<void> {
+  await tx.deleteFrom('counted_visitors').where('counted_at', '<', time).execute()
 }

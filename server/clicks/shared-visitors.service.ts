@@ -1,7 +1,7 @@
-import { advisoryLock, type Tx } from '../platform/database/database.ts'
+import { advisoryLock } from '../platform/database/database.ts'
 import { readWatermark, setWatermark } from '../platform/database/watermarks.ts'
 import type { Platform } from '../platform/platform.ts'
-import { countVisitors, deleteVisitorsBefore, subtractUnique, type VisitorRow } from './visitors.store.ts'
+import { compareVisitors, deleteVisitorsBefore, type VisitorRow } from './clicks.store.ts'
 import { KEY_LIFETIME_MS, newKey, REPEAT_WITHIN_MS, type VisitorKey } from './visitors.ts'
 
 const FLUSH_AFTER_MS = 1000
@@ -40,19 +40,12 @@ export class SharedVisitors {
   }
 
   async #compare(): Promise<void> {
-    const { database, ids, log } = this.#platform
+    const { database, log } = this.#platform
     const visits = [...this.#pending].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, visit]) => visit)
     this.#pending = new Map()
     if (visits.length === 0) return
     try {
-      await database.transaction(async (tx) => {
-        const counted = await countVisitors(tx, visits, REPEAT_WITHIN_MS)
-        const repeats = visits.filter(({ link_id, visitor }) => !counted.has(link_id + visitor))
-        await subtractUnique(
-          tx,
-          repeats.map(({ link_id }) => ({ id: ids.next(), link_id })),
-        )
-      })
+      await database.transaction((tx) => compareVisitors(tx, visits, REPEAT_WITHIN_MS))
     } catch (error) {
       // They stay unique visits, as they were counted.
       log.warn({ err: error, visits: visits.length }, 'cannot compare visitors with other processes')
@@ -68,7 +61,7 @@ export async function removeOldVisitors({ database, clock }: Platform): Promise<
 
 /** PostgreSQL: the key by which all processes hash addresses, made again after a day. The former one is not kept. */
 export function readVisitorKey({ database, clock }: Platform): Promise<VisitorKey> {
-  return database.transaction(async (tx: Tx) => {
+  return database.transaction(async (tx) => {
     await advisoryLock(tx, KEY)
     const [madeAt, text] = ((await readWatermark(tx, KEY)) ?? '0 ').split(' ') as [string, string]
     if (clock.now() - Number(madeAt) <= KEY_LIFETIME_MS) return { text, madeAt: Number(madeAt) }

@@ -1,4 +1,5 @@
-import { getJobInput, job, startExportInput } from '../../shared/schemas/jobs.ts'
+import { idInput } from '../../shared/schemas/common.ts'
+import { job, startExportInput } from '../../shared/schemas/jobs.ts'
 import { procedure, router } from '../platform/api/procedure.ts'
 import { getExport, startExport, wireJob } from './exports.service.ts'
 
@@ -29,7 +30,7 @@ export const jobsRouter = router({
     description: 'A job is available for 30 days after its end, its file for 7 days.',
     errors: ['not_found'],
   })
-    .input(getJobInput)
+    .input(idInput)
     .output(job)
     .query(async ({ ctx, input }) =>
       wireJob(ctx.platform, await getExport(ctx.platform, ctx.actor.userId, input.id)),

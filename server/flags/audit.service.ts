@@ -1,5 +1,5 @@
 import type { Tx } from '../platform/database/database.ts'
-import { insertRows, type NewRow } from '../platform/database/protected-rows.ts'
+import { insertRows } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 
 /** The actor of everything that the command line does. */
@@ -19,7 +19,7 @@ export interface AuditRecord {
 
 /** Records an action on money or a person, in the transaction of that action. */
 export async function recordAudit(platform: Platform, tx: Tx, record: AuditRecord): Promise<void> {
-  await insertRows(tx, 'audit_entries', [rowOf(platform, record)])
+  await recordAudits(platform, tx, [record])
 }
 
 /** As `recordAudit`, for many records. No reason may contain a NUL. */
@@ -28,15 +28,7 @@ export async function recordAudits(
   tx: Tx,
   records: readonly AuditRecord[],
 ): Promise<void> {
-  await insertRows(
-    tx,
-    'audit_entries',
-    records.map((record) => rowOf(platform, record)),
-  )
-}
-
-function rowOf(platform: Platform, record: AuditRecord): NewRow<'audit_entries'> {
-  return {
+  const rows = records.map((record) => ({
     id: platform.ids.next(),
     actor: record.actor,
     action: record.action,
@@ -46,5 +38,6 @@ function rowOf(platform: Platform, record: AuditRecord): NewRow<'audit_entries'>
     before: record.before ? JSON.stringify(record.before) : null,
     after: record.after ? JSON.stringify(record.after) : null,
     created_at: platform.clock.now(),
-  }
+  }))
+  await insertRows(tx, 'audit_entries', rows)
 }

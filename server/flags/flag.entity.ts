@@ -1,7 +1,6 @@
 import { defineEntity } from '@mikro-orm/core'
+import { type FlagSeverity, flagSeverity, flagStatus } from '../../shared/schemas/admin.ts'
 import { enumText, epochMs, id, json, oneOf, rowDigest, text } from '../platform/database/columns.ts'
-
-export const FLAG_SEVERITIES = ['low', 'medium', 'high'] as const
 
 /** Something for an operator to review. At most one flag of a kind and subject is open. */
 export const Flag = defineEntity({
@@ -10,7 +9,7 @@ export const Flag = defineEntity({
   properties: {
     id: id().primary(),
     kind: text(),
-    severity: enumText<(typeof FLAG_SEVERITIES)[number]>(),
+    severity: enumText<FlagSeverity>(),
     subject_type: text(),
     subject_id: text(),
     summary: text(),
@@ -21,7 +20,7 @@ export const Flag = defineEntity({
     resolved_at: epochMs().strictNullable(),
     row_digest: rowDigest(),
   },
-  checks: [oneOf('flags', 'severity', FLAG_SEVERITIES), oneOf('flags', 'status', ['open', 'resolved'])],
+  checks: [oneOf('flags', 'severity', flagSeverity.options), oneOf('flags', 'status', flagStatus.options)],
   uniques: [
     {
       name: 'flags_one_open',

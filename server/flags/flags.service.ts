@@ -1,4 +1,4 @@
-import type { FlagKindWire, FlagWire } from '../../shared/schemas/admin.ts'
+import { FLAG_KINDS, type FlagKind, type FlagWire, flagKind } from '../../shared/schemas/admin.ts'
 import { type Page, type PageRequest, pageById } from '../platform/api/page.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import { isoTime } from '../platform/clock.ts'
@@ -14,55 +14,8 @@ import {
   insertOrRefreshFlags,
 } from './flags.store.ts'
 
+export type { FlagKind } from '../../shared/schemas/admin.ts'
 export { countFlags, type FlagRow, findFlag, findFlags, resolvedFlagTimes } from './flags.store.ts'
-
-/** The kinds of flags, with their severity. */
-export const FLAG_KINDS = {
-  event_set_aside: 'high',
-  event_body_conflict: 'high',
-  processor_event_unmapped: 'high',
-  payment_amount_mismatch: 'high',
-  second_payment_reference: 'high',
-  payout_amount_mismatch: 'high',
-  payout_contradiction: 'high',
-  processor_refusal: 'high',
-  invoice_failed: 'medium',
-  payment_reversed: 'high',
-  account_title_differs: 'high',
-  processor_balance_low: 'high',
-  events_undelivered: 'high',
-  processor_disagrees: 'high',
-  reconciliation_difference: 'high',
-  payout_failed_repeatedly: 'medium',
-  payout_destination_replaced: 'medium',
-  billing_account_replaced: 'medium',
-  billing_account_missing: 'medium',
-  click_velocity: 'medium',
-  conversion_unusual: 'medium',
-  self_purchase: 'medium',
-  integrity_violation: 'high',
-  shared_iban: 'high',
-  shared_mailbox: 'high',
-  rejected_sales_burst: 'medium',
-  order_changed: 'medium',
-  order_date_suspicious: 'medium',
-  click_reused: 'high',
-  coupon_leak: 'medium',
-  tracking_source_shift: 'medium',
-  store_silent: 'medium',
-  store_rejecting: 'medium',
-  conversion_dropped: 'medium',
-  offer_paused_in_traffic: 'medium',
-  orders_in_pauses: 'medium',
-  cycle_unpaid: 'medium',
-  offer_vetting: 'low',
-  credit_request: 'medium',
-  domain_shared: 'high',
-  product_host_unverified: 'medium',
-  run_failed: 'high',
-} as const satisfies Record<FlagKindWire, FlagRow['severity']>
-
-export type FlagKind = keyof typeof FLAG_KINDS
 
 /** What a flag can be about. */
 export type SubjectType =
@@ -140,20 +93,14 @@ export function raiseFlags(platform: Platform, tx: Tx, flags: readonly NewFlag[]
   )
 }
 
-export interface FlagResolution {
-  flagId: string
-  /** The admin's user id, or `OPERATOR`. */
-  actor: string
-  /** What was found and done. */
-  note: string
-}
-
 /**
- * Resolves a flag, which changes nothing about its subject. Repeating the note changes nothing. Refuses with `not_found`, and with
- * `already_decided` when the flag was resolved with another note.
+ * Resolves a flag, which changes nothing about its subject; `actor` is an admin's user id or `OPERATOR`. Repeating the note changes nothing.
+ * Refuses with `not_found`, and with `already_decided` when the flag was resolved with another note.
  */
-export function resolveFlag(platform: Platform, resolution: FlagResolution): Promise<FlagRow> {
-  const { flagId, actor, note } = resolution
+export function resolveFlag(
+  platform: Platform,
+  { flagId, actor, note }: { flagId: string; actor: string; note: string },
+): Promise<FlagRow> {
   return platform.database.transaction(async (tx) => {
     const [flag] = await lockRows(tx, 'flags', { id: flagId })
     if (!flag) throw new Refusal('not_found', 'Flag not found.')
@@ -179,10 +126,10 @@ export function resolveFlag(platform: Platform, resolution: FlagResolution): Pro
 export async function closeFlag(
   platform: Platform,
   tx: Tx,
-  { kind, subjectType, subjectId }: FlagSubject,
+  subject: FlagSubject,
   note: string,
 ): Promise<boolean> {
-  const flag = await openFlagAbout(tx, { kind, subjectType, subjectId })
+  const flag = await openFlagAbout(tx, subject)
   // A flag that was changed in the database stops no payment: it stays, and verification finds it.
   if (!flag || rowProblem(platform.keys, 'flags', flag) !== null) return false
   const open = { id: flag.id, status: 'open' } as const
@@ -227,9 +174,12 @@ export function openFlags(db: Queries, kind: FlagKind, subjectId?: string): Prom
 export async function openFlagsByKind(
   db: Queries,
 ): Promise<{ kind: FlagKind; severity: FlagRow['severity']; count: number }[]> {
-  const counts = new Map((await countOpenFlags(db)).map(({ kind, count }) => [kind, Number(count)]))
-  const kinds = Object.entries(FLAG_KINDS) as [FlagKind, FlagRow['severity']][]
-  return kinds.map(([kind, severity]) => ({ kind, severity, count: counts.get(kind) ?? 0 }))
+  const counts = new Map((await countOpenFlags(db)).map(({ kind, count }) => [kind, count]))
+  return flagKind.options.map((kind) => ({
+    kind,
+    severity: FLAG_KINDS[kind],
+    count: counts.get(kind) ?? 0,
+  }))
 }
 
 export async function openFlagAbout(db: Queries | Tx, subject: FlagSubject): Promise<FlagRow | undefined> {

@@ -1,4 +1,5 @@
 import { type Selectable, type SelectQueryBuilder, sql } from 'kysely'
+import { countOf } from '../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx, transactionKeys } from '../platform/database/database.ts'
 import { type NewRow, noteChange, withDigest } from '../platform/database/protected-rows.ts'
 import type { Schema } from '../platform/database/schema.ts'
@@ -13,30 +14,32 @@ export interface FlagFilter {
   subjectId?: string | undefined
 }
 
+function matching(db: Queries, { subjectType, subjectId, ...rest }: FlagFilter) {
+  const columns = Object.entries({ ...rest, subject_type: subjectType, subject_id: subjectId })
+  return columns.reduce<SelectQueryBuilder<Schema, 'flags', object>>(
+    (query, [column, value]) => (value === undefined ? query : query.where(sql.ref(column), '=', value)),
+    db.selectFrom('flags'),
+  )
+}
+
 /** Newest first: up to `limit` flags, older than the id `before`. */
 export function findFlags(
-  db: Queries | Tx,
+  db: Queries,
   filter: FlagFilter,
   { before, limit }: { before?: string | null; limit?: number } = {},
 ): Promise<FlagRow[]> {
-  let query = matching(db.selectFrom('flags'), filter).selectAll().orderBy('id', 'desc')
+  let query = matching(db, filter).selectAll().orderBy('id', 'desc')
   if (before) query = query.where('id', '<', before)
   if (limit !== undefined) query = query.limit(limit)
   return query.execute()
 }
 
 /** With `merchantId`, only flags whose evidence names this merchant. */
-export async function countFlags(db: Queries | Tx, filter: FlagFilter, merchantId?: string): Promise<number> {
-  let query = matching(db.selectFrom('flags'), filter)
-  if (merchantId !== undefined) {
-    const named =
-      dialectOf(db) === 'sqlite'
-        ? sql<string>`json_extract(evidence, '$.merchant_id')`
-        : sql<string>`evidence::jsonb ->> 'merchant_id'`
-    query = query.where(named, '=', merchantId)
-  }
-  const { count } = await query.select((eb) => eb.fn.countAll<number>().as('count')).executeTakeFirstOrThrow()
-  return count
+export function countFlags(db: Queries, filter: FlagFilter, merchantId?: string): Promise<number> {
+  const query = matching(db, filter)
+  if (merchantId === undefined) return countOf(query)
+  const json = dialectOf(db) === 'sqlite' ? sql`evidence` : sql`cast(evidence as jsonb)`
+  return countOf(query.where(sql`${json} ->> 'merchant_id'`, '=', merchantId))
 }
 
 /** Kinds without an open flag are missing. */
@@ -47,16 +50,6 @@ export function countOpenFlags(db: Queries): Promise<{ kind: string; count: numb
     .where('status', '=', 'open')
     .groupBy('kind')
     .execute()
-}
-
-function matching(query: SelectQueryBuilder<Schema, 'flags', object>, filter: FlagFilter) {
-  const { kind, severity, status, subjectType, subjectId } = filter
-  return query
-    .$if(kind !== undefined, (some) => some.where('kind', '=', kind ?? ''))
-    .$if(severity !== undefined, (some) => some.where('severity', '=', severity ?? 'low'))
-    .$if(status !== undefined, (some) => some.where('status', '=', status ?? 'open'))
-    .$if(subjectType !== undefined, (some) => some.where('subject_type', '=', subjectType ?? ''))
-    .$if(subjectId !== undefined, (some) => some.where('subject_id', '=', subjectId ?? ''))
 }
 
 export function findFlag(db: Queries, id: string): Promise<FlagRow | undefined> {
@@ -72,13 +65,13 @@ export async function resolvedFlagTimes(
   if (subjectIds.length === 0) return new Map()
   const rows = await db
     .selectFrom('flags')
-    .select((query) => ['subject_id', query.fn.max('resolved_at').as('at')])
+    .select((eb) => ['subject_id', eb.fn.max<number>('resolved_at').as('at')])
     .where('kind', '=', kind)
     .where('subject_id', 'in', subjectIds)
     .where('status', '=', 'resolved')
     .groupBy('subject_id')
     .execute()
-  return new Map(rows.flatMap((row) => (row.at === null ? [] : [[row.subject_id, Number(row.at)] as const])))
+  return new Map(rows.map((row) => [row.subject_id, row.at]))
 }
 
 /** Building a long statement blocks the event loop. */

@@ -10,23 +10,28 @@ interface Subject {
   subjectId: string
 }
 
-export interface ReconciliationFinding extends Subject {
-  /** For the operator. */
-  summary: string
+/** What both sides state, as plain data. */
+interface Figures {
   differences: readonly string[]
-  /** The records of both sides, as plain data. */
   ours: Record<string, unknown>
   theirs: readonly Record<string, unknown>[]
 }
 
-interface Evidence {
-  differences: readonly string[]
-  ours: Record<string, unknown>
-  theirs: readonly Record<string, unknown>[]
+export interface ReconciliationFinding extends Subject, Figures {
+  /** For the operator. */
+  summary: string
+}
+
+interface Evidence extends Figures {
   first_seen_at: string
   last_seen_at: string
   /** Since when both sides agree again, while the flag is open. */
   agrees_since: string | null
+}
+
+async function openFinding(tx: Tx, { subjectType, subjectId }: Subject) {
+  const open = await openFlagAbout(tx, { kind: KIND, subjectType, subjectId })
+  return open && { summary: open.summary, evidence: JSON.parse(open.evidence) as Evidence }
 }
 
 /** Ids of the cycles and payouts with an open flag. */
@@ -48,22 +53,21 @@ export async function noteDifference(
   tx: Tx,
   finding: ReconciliationFinding,
 ): Promise<'raised' | 'refreshed' | 'known'> {
-  const { subjectType, subjectId, summary, differences, ours, theirs } = finding
+  const { subjectType, subjectId, summary, ...figures } = finding
   const now = isoTime(platform.clock.now())
-  const open = await openFlagAbout(tx, { kind: KIND, subjectType, subjectId })
+  const open = await openFinding(tx, finding)
   const resolved = open ? undefined : await lastResolvedFlag(tx, KIND, subjectId)
-  if (resolved && isSame(JSON.parse(resolved.evidence), finding)) return 'known'
-  const former: Evidence | null = open ? JSON.parse(open.evidence) : null
-  const evidence = {
-    differences,
-    ours,
-    theirs,
-    first_seen_at: former?.first_seen_at ?? now,
-    last_seen_at: now,
-    agrees_since: null,
-  }
+  if (resolved && isSame(JSON.parse(resolved.evidence), figures)) return 'known'
+  const first_seen_at = open?.evidence.first_seen_at ?? now
+  const evidence = { ...figures, first_seen_at, last_seen_at: now, agrees_since: null }
   await raiseFlag(platform, tx, { kind: KIND, subjectType, subjectId, summary, evidence })
   return open ? 'refreshed' : 'raised'
+}
+
+function isSame(resolved: Evidence, figures: Figures): boolean {
+  const textOf = ({ differences, ours, theirs }: Figures) => JSON.stringify([differences, ours, theirs])
+  // A difference that was gone when its flag was resolved is a new one.
+  return resolved.agrees_since === null && textOf(resolved) === textOf(figures)
 }
 
 const UNANSWERED = 'unanswered'
@@ -73,39 +77,28 @@ export async function noteUnanswered(
   platform: Platform,
   tx: Tx,
   finding: Omit<ReconciliationFinding, 'differences'>,
-): Promise<'raised' | 'refreshed' | 'known'> {
-  const { subjectType, subjectId } = finding
-  const open = await openFlagAbout(tx, { kind: KIND, subjectType, subjectId })
-  const evidence: Evidence | null = open ? JSON.parse(open.evidence) : null
-  if (!open || evidence === null || evidence.agrees_since !== null) {
-    return noteDifference(platform, tx, { ...finding, differences: [UNANSWERED] })
-  }
-  if (evidence.differences.includes(UNANSWERED)) return 'refreshed'
-  return noteDifference(platform, tx, {
+): Promise<void> {
+  const open = await openFinding(tx, finding)
+  const none: Pick<Figures, 'differences' | 'theirs'> = { differences: [], theirs: [] }
+  const former = open?.evidence.agrees_since === null ? open.evidence : none
+  if (former.differences.includes(UNANSWERED)) return
+  const isAdded = former.differences.length > 0
+  await noteDifference(platform, tx, {
     ...finding,
-    summary: `${open.summary} ${finding.summary}`,
-    differences: [...evidence.differences, UNANSWERED],
-    theirs: [...evidence.theirs, ...finding.theirs],
+    summary: isAdded ? `${open?.summary} ${finding.summary}` : finding.summary,
+    differences: [...former.differences, UNANSWERED],
+    theirs: [...former.theirs, ...finding.theirs],
   })
 }
 
 /** States on an open flag that its difference is gone. The flag stays open for the operator. */
 export async function noteAgreement(platform: Platform, tx: Tx, subject: Subject): Promise<void> {
-  const open = await openFlagAbout(tx, { kind: KIND, ...subject })
-  if (!open) return
-  const evidence: Evidence = JSON.parse(open.evidence)
-  if (evidence.agrees_since !== null) return
+  const open = await openFinding(tx, subject)
+  if (open?.evidence.agrees_since !== null) return
   await raiseFlag(platform, tx, {
     kind: KIND,
     ...subject,
     summary: `The processor and we agree again. Before: ${open.summary}`,
-    evidence: { ...evidence, agrees_since: isoTime(platform.clock.now()) },
+    evidence: { ...open.evidence, agrees_since: isoTime(platform.clock.now()) },
   })
-}
-
-function isSame(resolved: Evidence, finding: ReconciliationFinding): boolean {
-  const figures = ({ differences, ours, theirs }: Pick<Evidence, 'differences' | 'ours' | 'theirs'>) =>
-    JSON.stringify([differences, ours, theirs])
-  // A difference that was gone when its flag was resolved is a new one.
-  return resolved.agrees_since === null && figures(resolved) === figures(finding)
 }

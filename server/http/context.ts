@@ -3,7 +3,7 @@ import type { ClickRecorder } from '../clicks/clicks.service.ts'
 import type { InboxRecorder } from '../inbox/intake.service.ts'
 import type { Actor, RequestContext } from '../platform/api/procedure.ts'
 import type { Platform } from '../platform/platform.ts'
-import type { SignatureScheme } from '../processor/signatures/scheme.ts'
+import type { SignatureScheme } from '../processor/signatures/hmac.ts'
 import { actorFromToken } from '../users/sessions.service.ts'
 
 /** What the composition root passes to the web edge. */

@@ -1,5 +1,8 @@
 import { readFileSync } from 'node:fs'
 import type { FastifyInstance } from 'fastify'
+import { DAY_MS } from '../../shared/durations.ts'
+import { Refusal } from '../platform/api/refusal.ts'
+import type { Platform } from '../platform/platform.ts'
 import { type Guard, htmlReply, pagePolicy, serveAsset } from './pages.ts'
 
 /** The page loads its own files only; Swagger UI's icons are data: images. */
@@ -41,4 +44,19 @@ export function registerDocs(server: FastifyInstance, guard: Guard): void {
     htmlReply(reply, PAGE_POLICY).send(page),
   )
   for (const [name, file] of Object.entries(ASSETS)) serveAsset(server, `/docs/${name}`, file)
+}
+
+/** RFC 9116 recommends less than a year. */
+const VALID_MS = 180 * DAY_MS
+
+/** `GET /.well-known/security.txt` (RFC 9116): where to report a vulnerability. 404 without SECURITY_CONTACT. */
+export function registerSecurityTxt(server: FastifyInstance, platform: Platform, guard: Guard): void {
+  const contact = platform.config.SECURITY_CONTACT
+  server.get('/.well-known/security.txt', { onRequest: guard }, async (_request, reply) => {
+    if (contact === undefined) throw new Refusal('not_found', 'This service names no security contact.')
+    const expires = new Date(platform.clock.now() + VALID_MS).toISOString()
+    return reply
+      .type('text/plain; charset=utf-8')
+      .send(`Contact: ${contact}\nExpires: ${expires}\nPreferred-Languages: en\n`)
+  })
 }

@@ -68,16 +68,13 @@ it('gives what no browser shows the few headers that still mean something', asyn
   assert.is(await delivery.text(), '{"received":true}')
 })
 
-it('gives a refusal, which has a body, all of them', async ({ bed, deliver }) => {
+it('gives a refusal, which has a body, all of them', async ({ bed, link, merchantId, deliver }) => {
   const stranger = await fetch(`${bed.base}/go/none`, { redirect: 'manual' })
   assert.is(stranger.status, 404)
   looksAfter(stranger, true)
   const forged = await deliver('wrong')
   assert.is(forged.status, 401)
   looksAfter(forged, true)
-})
-
-it('gives what is gone all of them too', async ({ bed, link, merchantId }) => {
   await setSuspended(bed.platform, merchantId, true)
   bed.platform.caches.clear('slug')
   const gone = await fetch(`${bed.base}/go/${link.slug}`, { redirect: 'manual' })

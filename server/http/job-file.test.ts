@@ -133,7 +133,7 @@ for (const dialect of testDialects()) {
   })
 
   it('is written by the worker as soon as it is asked for', async () => {
-    const loops = startLoops(bed.platform, [exportLoops(bed.platform)])
+    const loops = startLoops(bed.platform, exportLoops(bed.platform))
     try {
       const id = await start({ resource: 'applications', format: 'ndjson' })
       const ended = await eventually(

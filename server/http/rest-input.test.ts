@@ -41,28 +41,14 @@ test('leaves what only JavaScript would take for a number', () => {
     '',
     ' ',
     '1 ',
-    '+1',
-    '0x10',
-    '1e3',
-    'Infinity',
-    'NaN',
-    '1_000',
-    '.5',
-    '5.',
-    '٣',
     '9'.repeat(16),
+    ...'+1 0x10 1e3 Infinity NaN 1_000 .5 5. ٣'.split(' '),
   ]) {
     assert.is(coerceText(text, NUMBER), text)
     assert.is(coerceText(text, INTEGER), text)
   }
   assert.is(coerceText('1.5', INTEGER), '1.5')
   assert.is(coerceText('-0.25', NUMBER), -0.25)
-})
-
-test('takes true and false only', () => {
-  assert.is(coerceText('true', BOOLEAN), true)
-  assert.is(coerceText('false', BOOLEAN), false)
-  for (const text of ['1', '0', 'yes', 'True', '']) assert.is(coerceText(text, BOOLEAN), text)
 })
 
 test('looks through optional, nullable and default', () => {

@@ -21,24 +21,9 @@ it('converts the texts of path and query by their schema', async ({ api }) => {
   assert.equal((await api.ask('GET', '/things/1?tags=3')).body.got, { name: '1', tags: [3] })
 })
 
-const REFUSED_QUERIES = [
-  'count=1.5',
-  'count=0x1',
-  'count=1e1',
-  'count=%201',
-  'count=',
-  'count=101',
-  'count=1&count=2',
-]
-for (const query of [
-  ...REFUSED_QUERIES,
-  'flag=1',
-  'flag=yes',
-  'flag=TRUE',
-  'ratio=NaN',
-  'tags=x',
-  'kind=c',
-]) {
+const REFUSED_QUERIES =
+  'count=1.5 count=0x1 count=1e1 count=%201 count= count=101 count=1&count=2 flag=1 flag=yes flag=TRUE ratio=NaN tags=x kind=c'
+for (const query of REFUSED_QUERIES.split(' ')) {
   it(`refuses ?${query}`, async ({ api }) => {
     const answer = await api.ask('GET', `/things/x?${query}`)
     isProblem(answer, 400, 'validation_failed')
@@ -83,42 +68,17 @@ it('takes a POST without a body where no field is needed', async ({ api }) => {
   isProblem(await api.ask('POST', '/things/x'), 400, 'validation_failed')
 })
 
-it('refuses what is no JSON in UTF-8', async ({ api }) => {
-  isProblem(await api.ask('POST', '/things/x', '{"count":'), 400, 'malformed_json')
-  isProblem(await api.ask('POST', '/things/x', '[1]'), 400, 'validation_failed')
+it('refuses what is no JSON object, and takes UTF-8 that is named', async ({ api }) => {
   isProblem(await api.ask('POST', '/things/x', '"x"'), 400, 'validation_failed')
-  isProblem(await api.ask('POST', '/things/x', 'a=1', 'text/plain'), 415, 'unsupported_media_type')
-  isProblem(await api.ask('POST', '/things/x', 'a=1', 'nonsense'), 415, 'unsupported_media_type')
-  const latin = 'application/json; charset=iso-8859-1'
-  isProblem(await api.ask('POST', '/things/x', '{"count":1}', latin), 415, 'unsupported_media_type')
   const utf8 = 'application/json; charset="UTF-8"'
   assert.is((await api.ask('POST', '/things/x', '{"count":1}', utf8)).status, 201)
-  const bytes = Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d])
-  const response = await fetch(`${api.base}/things/x`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: bytes,
-  })
-  assert.is(response.status, 400)
 })
 
-it('refuses bodies that are too large', async ({ api }) => {
-  const large = JSON.stringify({ count: 1, pad: 'x'.repeat(2000) })
-  isProblem(await api.ask('POST', '/things/x', large), 413, 'payload_too_large')
-})
-
-it('refuses a path that is not properly encoded', async ({ api }) => {
-  const { status } = await api.ask('GET', '/things/%E0%A4%A')
-  assert.is(status, 400)
-})
-
-it('tells unknown paths from wrong methods', async ({ api }) => {
-  isProblem(await api.ask('GET', '/nothing'), 404, 'not_found')
+it('looks at path and method before the content type', async ({ api }) => {
   isProblem(await api.ask('POST', '/nothing', '<a/>', 'application/xml'), 404, 'not_found')
-  const wrong = await api.ask('PATCH', '/things/x', {})
+  const wrong = await api.ask('PUT', '/things/x?y=1', '<a/>', 'application/xml')
   isProblem(wrong, 405, 'method_not_allowed')
   assert.is(wrong.headers.get('allow'), 'DELETE, GET, HEAD, POST')
-  isProblem(await api.ask('PUT', '/things/x?y=1', '<a/>', 'application/xml'), 405, 'method_not_allowed')
 })
 
 it('answers HEAD like GET without the body', async ({ api }) => {

@@ -1,5 +1,5 @@
 import { type AnyRouter, callTRPCProcedure } from '@trpc/server'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { issuesOf } from '../platform/api/problem.ts'
 import {
   type ProcedureRecord,
@@ -11,6 +11,7 @@ import {
 import { invalidFields, Refusal, type RefusalIssue } from '../platform/api/refusal.ts'
 import type { Platform } from '../platform/platform.ts'
 import { contextOf } from './context.ts'
+import { etagOf, isCurrent } from './pages.ts'
 import type { Admit } from './rate-limit.ts'
 import { acceptJson } from './request-body.ts'
 import {
@@ -21,7 +22,6 @@ import {
   type TextValue,
   takesSeveral,
 } from './rest-input.ts'
-import { sendShared } from './shared-answers.ts'
 
 /** Registers the REST routes of each procedure: the same input, output and errors as over tRPC. */
 export function registerRest(
@@ -69,6 +69,31 @@ function registerProcedure(
       return status === 204 ? reply.send() : result
     },
   })
+}
+
+/** A full page of offers is about 80 KB. */
+const MAX_ANSWERS = 300
+
+/**
+ * Sends a response that is the same for all anonymous callers, from the cache or computed by `answer`, with an ETag; 304 if
+ * the request names that ETag. Browsers and proxies may store the response but must revalidate it.
+ */
+async function sendShared(
+  platform: Platform,
+  { name, key }: { name: string; key: string },
+  request: FastifyRequest,
+  reply: FastifyReply,
+  answer: () => Promise<unknown>,
+): Promise<FastifyReply> {
+  const load = async () => {
+    const body = JSON.stringify(await answer())
+    return { body, etag: etagOf(body) }
+  }
+  const shared = await platform.caches.get(name, key, load, MAX_ANSWERS)
+  const vary = [reply.getHeader('vary') ?? [], 'Authorization'].flat().join(', ')
+  reply.headers({ 'cache-control': 'public, no-cache', vary })
+  if (isCurrent(request, reply, shared.etag)) return reply.code(304).send()
+  return reply.type('application/json; charset=utf-8').send(shared.body)
 }
 
 /** Replaces the `:names` of a path with the output's fields. */

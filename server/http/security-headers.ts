@@ -1,4 +1,6 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import fastifyCors from '@fastify/cors'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { RATE_LIMIT_HEADERS } from './rate-limit.ts'
 
 /**
  * The security headers of every response. Responses are data, so nothing in them may load, run or be framed; `/docs` sets a
@@ -40,4 +42,30 @@ export function setDefaultHeaders(request: FastifyRequest, reply: FastifyReply):
  */
 export function setShortHeaders(request: FastifyRequest, reply: FastifyReply): FastifyReply {
   return reply.headers(SHORT_HEADERS).header('x-request-id', request.id)
+}
+
+/** Response headers that scripts of other origins may read. */
+const EXPOSED = [
+  'X-Request-Id',
+  'Location',
+  'Retry-After',
+  'Content-Disposition',
+  'X-Offers-Paused',
+  ...RATE_LIMIT_HEADERS,
+]
+const PREFLIGHT_SECONDS = 600
+
+/** Allows browser calls from these origins; without any there are no CORS headers. No credentials: callers send a bearer token. */
+export async function allowOrigins(server: FastifyInstance, origins: readonly string[]): Promise<void> {
+  if (origins.length === 0) return
+  await server.register(fastifyCors, {
+    origin: [...origins],
+    credentials: false,
+    methods: ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'],
+    // tRPC's client sends Trpc-Accept and Last-Event-Id for event streams.
+    allowedHeaders: ['Authorization', 'Content-Type', 'Trpc-Accept', 'Last-Event-Id'],
+    exposedHeaders: EXPOSED,
+    maxAge: PREFLIGHT_SECONDS,
+    strictPreflight: false,
+  })
 }

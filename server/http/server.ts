@@ -7,8 +7,7 @@ import { forwardedAddress } from '../platform/network/client-address.ts'
 import { registerAccountPages } from './account-pages.ts'
 import { answerBrokenRequest, keepConnections } from './connections.ts'
 import type { HttpApp } from './context.ts'
-import { allowOrigins } from './cors.ts'
-import { registerDocs, registerIndex } from './docs.ts'
+import { registerDocs, registerIndex, registerSecurityTxt } from './docs.ts'
 import { logRequest, sendProblem } from './errors.ts'
 import { registerGuides } from './guides/guides.ts'
 import { registerProbes } from './health.ts'
@@ -20,12 +19,10 @@ import { registerRedirect } from './redirect.ts'
 import { endEmptyBodies } from './request-body.ts'
 import { registerRest } from './rest.ts'
 import { appRouter } from './router.ts'
-import { setDefaultHeaders } from './security-headers.ts'
-import { registerSecurityTxt } from './security-txt.ts'
+import { allowOrigins, setDefaultHeaders } from './security-headers.ts'
 import { registerStoreScript } from './store-script.ts'
 import { registerTrpc } from './trpc.ts'
 import { answerUnknownRoutes, collectRoutes, refuseEmptyParameters } from './unknown-routes.ts'
-import { registerUnsubscribe } from './unsubscribe.ts'
 import { registerWebhooks } from './webhooks/webhooks.ts'
 
 const MAX_BODY_BYTES = 256 * 1024
@@ -127,12 +124,11 @@ async function registerOthers(scope: FastifyInstance, metrics: Metrics): Promise
   const limits = createRateLimits(platform, appRouter)
   registerMetrics(scope, metrics)
   registerProbes(scope, app)
-  registerSecurityTxt(scope, app, limits)
+  registerSecurityTxt(scope, platform, limits.admitPublic)
   registerOpenApi(scope, app, limits)
   registerIndex(scope, limits.admitPublic)
   registerDocs(scope, limits.admitPublic)
-  registerAccountPages(scope, limits.admitPublic)
-  registerUnsubscribe(scope, platform, limits.admitPublic)
+  registerAccountPages(scope, platform, limits.admitPublic)
   registerGuides(scope, platform, limits.admitPublic)
   registerRest(scope, platform, appRouter, limits.admit)
   registerTrpc(scope, platform, appRouter, limits.admit)

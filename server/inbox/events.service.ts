@@ -1,69 +1,96 @@
+import { type SqlBool, sql } from 'kysely'
 import { OPERATOR, recordAudit } from '../flags/audit.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
-import type { AppKeys } from '../platform/crypto/key-ring.ts'
-import { afterCommit, type Queries } from '../platform/database/database.ts'
+import { countOf, inList } from '../platform/database/bulk-values.ts'
+import { afterCommit, dialectOf, type Queries } from '../platform/database/database.ts'
 import { firstIdAt, isId, NIL_ID } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import { INBOX_TOPIC } from '../platform/topics.ts'
-import { bodyHashOf, eventProblem } from './event-seal.ts'
-import type { EventState } from './event-states.ts'
-import {
-  arrivedDeliveries,
-  countEvents,
-  type EventFilter,
-  eventsAfter,
-  eventsByDelivery,
-  eventsByIds,
-  findEvents,
-  makeDue,
-  type StoredEventFilter,
-} from './events.store.ts'
+import type { EventSource, EventState } from './event-states.ts'
 import { BATCH_BYTES } from './inbox.service.ts'
-import { type BodyRow, type EventRow, leadingUpToBytes, readBodies } from './inbox.store.ts'
+import {
+  type BodyRow,
+  bodyHashOf,
+  type EventRow,
+  eventProblem,
+  eventsByIds,
+  leadingUpToBytes,
+  makeDue,
+  readBodies,
+  textOf,
+} from './inbox.store.ts'
 import { closeSetAsideFlag } from './set-aside.service.ts'
 
-export type { EventFilter, StoredEventFilter } from './events.store.ts'
 export type { EventRow } from './inbox.store.ts'
 
-/** The newest events, for the operator. */
-export function listEvents(platform: Platform, filter: EventFilter): Promise<EventRow[]> {
-  return findEvents(platform.database.reader, filter)
+interface EventFilter {
+  source?: EventSource | undefined
+  state?: EventState | undefined
+  /** One sender's delivery: the event, and any with the same id and another body. */
+  delivery?: { scope: string; deliveryId: string } | undefined
+  /** Only events with a lower id, so older ones. */
+  before?: string | null
+  limit: number
+}
+
+/** The newest events, newest first, for the operator. */
+export function listEvents({ database }: Platform, filter: EventFilter): Promise<EventRow[]> {
+  const { source, state, delivery, before, limit } = filter
+  let query = database.reader.selectFrom('inbound_events').selectAll().orderBy('id', 'desc').limit(limit)
+  if (source) query = query.where('source', '=', source)
+  if (state) query = query.where('state', '=', state)
+  if (before) query = query.where('id', '<', before)
+  if (delivery) {
+    query = query.where('scope', '=', delivery.scope).where('delivery_id', '=', delivery.deliveryId)
+  }
+  return query.execute()
 }
 
 const MOST_CANDIDATES = 20
 const PROCESSOR_SCOPE = 'processor'
 
-/** The events that an operator may mean by this name: an event id, or a sender's delivery id. */
+/** The events that an operator may mean by this name: an event id, or a delivery id, which several senders or bodies may share. */
 export async function findEventsNamed(platform: Platform, name: string): Promise<EventRow[]> {
   const { reader } = platform.database
   const text = name.trim()
   const byId = isId(text.toLowerCase()) ? await eventsByIds(reader, [text.toLowerCase()]) : []
-  if (byId.length > 0) return byId
-  return text === '' || text.includes('\0') ? [] : eventsByDelivery(reader, text, MOST_CANDIDATES)
+  if (byId.length > 0 || text === '' || text.includes('\0')) return byId
+  return reader
+    .selectFrom('inbound_events')
+    .selectAll()
+    .where('delivery_id', '=', text)
+    .orderBy('id')
+    .limit(MOST_CANDIDATES)
+    .execute()
 }
 
 /** Which of the processor's delivery ids have not arrived. */
 export async function unknownDeliveries(db: Queries, deliveryIds: readonly string[]): Promise<string[]> {
   if (deliveryIds.length === 0) return []
-  const arrived = new Set(await arrivedDeliveries(db, PROCESSOR_SCOPE, deliveryIds))
+  const rows = await db
+    .selectFrom('inbound_events')
+    .select('delivery_id')
+    .where('scope', '=', PROCESSOR_SCOPE)
+    .where(sql<SqlBool>`delivery_id ${inList(dialectOf(db), 'text', deliveryIds)}`)
+    .execute()
+  const arrived = new Set(rows.map((row) => row.delivery_id))
   return deliveryIds.filter((id) => !arrived.has(id))
 }
 
 /** The raw body; `null` after its retention time. */
-export async function eventBody(platform: Platform, eventId: string): Promise<Buffer | null> {
-  const [body] = await readBodies(platform.database.reader, [eventId])
-  return bytesOf(body)
+export async function eventBody({ database }: Platform, eventId: string): Promise<Buffer | null> {
+  return bytesOf((await readBodies(database.reader, [eventId])).get(eventId))
 }
 
 /** The raw body, to be sent again. Refuses with `conflict` an event that is not the one that was received. */
 export async function bodyToSend(platform: Platform, event: EventRow): Promise<Buffer | null> {
-  const [body] = await readBodies(platform.database.reader, [event.id])
+  const body = (await readBodies(platform.database.reader, [event.id])).get(event.id)
   refuseForged(platform, event, body)
   return bytesOf(body)
 }
 
 function refuseForged({ keys }: Pick<Platform, 'keys'>, event: EventRow, body: BodyRow | undefined): void {
-  const problem = eventProblem(keys, event, body ? bodyHashOf(body) : null)
+  const problem = eventProblem(keys, event, body && bodyHashOf(body))
   if (problem !== null)
     throw new Refusal('conflict', `This event is not the one that was received: ${problem}.`)
 }
@@ -87,7 +114,7 @@ export function retryEvent(platform: Platform, eventId: string, reason: string |
         'conflict',
         'Its delivery id came before with another body; only the first one counts.',
       )
-    const [body] = await readBodies(tx, [eventId])
+    const body = (await readBodies(tx, [eventId])).get(eventId)
     if (!body)
       throw new Refusal('conflict', 'Its body is past the retention time. Ask the sender to send it again.')
     refuseForged(platform, event, body)
@@ -111,7 +138,8 @@ export function retryEvent(platform: Platform, eventId: string, reason: string |
 
 /** How far back each read goes: an id is made before its row is on disk, by this or another process. */
 const OVERLAP_MS = 30_000
-const PAGE = 1000
+/** Known events that are looked up again in each read. */
+const MOST_PENDING = 1000
 
 /** Reports events that are new or changed since the last call. */
 export class EventWatch {
@@ -125,34 +153,24 @@ export class EventWatch {
   }
 
   async changes(): Promise<EventRow[]> {
-    const recent = await this.#recent()
-    const recentIds = new Set(recent.map((row) => row.id))
-    const older = await this.#olderPending(recentIds)
+    const { clock, database } = this.#platform
+    const recent = await database.reader
+      .selectFrom('inbound_events')
+      .selectAll()
+      .where('id', '>', firstIdAt(Math.max(this.#startedAt, clock.now() - OVERLAP_MS)))
+      .orderBy('id')
+      .execute()
+    const recentIds = new Set(recent.map(({ id }) => id))
+    const olderPending: string[] = []
+    for (const [id, version] of this.#known) {
+      if (recentIds.has(id)) continue
+      if (version.startsWith('pending')) olderPending.push(id)
+      else this.#known.delete(id)
+    }
+    const older = await eventsByIds(database.reader, olderPending.slice(0, MOST_PENDING))
     const changed = [...older, ...recent].filter((row) => this.#known.get(row.id) !== versionOf(row))
     for (const row of changed) this.#known.set(row.id, versionOf(row))
-    for (const [id, version] of this.#known) {
-      if (!isPending(version) && !recentIds.has(id)) this.#known.delete(id)
-    }
     return changed
-  }
-
-  async #recent(): Promise<EventRow[]> {
-    const horizon = this.#platform.clock.now() - OVERLAP_MS
-    const rows: EventRow[] = []
-    for (let after = firstIdAt(Math.max(this.#startedAt, horizon)); ; ) {
-      const page = await eventsAfter(this.#platform.database.reader, null, after, PAGE)
-      rows.push(...page)
-      if (page.length < PAGE) return rows
-      after = page.at(-1)?.id ?? after
-    }
-  }
-
-  /** Known events that were pending and are too old for `#recent`. */
-  #olderPending(recentIds: ReadonlySet<string>): Promise<EventRow[]> {
-    const ids = [...this.#known].flatMap(([id, version]) =>
-      isPending(version) && !recentIds.has(id) ? [id] : [],
-    )
-    return eventsByIds(this.#platform.database.reader, ids.slice(0, PAGE))
   }
 }
 
@@ -160,26 +178,28 @@ function versionOf(row: EventRow): string {
   return `${row.state} ${row.attempts}`
 }
 
-function isPending(version: string): boolean {
-  return version.startsWith('pending')
-}
-
-/** An event as the inbox stored it, and its outcome. */
-export interface StoredEvent {
-  id: string
-  scope: string
-  topic: string | null
-  /** This delivery id came before with another body. */
-  conflicting: boolean
-  receivedAt: number
-  state: EventState
-  /** Why it was ignored or set aside. */
-  reason: string | null
-  result: Record<string, unknown> | null
-  /** `null` after the retention time of the raw body. */
-  rawBody: Buffer | null
+/** An event as the inbox stored it. */
+export interface StoredEvent extends EventRow {
+  /** The raw body read as UTF-8; `null` after its retention time. */
+  text: string | null
   /** Why it is not the event that intake sealed; `null` when it is. */
   problem: string | null
+}
+
+interface StoredEventFilter {
+  source: EventSource
+  /** `null`: of every sender. */
+  scopes: readonly string[] | null
+  /** Received at this time or later, epoch ms; `null`: all. */
+  since: number | null
+}
+
+function matching(db: Queries, { source, scopes, since }: StoredEventFilter) {
+  return db
+    .selectFrom('inbound_events')
+    .where('source', '=', source)
+    .$if(since !== null, (query) => query.where('received_at', '>=', since ?? 0))
+    .$if(scopes !== null, (query) => query.where('scope', 'in', scopes ?? []))
 }
 
 const MAX_EVENTS = 100
@@ -192,34 +212,21 @@ export async function* storedEvents(
 ): AsyncGenerator<StoredEvent[]> {
   if (filter.scopes?.length === 0) return
   for (let after: string | undefined = NIL_ID; ; ) {
-    const rows: EventRow[] = await eventsAfter(db, filter, after, MAX_EVENTS)
-    const ids = await leadingUpToBytes(
-      db,
-      rows.map(({ id }) => id),
-      BATCH_BYTES,
-    )
+    const page = matching(db, filter).selectAll().where('id', '>', after).orderBy('id').limit(MAX_EVENTS)
+    const rows: EventRow[] = await page.execute()
+    const found = rows.map(({ id }) => id)
+    const ids = await leadingUpToBytes(db, found, BATCH_BYTES)
     after = ids.at(-1)
     if (after === undefined) return
-    const bodies = new Map((await readBodies(db, ids)).map((body) => [body.event_id, body]))
-    yield rows.slice(0, ids.length).map((row) => storedEvent(keys, row, bodies.get(row.id)))
-  }
-}
-
-function storedEvent(keys: AppKeys, row: EventRow, body: BodyRow | undefined): StoredEvent {
-  return {
-    id: row.id,
-    scope: row.scope,
-    topic: row.topic,
-    conflicting: row.conflict_hash !== '',
-    receivedAt: row.received_at,
-    state: row.state,
-    reason: row.reason,
-    result: row.result === null ? null : JSON.parse(row.result),
-    rawBody: bytesOf(body),
-    problem: eventProblem(keys, row, body ? bodyHashOf(body) : null),
+    const bodies = await readBodies(db, ids)
+    yield rows.slice(0, ids.length).map((row) => {
+      const body = bodies.get(row.id)
+      const problem = eventProblem(keys, row, body && bodyHashOf(body))
+      return { ...row, text: body ? textOf(body) : null, problem }
+    })
   }
 }
 
 export function countStoredEvents(db: Queries, filter: StoredEventFilter): Promise<number> {
-  return filter.scopes?.length === 0 ? Promise.resolve(0) : countEvents(db, filter)
+  return filter.scopes?.length === 0 ? Promise.resolve(0) : countOf(matching(db, filter))
 }

@@ -12,7 +12,7 @@ import {
   type Settlement,
   settleStatement,
 } from './inbox.store.ts'
-import { upcomingStatement } from './upcoming-events.service.ts'
+import { upcomingEvents } from './upcoming-events.service.ts'
 
 const EVENTS = 20_000
 const BATCH = 500
@@ -43,11 +43,7 @@ for (const { it, dialect } of marketSuites<World>('plans of claiming and settlin
     const settle = settleStatement(reader, settlements).compile(reader)
     const ids = settlements.map(({ row_id }) => row_id)
     const bodies = bodiesStatement(reader, ids).compile(reader)
-    const upcoming = upcomingStatement(reader, {
-      source: 'store',
-      now: claim.now,
-      limit: 4 * BATCH,
-    }).compile()
+    const upcoming = upcomingEvents(reader, 'store', claim.now, 4 * BATCH).compile()
     const sizes = bodySizesStatement(reader, ids).compile(reader)
     const lease = EVENT_QUEUE.leaseStatement(reader, claim, ids).compile(reader)
     const due = EVENT_QUEUE.dueStatement(claim).compile(reader)

@@ -1,19 +1,18 @@
 import { randomInt } from 'node:crypto'
+import { sql } from 'kysely'
 import { DAY_MS } from '../../shared/durations.ts'
 import { flagForgedRows } from '../flags/forged-rows.service.ts'
-import { afterCommit, type Database, type Tx } from '../platform/database/database.ts'
+import { valuesTable } from '../platform/database/bulk-values.ts'
+import { afterCommit, type Database, dialectOf, type Tx } from '../platform/database/database.ts'
 import { noteCounted } from '../platform/database/protected-rows.ts'
 import { createLoopYield } from '../platform/loop-yield.ts'
 import type { Platform } from '../platform/platform.ts'
-import { bodyHashOf, eventProblem, NOT_AS_RECEIVED } from './event-seal.ts'
 import type { EventSource, EventState } from './event-states.ts'
-import { saveUnreadable, type UnreadableOrder } from './events.store.ts'
 import {
-  type BodyRow,
-  countPending,
-  deleteOldBodies,
+  bodyHashOf,
   EVENT_QUEUE,
   type EventRow,
+  eventProblem,
   fromSource,
   leadingUpToBytes,
   readBodies,
@@ -22,33 +21,15 @@ import {
   textOf,
 } from './inbox.store.ts'
 import { decideRetry, MAX_ATTEMPTS } from './retry.rule.ts'
-import { type FlaggedEvent, flagSetAside } from './set-aside.service.ts'
+import { flagSetAside, type SetAsideEvent } from './set-aside.service.ts'
 
 export { EVENT_SOURCES, type EventSource } from './event-states.ts'
 
-/** What could be read of an order whose event is set aside. */
-export type OrderNames = Omit<UnreadableOrder, 'event_id'>
-
-/** An event that this worker holds until its lease runs out. */
-export interface ClaimedEvent {
-  id: string
-  source: EventSource
-  scope: string
-  deliveryId: string
-  topic: string | null
-  /** This delivery id came before with another body. */
-  conflicting: boolean
-  /** `null` when the raw body is past its retention time. Throws when the claim did not load it. */
-  readonly rawBody: Buffer | null
-  /** The raw body read as UTF-8. */
+/** An event that this worker holds until its lease runs out. `attempts` includes this one; `lease_token` is the claim's fencing token. */
+export interface ClaimedEvent extends EventRow {
+  lease_token: string
+  /** The raw body read as UTF-8; `null` when it is past its retention time, or the claim did not load it. */
   readonly text: string | null
-  receivedAt: number
-  /** When the sender says that it was triggered, epoch ms; unsigned. */
-  triggeredAt: number | null
-  /** Attempts, this one included. */
-  attempts: number
-  /** The fencing token of the claim. */
-  leaseToken: string
   /** Why it is not the event that intake sealed; `null` when it is. Such an event is set aside. */
   problem: string | null
 }
@@ -58,21 +39,16 @@ const LEASE_MS = 15_000
 /** Bodies of one batch: a worker with a heap of 512 MB holds them several times while it parses and applies them. */
 export const BATCH_BYTES = 32 * 1024 * 1024
 
-export interface ClaimOptions {
-  limit: number
-  /** Events whose bodies are not loaded, because they have been read already, with the hash of what was read. */
-  read?: ReadonlyMap<string, { bodyHash: string }> | undefined
-}
-
 /**
  * Leases due events of a source, oldest first, and counts an attempt for each before it loads their bodies: at most `limit`, and
  * `BATCH_BYTES` of bodies. No two workers hold events of one scope. An event with an earlier attempt comes alone, so that an event that
- * ends the process uses up only its own attempts. Does not load the body of an event that `hasNoAttemptsLeft`.
+ * ends the process uses up only its own attempts. Does not load the bodies of events that `hasNoAttemptsLeft`, nor of those in `read`, which
+ * have been read already and carry the hash of what was read.
  */
 export async function claimEvents(
   platform: Platform,
   source: EventSource,
-  { limit, read }: ClaimOptions,
+  { limit, read }: { limit: number; read?: ReadonlyMap<string, { bodyHash: string }> | undefined },
 ): Promise<ClaimedEvent[]> {
   const { database, clock, ids } = platform
   const now = clock.now()
@@ -80,13 +56,17 @@ export async function claimEvents(
   const only = fromSource(source)
   const rows = await EVENT_QUEUE.claim(database, { now, limit, lease, only, choose: chooseBatch })
   const wanted = rows.flatMap(({ id, attempts }) => (attempts >= MAX_ATTEMPTS || read?.has(id) ? [] : [id]))
-  const found = wanted.length === 0 ? [] : await loadBodies(database, wanted, lease.token)
-  const bodies = new Map<string, BodyRow | null>(wanted.map((id) => [id, null]))
-  for (const body of found) bodies.set(body.event_id, body)
+  const bodies = await loadBodies(database, wanted, lease.token)
   return rows.map((row) => {
     const body = bodies.get(row.id)
-    const bodyHash = body ? bodyHashOf(body) : (read?.get(row.id)?.bodyHash ?? null)
-    return claimedEvent(row, lease.token, body, eventProblem(platform.keys, row, bodyHash))
+    const bodyHash = body ? bodyHashOf(body) : read?.get(row.id)?.bodyHash
+    return {
+      ...row,
+      attempts: row.attempts + 1,
+      lease_token: lease.token,
+      text: body ? textOf(body) : null,
+      problem: eventProblem(platform.keys, row, bodyHash),
+    }
   })
 }
 
@@ -122,43 +102,12 @@ export async function releaseEvents({ database }: Platform, events: readonly Cla
   if (!first) return
   const ids = events.map(({ id }) => id)
   await database
-    .transaction((tx) => EVENT_QUEUE.release(tx, first.leaseToken, ids))
-    .catch(() => EVENT_QUEUE.abandon(database, first.leaseToken))
+    .transaction((tx) => EVENT_QUEUE.release(tx, first.lease_token, ids))
+    .catch(() => EVENT_QUEUE.abandon(database, first.lease_token))
 }
 
-/** `body`: `null` when it was removed, `undefined` when it was not loaded. */
-function claimedEvent(
-  row: EventRow,
-  leaseToken: string,
-  body: BodyRow | null | undefined,
-  problem: string | null,
-): ClaimedEvent {
-  const stored = () => {
-    if (body === undefined) throw new Error(`the body of event ${row.id} was not loaded`)
-    return body
-  }
-  return {
-    id: row.id,
-    source: row.source,
-    scope: row.scope,
-    deliveryId: row.delivery_id,
-    topic: row.topic,
-    conflicting: row.conflict_hash !== '',
-    receivedAt: row.received_at,
-    triggeredAt: row.triggered_at,
-    attempts: row.attempts + 1,
-    leaseToken,
-    problem,
-    get rawBody() {
-      const found = stored()
-      return found && Buffer.from(found.body, found.encoding)
-    },
-    get text() {
-      const found = stored()
-      return found && textOf(found)
-    },
-  }
-}
+/** What could be read of an order whose event is set aside. */
+type OrderNames = Pick<EventRow, 'order_id' | 'order_name'>
 
 /**
  * The result of an attempt. `retry` waits with backoff, and is set aside after the last attempt. An event that is set aside is flagged,
@@ -183,8 +132,7 @@ export class LeaseLost extends Error {
   }
 }
 
-/** A claimed event with its outcome. */
-export interface SettledEvent {
+interface SettledEvent {
   event: ClaimedEvent
   outcome: EventOutcome
 }
@@ -199,20 +147,32 @@ export function settle(
   return settleAll(platform, tx, [{ event, outcome }])
 }
 
+/** The reason of an event that is not the one that intake sealed. */
+const NOT_AS_RECEIVED = 'integrity_violation'
+
 /** Sets aside events that are not what intake sealed, and flags them. They are never applied. */
 export async function refuseForged(platform: Platform, events: readonly ClaimedEvent[]): Promise<void> {
-  const forged = events.flatMap(({ id, problem }) => (problem === null ? [] : [{ id, problem }]))
+  const forged = events.flatMap((event) =>
+    event.problem === null ? [] : [{ event, problem: event.problem }],
+  )
   if (forged.length === 0) return
   const outcome = { kind: 'set_aside', reason: NOT_AS_RECEIVED, flagged: true } as const
   await platform.database.transaction(async (tx) => {
     await settleAll(
       platform,
       tx,
-      events.filter(({ problem }) => problem !== null).map((event) => ({ event, outcome })),
+      forged.map(({ event }) => ({ event, outcome })),
     )
-    await flagForgedRows(platform, tx, 'inbound_events', forged)
+    const rows = forged.map(({ event, problem }) => ({ id: event.id, problem }))
+    await flagForgedRows(platform, tx, 'inbound_events', rows)
   })
 }
+
+const orderNameRows = valuesTable<OrderNames & { event_id: string }>('found', {
+  event_id: 'uuid',
+  order_id: 'text',
+  order_name: 'text',
+})
 
 /**
  * Records the outcomes of claimed events, in the transaction that applied them. Throws `LeaseLost` when another worker holds one of them,
@@ -224,24 +184,22 @@ export async function settleAll(platform: Platform, tx: Tx, settled: readonly Se
   const rows = settled.map(({ event, outcome }) => settlementOf(event, outcome, now))
   const ours = new Set((await settleStatement(tx, rows).execute(tx)).rows.map(({ id }) => id))
   noteCounted('inbound_events', rows.filter(({ state }) => state === 'done' || state === 'ignored').length)
-  const setAside: FlaggedEvent[] = []
-  const unreadable: UnreadableOrder[] = []
+  const setAside: SetAsideEvent[] = []
+  const names: (OrderNames & { event_id: string })[] = []
   for (const [index, { event, outcome }] of settled.entries()) {
-    const row = rows[index] as Settlement
+    const { state, attempts, reason } = rows[index] as Settlement
     if (!ours.has(event.id)) throw new LeaseLost(event.id)
     afterCommit(tx, () => platform.topics.send(settledSignal(event.source, outcome.kind)))
-    if (row.state !== 'set_aside') continue
-    const flagged = outcome.kind === 'set_aside' && outcome.flagged
-    if (!flagged) setAside.push({ ...named(event), attempts: row.attempts, reason: row.reason ?? '' })
-    if (outcome.kind === 'set_aside' && outcome.names)
-      unreadable.push({ event_id: event.id, ...outcome.names })
+    if (state !== 'set_aside') continue
+    if (outcome.kind !== 'set_aside' || !outcome.flagged) setAside.push({ ...event, attempts, reason })
+    if (outcome.kind === 'set_aside' && outcome.names) names.push({ event_id: event.id, ...outcome.names })
   }
-  await saveUnreadable(tx, unreadable)
+  // So that unreadable orders can be searched.
+  if (names.length > 0)
+    await sql`
+      update inbound_events set order_id = found.order_id, order_name = found.order_name
+      from ${orderNameRows(dialectOf(tx), names)} where inbound_events.id = found.event_id`.execute(tx)
   await flagSetAside(platform, tx, setAside)
-}
-
-function named({ id, source, scope, deliveryId, topic, conflicting }: ClaimedEvent) {
-  return { id, source, scope, deliveryId, topic, conflicting }
 }
 
 function settlementOf(event: ClaimedEvent, outcome: EventOutcome, now: number): Settlement {
@@ -250,7 +208,7 @@ function settlementOf(event: ClaimedEvent, outcome: EventOutcome, now: number): 
   const state = retry?.kind === 'retry' ? 'pending' : retry ? 'set_aside' : (outcome.kind as EventState)
   return {
     row_id: event.id,
-    token: event.leaseToken,
+    token: event.lease_token,
     state,
     reason: outcome.kind === 'done' ? null : outcome.reason,
     result: outcome.kind === 'done' ? JSON.stringify(outcome.result) : null,
@@ -266,25 +224,56 @@ export function nextEventDueAt(platform: Platform, source: EventSource): Promise
 }
 
 /** More waiting events than this are not counted. */
-export const BACKLOG_COUNTED = 10_000
+const BACKLOG_COUNTED = 10_000
 
-/** How many events of a source wait (at most `BACKLOG_COUNTED`), and when the oldest was received. */
+/** How many events of a source wait (at most `BACKLOG_COUNTED`), along the index of due events, and when the oldest was received. */
 export function eventBacklog(
-  platform: Platform,
+  { database }: Platform,
   source: EventSource,
 ): Promise<{ waiting: number; oldest: number | null }> {
-  return countPending(platform.database.reader, source, BACKLOG_COUNTED)
+  return database.reader
+    .selectFrom((from) =>
+      from
+        .selectFrom('inbound_events')
+        .select('received_at')
+        .where('state', '=', 'pending')
+        .where('source', '=', source)
+        .orderBy('next_attempt_at')
+        .limit(BACKLOG_COUNTED)
+        .as('pending'),
+    )
+    .select((select) => [
+      select.fn.countAll<number>().as('waiting'),
+      select.fn.min<number | null>('received_at').as('oldest'),
+    ])
+    .executeTakeFirstOrThrow()
 }
 
-/** Removes raw bodies past their retention time, because they hold buyers' data. Returns how many. */
+/** Removes raw bodies of finished events past their retention time, because they hold buyers' data. Returns how many. */
 export async function removeOldBodies(platform: Platform): Promise<number> {
   const before = platform.clock.now() - platform.config.RAW_EVENT_RETENTION_DAYS * DAY_MS
   const yieldLoop = createLoopYield()
   let removed = 0
   for (;;) {
-    const some = await platform.database.transaction((tx) => deleteOldBodies(tx, before, 500, BATCH_BYTES))
+    const some = await platform.database.transaction((tx) => removePage(tx, before))
     removed += some
     if (some === 0) return removed
     await yieldLoop()
   }
+}
+
+/** Few bytes at a time, because SQLite visits every page that it frees. */
+async function removePage(tx: Tx, before: number): Promise<number> {
+  const old = await tx
+    .selectFrom('inbound_events as event')
+    .innerJoin('inbound_bodies as body', 'body.event_id', 'event.id')
+    .select('event.id')
+    .where('event.received_at', '<', before)
+    .where('event.state', '<>', 'pending')
+    .limit(500)
+    .execute()
+  const found = old.map(({ id }) => id)
+  const ids = await leadingUpToBytes(tx, found, BATCH_BYTES)
+  if (ids.length > 0) await tx.deleteFrom('inbound_bodies').where('event_id', 'in', ids).execute()
+  return ids.length
 }

@@ -1,6 +1,9 @@
+import { hash } from 'node:crypto'
 import { type Selectable, sql } from 'kysely'
+import type { AppKeys } from '../platform/crypto/key-ring.ts'
 import { inList } from '../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
+import { rowProblem } from '../platform/database/protected-rows.ts'
 import type { Schema } from '../platform/database/schema.ts'
 import { LeaseQueue, type Only } from '../platform/queue/lease-queue.ts'
 import type { EventSource, EventState } from './event-states.ts'
@@ -51,28 +54,22 @@ export function settleStatement(db: Queries, settlements: readonly Settlement[])
   )
 }
 
-/** Counts the `most` first pending events of a source along the index of due events. */
-export async function countPending(
-  db: Queries,
-  source: EventSource,
-  most: number,
-): Promise<{ waiting: number; oldest: number | null }> {
-  return db
-    .selectFrom((from) =>
-      from
-        .selectFrom('inbound_events')
-        .select('received_at')
-        .where('state', '=', 'pending')
-        .where('source', '=', source)
-        .orderBy('next_attempt_at')
-        .limit(most)
-        .as('pending'),
-    )
-    .select((select) => [
-      select.fn.countAll<number>().as('waiting'),
-      select.fn.min<number | null>('received_at').as('oldest'),
-    ])
-    .executeTakeFirstOrThrow()
+export function eventsByIds(db: Queries, ids: readonly string[]): Promise<EventRow[]> {
+  if (ids.length === 0) return Promise.resolve([])
+  return db.selectFrom('inbound_events').selectAll().where('id', 'in', ids).execute()
+}
+
+/** Makes events due with all their attempts left, except those that are held or settled. Returns how many. */
+export async function makeDue(tx: Tx, ids: readonly string[], now: number): Promise<number> {
+  const due = { state: 'pending', attempts: 0, next_attempt_at: now, finished_at: null } as const
+  const updated = await tx
+    .updateTable('inbound_events')
+    .set({ ...due, lease_token: null, lease_until: 0 })
+    .where('id', 'in', ids)
+    .where('state', 'in', ['pending', 'set_aside'])
+    .where((where) => where.or([where('lease_token', 'is', null), where('lease_until', '<=', now)]))
+    .executeTakeFirst()
+  return Number(updated.numUpdatedRows)
 }
 
 export interface BodyRow {
@@ -82,13 +79,32 @@ export interface BodyRow {
 }
 
 /** A raw body, read as UTF-8. */
-export function textOf({ body, encoding }: Pick<BodyRow, 'body' | 'encoding'>): string {
+export function textOf({ body, encoding }: BodyRow): string {
   return encoding === 'utf8' ? body : Buffer.from(body, encoding).toString('utf8')
 }
 
-/** The raw bodies of these events, of those that still have one. */
-export async function readBodies(db: Queries, eventIds: readonly string[]): Promise<BodyRow[]> {
-  return (await bodiesStatement(db, eventIds).execute(db)).rows
+/** SHA-256 of a raw body as it came, hex. */
+export function bodyHashOf({ body, encoding }: BodyRow): string {
+  return hash('sha256', encoding === 'utf8' ? body : Buffer.from(body, encoding), 'hex')
+}
+
+/**
+ * Why an event is not the one that intake verified and sealed; `null` when it is. `bodyHash`: of the stored body; `undefined` when it was
+ * removed or not loaded.
+ */
+export function eventProblem(keys: AppKeys, row: EventRow, bodyHash: string | undefined): string | null {
+  const problem = rowProblem(keys, 'inbound_events', row)
+  if (problem !== null) return problem
+  return bodyHash === undefined || bodyHash === row.body_hash
+    ? null
+    : 'its body is not the one that was received'
+}
+
+/** The raw bodies of these events, of those that still have one, by event id. */
+export async function readBodies(db: Queries, eventIds: readonly string[]): Promise<Map<string, BodyRow>> {
+  if (eventIds.length === 0) return new Map()
+  const { rows } = await bodiesStatement(db, eventIds).execute(db)
+  return new Map(rows.map((row) => [row.event_id, row]))
 }
 
 export function bodiesStatement(db: Queries, eventIds: readonly string[]) {
@@ -124,32 +140,4 @@ export async function leadingUpToBytes(
     return index > 0 && sum > maxBytes
   })
   return end === -1 ? eventIds : eventIds.slice(0, end)
-}
-
-/**
- * Removes raw bodies of finished events received before `before` (epoch ms): at most `limit`, and about `maxBytes`, because SQLite visits
- * every page that it frees. Returns how many it removed.
- */
-export async function deleteOldBodies(
-  tx: Tx,
-  before: number,
-  limit: number,
-  maxBytes: number,
-): Promise<number> {
-  const old = await tx
-    .selectFrom('inbound_events as event')
-    .innerJoin('inbound_bodies as body', 'body.event_id', 'event.id')
-    .select('event.id')
-    .where('event.received_at', '<', before)
-    .where('event.state', '<>', 'pending')
-    .limit(limit)
-    .execute()
-  const ids = await leadingUpToBytes(
-    tx,
-    old.map(({ id }) => id),
-    maxBytes,
-  )
-  if (ids.length === 0) return 0
-  await tx.deleteFrom('inbound_bodies').where('event_id', 'in', ids).execute()
-  return ids.length
 }

@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { eventsOf, type Marketplace, openFlagsOf, type Shop } from '../test/testkit/marketplace.ts'
 import { DAY, MINUTE } from '../test/testkit/testbed.ts'
-import { retryEvent } from './events.service.ts'
+import { eventBody, retryEvent } from './events.service.ts'
 import { claimEvents, type EventOutcome, LeaseLost, removeOldBodies, settle } from './inbox.service.ts'
 import { MAX_ATTEMPTS } from './retry.rule.ts'
 import { countUnreadableOrders } from './set-aside.service.ts'
@@ -23,7 +23,7 @@ for (const { it } of marketSuites<Context>('inbox')) {
   const bodiesOf = ({ platform }: Marketplace) =>
     platform.database.reader.selectFrom('inbound_bodies').selectAll().orderBy('event_id').execute()
   const claim = ({ platform }: Marketplace, limit = 100) => claimEvents(platform, 'store', { limit })
-  const ids = (events: readonly { deliveryId: string }[]) => events.map((event) => event.deliveryId)
+  const ids = (events: readonly { delivery_id: string }[]) => events.map((event) => event.delivery_id)
 
   it('stores a delivery once, whenever it comes again', async ({ market, shop }) => {
     const first = await market.deliver(shop, '{}', { deliveryId: 'a' })
@@ -85,8 +85,14 @@ for (const { it } of marketSuites<Context>('inbox')) {
     for (const body of bodies) await market.deliver(shop, body)
     const claimed = await claim(market)
     assert.equal(
-      claimed.map((event) => event.rawBody?.toString('hex')),
+      await Promise.all(
+        claimed.map(async ({ id }) => (await eventBody(market.platform, id))?.toString('hex')),
+      ),
       bodies.map((body) => body.toString('hex')),
+    )
+    assert.equal(
+      claimed.map(({ text }) => text),
+      bodies.map((body) => body.toString('utf8')),
     )
     const hashes = (await eventsOf(market.platform)).map((event) => event.body_hash)
     assert.equal(
@@ -115,7 +121,9 @@ for (const { it } of marketSuites<Context>('inbox')) {
     const all = claims.flat()
     assert.is(new Set(all.map((event) => event.id)).size, all.length)
     for (const { storeId } of shops) {
-      const holders = new Set(all.filter((event) => event.scope === storeId).map((event) => event.leaseToken))
+      const holders = new Set(
+        all.filter((event) => event.scope === storeId).map((event) => event.lease_token),
+      )
       assert.ok(holders.size <= 1)
     }
   })

@@ -1,38 +1,18 @@
 import { CompiledQuery } from 'kysely'
 import type { Database, Queries } from '../platform/database/database.ts'
+import { DIGESTED_TABLES } from '../platform/database/protected-tables.ts'
 import type { EventRow } from './inbox.store.ts'
 
+/** What intake knows of an event. */
+const EVENT = [...DIGESTED_TABLES.inbound_events.columns, 'row_digest'] as const
+
 /** A received event. It is pending, due, and without attempts. */
-export type NewEvent = Pick<
-  EventRow,
-  | 'id'
-  | 'source'
-  | 'scope'
-  | 'delivery_id'
-  | 'conflict_hash'
-  | 'body_hash'
-  | 'topic'
-  | 'received_at'
-  | 'triggered_at'
-  | 'row_digest'
-> & {
+export type NewEvent = Pick<EventRow, (typeof EVENT)[number]> & {
   encoding: 'utf8' | 'base64'
   /** The text to store, in UTF-8. */
   body: Buffer
 }
 
-const EVENT = [
-  'id',
-  'source',
-  'scope',
-  'delivery_id',
-  'conflict_hash',
-  'body_hash',
-  'topic',
-  'received_at',
-  'triggered_at',
-  'row_digest',
-] as const
 const EVENT_COLUMNS = `${EVENT.join(', ')}, state, attempts, next_attempt_at, lease_until`
 
 /** Adds the new ones of these events, with their bodies, in one transaction; returns their ids. */

@@ -1,5 +1,7 @@
+import { type SqlBool, sql } from 'kysely'
 import { OPERATOR, recordAudit } from '../flags/audit.service.ts'
-import type { Queries } from '../platform/database/database.ts'
+import { inList } from '../platform/database/bulk-values.ts'
+import { dialectOf, type Queries } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { EventSource } from './event-states.ts'
 
@@ -46,19 +48,15 @@ export function recordOperatorDelivery(platform: Platform, delivery: OperatorDel
 
 export type EventOrigin = EventSource | 'operator'
 
-const PAGE = 500
-
 /** The sender of each event: its source, or an operator in its name. */
 export async function originsOf(
   db: Queries,
   events: readonly { id: string; source: EventSource }[],
 ): Promise<Map<string, EventOrigin>> {
   const origins = new Map<string, EventOrigin>(events.map(({ id, source }) => [id, source]))
-  for (let at = 0; at < events.length; at += PAGE) {
-    const ids = events.slice(at, at + PAGE).map(({ id }) => id)
-    const rows = await operatorEvents(db).select('event.id').where('event.id', 'in', ids).execute()
-    for (const { id } of rows) origins.set(id, 'operator')
-  }
+  const isAmong = sql<SqlBool>`event.id ${inList(dialectOf(db), 'uuid', [...origins.keys()])}`
+  for (const { id } of await operatorEvents(db).select('event.id').where(isAmong).execute())
+    origins.set(id, 'operator')
   return origins
 }
 

@@ -1,36 +1,20 @@
+import { type SqlBool, sql } from 'kysely'
+import { DAY_MS } from '../../shared/durations.ts'
 import { OPERATOR, recordAudit } from '../flags/audit.service.ts'
 import { closeFlag, openFlagAbout, raiseFlag } from '../flags/flags.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
-import { afterCommit, type Queries, type Tx } from '../platform/database/database.ts'
+import { inList } from '../platform/database/bulk-values.ts'
+import { afterCommit, dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
 import { NIL_ID } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import { INBOX_TOPIC } from '../platform/topics.ts'
-import {
-  countSetAside,
-  findSetAsideOrders,
-  findUnreadable,
-  hasUnmappedEvents,
-  makeDue,
-  type SetAsideClass,
-  unmappedEventsAfter,
-  unmappedReason,
-  unmappedType,
-} from './events.store.ts'
-import type { EventRow } from './inbox.store.ts'
+import { type EventRow, makeDue } from './inbox.store.ts'
 
 /** An event that was set aside, which an operator must see. */
-export interface FlaggedEvent {
-  id: string
-  source: EventRow['source']
-  scope: string
-  deliveryId: string
-  topic: string | null
-  conflicting: boolean
-  attempts: number
-  reason: string
-}
-
-type Subject = Pick<FlaggedEvent, 'id' | 'source' | 'scope' | 'conflicting' | 'reason'>
+export type SetAsideEvent = Pick<
+  EventRow,
+  'id' | 'source' | 'scope' | 'delivery_id' | 'topic' | 'conflict_hash' | 'attempts' | 'reason'
+>
 
 /** Distinct reasons and event ids that a flag lists. */
 const MOST_LISTED = 10
@@ -38,15 +22,47 @@ const MOST_LISTED = 10
 /** The reason of an event whose body cannot be read starts with this. */
 export const UNREADABLE = 'malformed: '
 
+/** Outcomes of events whose body is not read. */
+export const CONFLICTING = {
+  kind: 'set_aside',
+  reason: 'this delivery id came before with another body',
+} as const
+export const BODY_GONE = { kind: 'set_aside', reason: 'its body is past the retention time' } as const
+
+type SetAsideClass = 'conflicting' | 'unreadable' | 'failed'
+
 /** An operator handles all events of one class in the same way: ask the store, or find our fault. */
-function classOf({ conflicting, reason }: Pick<Subject, 'conflicting' | 'reason'>): SetAsideClass {
-  if (conflicting) return 'conflicting'
-  return reason.startsWith(UNREADABLE) ? 'unreadable' : 'failed'
+function classOf({ conflict_hash, reason }: SetAsideEvent): SetAsideClass {
+  if (conflict_hash !== '') return 'conflicting'
+  return reason?.startsWith(UNREADABLE) ? 'unreadable' : 'failed'
+}
+
+/** The number of events set aside in each scope, of one class, received at `since` (epoch ms) or later. Omits scopes without any. */
+async function countSetAside(
+  db: Queries,
+  scopes: readonly string[],
+  name: SetAsideClass,
+  since = 0,
+): Promise<Map<string, number>> {
+  if (scopes.length === 0) return new Map()
+  const rows = await db
+    .selectFrom('inbound_events')
+    .select((select) => ['scope', select.fn.countAll<number>().as('events')])
+    .where('state', '=', sql.lit('set_aside'))
+    .where('scope', 'in', scopes)
+    .where('received_at', '>=', since)
+    .where('conflict_hash', name === 'conflicting' ? '<>' : '=', '')
+    .$if(name !== 'conflicting', (query) =>
+      query.where('reason', name === 'unreadable' ? 'like' : 'not like', `${UNREADABLE}%`),
+    )
+    .groupBy('scope')
+    .execute()
+  return new Map(rows.map(({ scope, events }) => [scope, Number(events)]))
 }
 
 /** A store's events share one flag for each class. Each event of the processor, which is about money, has its own. */
-function flagSubject(event: Subject) {
-  const kind = event.conflicting ? ('event_body_conflict' as const) : ('event_set_aside' as const)
+function flagSubject(event: SetAsideEvent) {
+  const kind = event.conflict_hash === '' ? ('event_set_aside' as const) : ('event_body_conflict' as const)
   return event.source === 'store'
     ? ({ kind, subjectType: 'store_events', subjectId: `${event.scope}:${classOf(event)}` } as const)
     : ({ kind, subjectType: 'inbound_event', subjectId: event.id } as const)
@@ -56,7 +72,7 @@ function flagSubject(event: Subject) {
 export async function flagSetAside(
   platform: Platform,
   tx: Tx,
-  events: readonly FlaggedEvent[],
+  events: readonly SetAsideEvent[],
 ): Promise<void> {
   const groups = Map.groupBy(events, (event) => flagSubject(event).subjectId)
   for (const group of groups.values()) await flagGroup(platform, tx, group)
@@ -68,8 +84,8 @@ interface GroupEvidence {
   latest_event_ids?: string[]
 }
 
-async function flagGroup(platform: Platform, tx: Tx, events: readonly FlaggedEvent[]): Promise<void> {
-  const latest = events.at(-1) as FlaggedEvent
+async function flagGroup(platform: Platform, tx: Tx, events: readonly SetAsideEvent[]): Promise<void> {
+  const latest = events.at(-1) as SetAsideEvent
   const subject = flagSubject(latest)
   const open = await openFlagAbout(tx, subject)
   const former = JSON.parse(open?.evidence ?? '{}') as GroupEvidence
@@ -84,7 +100,7 @@ async function flagGroup(platform: Platform, tx: Tx, events: readonly FlaggedEve
       events: count,
       reasons: countReasons(former.reasons ?? {}, events),
       latest_event_ids: ids.slice(0, MOST_LISTED),
-      delivery_id: latest.deliveryId,
+      delivery_id: latest.delivery_id,
       topic: latest.topic,
       reason: latest.reason,
       attempts: latest.attempts,
@@ -92,18 +108,18 @@ async function flagGroup(platform: Platform, tx: Tx, events: readonly FlaggedEve
   })
 }
 
-function summaryOf({ source, conflicting, reason }: FlaggedEvent, events: number): string {
+function summaryOf({ source, conflict_hash, reason }: SetAsideEvent, events: number): string {
   const what = events === 1 ? `A ${source} event` : `${events} ${source} events`
-  return conflicting
+  return conflict_hash !== ''
     ? `${what} came again under a known delivery id with another body.`
     : `${what} could not be applied. Latest reason: ${reason}`
 }
 
 /** Indexes are removed from reasons, because they differ between orders. */
-function countReasons(former: Record<string, number>, events: readonly FlaggedEvent[]) {
+function countReasons(former: Record<string, number>, events: readonly SetAsideEvent[]) {
   const counts = new Map(Object.entries(former))
   for (const { reason } of events) {
-    const key = reason
+    const key = (reason ?? '')
       .replace(/\[\d+\]/g, '[n]')
       .slice(0, 200)
       .toWellFormed()
@@ -116,18 +132,13 @@ function countReasons(former: Record<string, number>, events: readonly FlaggedEv
 const RETRIED = 'The event was tried again.'
 
 /** Resolves the flags of an event that is retried, unless another event that shares them is still set aside. */
-export async function closeSetAsideFlag(platform: Platform, tx: Tx, row: EventRow): Promise<void> {
-  const reason = row.reason ?? ''
-  const event = { ...row, conflicting: row.conflict_hash !== '', reason }
-  const others =
-    row.source === 'store' ? await countSetAside(tx, [row.scope], { class: classOf(event) }) : null
-  if (!others?.has(row.scope)) await closeFlag(platform, tx, flagSubject(event), RETRIED)
-  const type = unmappedType(reason)
-  if (type !== null && !(await hasUnmappedEvents(tx, type)))
-    await closeFlag(platform, tx, unmappedSubject(type), RETRIED)
+export async function closeSetAsideFlag(platform: Platform, tx: Tx, event: EventRow): Promise<void> {
+  const others = event.source === 'store' && (await countSetAside(tx, [event.scope], classOf(event))).size > 0
+  if (!others) await closeFlag(platform, tx, flagSubject(event), RETRIED)
+  if (!event.reason?.startsWith(UNMAPPED)) return
+  const type = event.reason.slice(UNMAPPED.length)
+  if (!(await hasUnmappedEvents(tx, type))) await closeFlag(platform, tx, unmappedSubject(type), RETRIED)
 }
-
-const SEVEN_DAYS_MS = 7 * 86_400_000
 
 /** The number of signed orders of the last 7 days that could not be read, by store id. Omits stores without any. `now` in epoch ms. */
 export function countUnreadableOrders(
@@ -135,7 +146,7 @@ export function countUnreadableOrders(
   storeIds: readonly string[],
   now: number,
 ): Promise<Map<string, number>> {
-  return countSetAside(db, storeIds, { class: 'unreadable', since: now - SEVEN_DAYS_MS })
+  return countSetAside(db, storeIds, 'unreadable', now - 7 * DAY_MS)
 }
 
 /** The most unreadable orders that are shown for one order id or name. */
@@ -149,7 +160,19 @@ export function unreadableOrders(
   order: { id: string } | { name: string },
   storeIds: readonly string[] | null,
 ): Promise<UnreadableOrder[]> {
-  return findUnreadable(db, order, storeIds, MOST_FOUND)
+  return db
+    .selectFrom('inbound_events')
+    .selectAll()
+    .where('id' in order ? 'order_id' : 'order_name', '=', 'id' in order ? order.id : order.name)
+    .where('state', '=', 'set_aside')
+    .$if(storeIds !== null, (query) => query.where(isIn(db, 'scope', storeIds ?? [])))
+    .orderBy('id', 'desc')
+    .limit(MOST_FOUND)
+    .execute()
+}
+
+function isIn(db: Queries, column: 'scope' | 'order_id', values: readonly string[]) {
+  return sql<SqlBool>`${sql.ref(column)} ${inList(dialectOf(db), 'text', values)}`
 }
 
 /** Why events of these stores were set aside that hold these orders, by order id. */
@@ -158,8 +181,32 @@ export async function setAsideReasons(
   storeIds: readonly string[],
   orderIds: readonly string[],
 ): Promise<Map<string, string>> {
-  const rows = await findSetAsideOrders(db, storeIds, orderIds)
+  if (orderIds.length === 0) return new Map()
+  const rows = await db
+    .selectFrom('inbound_events')
+    .select(['order_id', 'reason'])
+    .where(isIn(db, 'order_id', orderIds))
+    .where(isIn(db, 'scope', storeIds))
+    .where('state', '=', 'set_aside')
+    .orderBy('id')
+    .execute()
   return new Map(rows.map((row) => [row.order_id ?? '', row.reason ?? '']))
+}
+
+/** The reason of an event that no rule maps starts with this; the event type follows. */
+const UNMAPPED = 'no rule maps event type '
+
+function unmappedEvents(db: Queries, type: string) {
+  return db
+    .selectFrom('inbound_events as event')
+    .select('event.id')
+    .where('event.state', '=', 'set_aside')
+    .where('event.source', '=', 'processor')
+    .where('event.reason', '=', `${UNMAPPED}${type}`)
+}
+
+async function hasUnmappedEvents(db: Queries, type: string): Promise<boolean> {
+  return (await unmappedEvents(db, type).limit(1).executeTakeFirst()) !== undefined
 }
 
 function unmappedSubject(type: string) {
@@ -174,12 +221,7 @@ function unmappedSubject(type: string) {
  * Flags a processor event that no rule maps. It is set aside, so that it can be applied once PROCESSOR_EVENTS is corrected. All events of a
  * type share one flag. Returns the event's outcome.
  */
-export async function setAsideUnmapped(
-  platform: Platform,
-  tx: Tx,
-  event: { id: string; deliveryId: string },
-  type: string,
-) {
+export async function setAsideUnmapped(platform: Platform, tx: Tx, event: EventRow, type: string) {
   const subject = unmappedSubject(type)
   const open = await openFlagAbout(tx, subject)
   const { events = 0 } = JSON.parse(open?.evidence ?? '{}') as { events?: number }
@@ -190,10 +232,10 @@ export async function setAsideUnmapped(
       event_type: type,
       events: events + 1,
       latest_event_id: event.id,
-      latest_delivery_id: event.deliveryId,
+      latest_delivery_id: event.delivery_id,
     },
   })
-  return { kind: 'set_aside', reason: unmappedReason(type), flagged: true } as const
+  return { kind: 'set_aside', reason: `${UNMAPPED}${type}`, flagged: true } as const
 }
 
 /** Events that become due in one transaction. */
@@ -236,7 +278,13 @@ async function retryPage(
   after: string,
   reason: string | null,
 ): Promise<string[]> {
-  const ids = await unmappedEventsAfter(tx, type, after, RETRY_PAGE)
+  const rows = await unmappedEvents(tx, type)
+    .innerJoin('inbound_bodies as body', 'body.event_id', 'event.id')
+    .where('event.id', '>', after)
+    .orderBy('event.id')
+    .limit(RETRY_PAGE)
+    .execute()
+  const ids = rows.map(({ id }) => id)
   if (ids.length === 0) return ids
   await makeDue(tx, ids, platform.clock.now())
   await closeFlag(platform, tx, unmappedSubject(type), 'The events were tried again.')

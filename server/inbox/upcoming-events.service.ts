@@ -1,30 +1,9 @@
 import type { Queries } from '../platform/database/database.ts'
-import { bodyHashOf } from './event-seal.ts'
 import type { EventSource } from './event-states.ts'
-import { leadingUpToBytes, readBodies, textOf } from './inbox.store.ts'
+import { bodyHashOf, leadingUpToBytes, readBodies, textOf } from './inbox.store.ts'
 
-/** A due event as it came in, which never changes. */
-export interface UpcomingEvent {
-  id: string
-  topic: string | null
-  /** This delivery id came before with another body. */
-  conflicting: boolean
-}
-
-interface Upcoming {
-  source: EventSource
-  /** Epoch ms. */
-  now: number
-  limit: number
-}
-
-/** The first due events of a source, oldest first, held or not. */
-export async function upcomingEvents(db: Queries, upcoming: Upcoming): Promise<UpcomingEvent[]> {
-  const rows = await upcomingStatement(db, upcoming).execute()
-  return rows.map(({ id, topic, conflict_hash }) => ({ id, topic, conflicting: conflict_hash !== '' }))
-}
-
-export function upcomingStatement(db: Queries, { source, now, limit }: Upcoming) {
+/** The first due events of a source, oldest first, held or not. `now` is in epoch ms. */
+export function upcomingEvents(db: Queries, source: EventSource, now: number, limit: number) {
   return db
     .selectFrom('inbound_events')
     .select(['id', 'topic', 'conflict_hash'])
@@ -52,9 +31,11 @@ export async function leadingTexts(
   maxBytes: number,
 ): Promise<Map<string, LeadingText | null>> {
   const ids = await leadingUpToBytes(db, eventIds, maxBytes)
-  const texts = new Map<string, LeadingText | null>(ids.map((id) => [id, null]))
-  for (const row of await readBodies(db, ids)) {
-    texts.set(row.event_id, { text: textOf(row), bodyHash: bodyHashOf(row) })
-  }
-  return texts
+  const bodies = await readBodies(db, ids)
+  return new Map(
+    ids.map((id) => {
+      const body = bodies.get(id)
+      return [id, body ? { text: textOf(body), bodyHash: bodyHashOf(body) } : null]
+    }),
+  )
 }

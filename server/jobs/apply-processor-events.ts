@@ -1,9 +1,8 @@
-import { applyInvoiceFailure } from '../billing/invoice-failure.service.ts'
 import { cycleOfInvoice } from '../billing/invoices.service.ts'
-import { applyPaymentConfirmation } from '../billing/payment.service.ts'
+import { applyInvoiceFailure, applyPaymentConfirmation } from '../billing/payment.service.ts'
 import { raiseFlag } from '../flags/flags.service.ts'
 import { type ClaimedEvent, type EventOutcome, settle } from '../inbox/inbox.service.ts'
-import { setAsideUnmapped, UNREADABLE } from '../inbox/set-aside.service.ts'
+import { BODY_GONE, CONFLICTING, setAsideUnmapped, UNREADABLE } from '../inbox/set-aside.service.ts'
 import { applyPayoutEvent } from '../payouts/payout-events.service.ts'
 import { payoutByProcessorId } from '../payouts/payouts.service.ts'
 import { LARGE_JSON, parseBoundedJson, UnreadableJson } from '../platform/bounded-json.ts'
@@ -34,25 +33,14 @@ function readEvent(
   claimed: ClaimedEvent,
   rules: ProcessorEventRules,
 ): { event: ProcessorEvent } | EventOutcome {
-  if (claimed.conflicting) {
-    return { kind: 'set_aside', reason: 'this delivery id came before with another body' }
-  }
-  const { text } = claimed
-  if (text === null) return { kind: 'set_aside', reason: 'its body is past the retention time' }
+  if (claimed.conflict_hash !== '') return CONFLICTING
+  if (claimed.text === null) return BODY_GONE
   try {
-    return { event: readProcessorEvent(parseBody(text), rules) }
+    return { event: readProcessorEvent(parseBoundedJson(claimed.text), rules) }
   } catch (error) {
-    if (error instanceof MalformedEvent) return { kind: 'set_aside', reason: `${UNREADABLE}${error.message}` }
-    throw error
-  }
-}
-
-function parseBody(text: string): unknown {
-  try {
-    return parseBoundedJson(text)
-  } catch (error) {
-    if (error instanceof UnreadableJson) throw new MalformedEvent(error.reason)
-    throw error
+    if (!(error instanceof MalformedEvent || error instanceof UnreadableJson)) throw error
+    const reason = error instanceof UnreadableJson ? error.reason : error.message
+    return { kind: 'set_aside', reason: `${UNREADABLE}${reason}` }
   }
 }
 

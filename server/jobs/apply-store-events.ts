@@ -1,12 +1,11 @@
 import { CycleFull } from '../billing/billing.service.ts'
 import { type ClaimedEvent, type EventOutcome, settle, settleAll } from '../inbox/inbox.service.ts'
-import { UNREADABLE } from '../inbox/set-aside.service.ts'
+import { BODY_GONE, CONFLICTING, UNREADABLE } from '../inbox/set-aside.service.ts'
 import { LARGE_JSON } from '../platform/bounded-json.ts'
 import { afterCommit, type Tx } from '../platform/database/database.ts'
 import { createLoopYield } from '../platform/loop-yield.ts'
 import type { Platform } from '../platform/platform.ts'
 import { type RecordedSale, type ReportedOrder, recordOrders } from '../sales/sales.service.ts'
-import { MalformedOrder } from '../shopify/fields.ts'
 import { isOrderPaid, type OrderFacts } from '../shopify/order-facts.ts'
 import { recordActivity } from '../stores/store-activity.service.ts'
 import { noteFirstEvents, recordShownHosts } from '../stores/store-events.service.ts'
@@ -36,14 +35,10 @@ export async function applyStoreEvents(
   } catch (error) {
     const [event, another] = events
     if (!(error instanceof CycleFull) || !event || another) throw error
-    const order = orders[0] as OrderFacts
-    const outcome = { kind: 'set_aside', reason: error.message, names: namesOf(order) } as const
+    const { order_id, order_name } = orders[0] as OrderFacts
+    const outcome = { kind: 'set_aside', reason: error.message, names: { order_id, order_name } } as const
     await platform.database.transaction((tx) => settle(platform, tx, event, outcome))
   }
-}
-
-function namesOf({ order_id, order_name }: OrderFacts) {
-  return { order_id, order_name }
 }
 
 async function record(
@@ -78,7 +73,10 @@ async function record(
     tx,
     events
       .filter(({ scope }) => stores.has(scope))
-      .map(({ id, scope, receivedAt }) => ({ storeId: scope, receivedAt, source: sources.get(id) ?? null })),
+      .map(({ id, scope: storeId, received_at: receivedAt }) => ({
+        ...{ storeId, receivedAt },
+        source: sources.get(id) ?? null,
+      })),
   )
   const settled = events.map((event) => ({ event, outcome: outcomes.get(event.id) as EventOutcome }))
   await settleAll(platform, tx, settled)
@@ -99,18 +97,16 @@ function reportOf(
   order: ReadOrder,
   merchantId: string | undefined,
 ): ReportedOrder | EventOutcome {
-  if (event.conflicting) {
-    return { kind: 'set_aside', reason: 'this delivery id came before with another body' }
-  }
+  if (event.conflict_hash !== '') return CONFLICTING
   if (!isOrderPaid(event.topic)) {
     return { kind: 'ignored', reason: `nothing to do for topic ${event.topic}` }
   }
   if (!merchantId) return { kind: 'set_aside', reason: 'its store is not known' }
-  if (order === null) return { kind: 'set_aside', reason: 'its body is past the retention time' }
-  if (order instanceof MalformedOrder)
-    return { kind: 'set_aside', reason: `${UNREADABLE}${order.reason}`, names: order.names }
-  const { receivedAt, triggeredAt } = event
-  return { eventId: event.id, storeId: event.scope, merchantId, order, receivedAt, triggeredAt }
+  if (order === null) return BODY_GONE
+  if ('malformed' in order)
+    return { kind: 'set_aside', reason: `${UNREADABLE}${order.malformed}`, names: order.names }
+  const { id: eventId, scope: storeId, received_at: receivedAt, triggered_at: triggeredAt } = event
+  return { eventId, storeId, merchantId, order, receivedAt, triggeredAt }
 }
 
 function outcomeOf(sale: RecordedSale, report: ReportedOrder): EventOutcome {

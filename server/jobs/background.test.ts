@@ -5,8 +5,17 @@ import type { Platform } from '../platform/platform.ts'
 import { GENERIC_PROCESSOR_EVENTS } from '../processor/events.settings.ts'
 import { eventually } from '../test/testkit/eventually.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
-import { cyclesOf, eventsOf, type Marketplace, openMarketplace } from '../test/testkit/marketplace.ts'
+import {
+  cyclesOf,
+  eventsOf,
+  giveDestination,
+  type Marketplace,
+  openMarketplace,
+} from '../test/testkit/marketplace.ts'
+import { addUser } from '../test/testkit/people.ts'
 import { DAY, MINUTE } from '../test/testkit/testbed.ts'
+import { openWatchedWorld } from '../test/testkit/watched-world.ts'
+import { startLoops } from './loop.ts'
 import {
   failureOf,
   lastRuns,
@@ -16,7 +25,7 @@ import {
   type ScheduleRunRow,
 } from './schedule-runs.service.ts'
 import { startScheduler } from './scheduler.ts'
-import { startWorker } from './worker.ts'
+import { houseKeeping, startWorker } from './worker.ts'
 
 interface Context {
   market: Marketplace
@@ -96,6 +105,15 @@ for (const { it, dialect } of marketSuites<Context>('worker and scheduler', { ve
       ],
     )
     assert.is(seals.length, 2, 'one seal at each start, since money had moved')
+  })
+
+  it('do every chore immediately, and finish it before they stop', async () => {
+    const { platform, clock, ...world } = await openWatchedWorld(dialect)
+    for (const _ of [1, 2]) await giveDestination(platform, (await addUser(platform, 'creator')).userId)
+    clock.pass(MINUTE)
+    await startLoops(platform, houseKeeping(platform)).stop()
+    assert.is((await world.flags('shared_iban')).length, 1)
+    await world.close()
   })
 
   it('repeat a run that met an outage of the database', async ({ market }) => {

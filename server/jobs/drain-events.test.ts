@@ -38,7 +38,7 @@ for (const { it, dialect } of marketSuites<Context>('draining events')) {
         hurt(events)
         const settled = events.map((event) => ({ event, outcome: { kind: 'done', result: {} } as const }))
         await settleAll(platform, tx, settled)
-        afterCommit(tx, () => applied.push(...events.map((event) => event.deliveryId)))
+        afterCommit(tx, () => applied.push(...events.map((event) => event.delivery_id)))
       })
     }
     return { apply, applied, transactions: () => transactions }
@@ -53,7 +53,7 @@ for (const { it, dialect } of marketSuites<Context>('draining events')) {
     await fill(market, shop)
     let poisoned = 'e17'
     const work = applier((events) => {
-      if (events.some((event) => event.deliveryId === poisoned)) throw new Error('poison')
+      if (events.some((event) => event.delivery_id === poisoned)) throw new Error('poison')
     })
     const drain = () => drainEvents(market.platform, 'store', 500, work.apply)
     assert.is(await drain(), EVENTS)
@@ -115,7 +115,7 @@ for (const { it, dialect } of marketSuites<Context>('draining events')) {
       assert.is(await drainEvents(ahead, 'store', 500, hold), 1)
     })
     // The other store's event was not taken.
-    assert.equal([held.map(({ deliveryId }) => deliveryId), late.applied], [['e0'], ['e0']])
+    assert.equal([held.map((event) => event.delivery_id), late.applied], [['e0'], ['e0']])
     // Now the first worker's clock is behind that of the lease: it waits for it nevertheless.
     const mine = applier(() => {})
     const drain = (platform: Platform) => drainEvents(platform, 'store', 500, mine.apply)
@@ -185,7 +185,7 @@ for (const { it, dialect } of marketSuites<Context>('draining events')) {
     /** A process that ends as soon as it has the body of `e2`: nothing that it holds is settled or released. */
     const runOnce = async () => {
       const work = applier((events) => {
-        if (events.some((event) => event.deliveryId === 'e2')) throw new Ended()
+        if (events.some((event) => event.delivery_id === 'e2')) throw new Ended()
       })
       class Ended extends Error {}
       const database = {
@@ -309,7 +309,7 @@ for (const { it, dialect } of marketSuites<Context>('draining events')) {
     const apply: ApplyEvents = (_, events) =>
       applyOwn(
         platform,
-        events.map((event) => (event.deliveryId === 'p17' ? poisonedOf(event) : event)),
+        events.map((event) => (event.delivery_id === 'p17' ? poisonedOf(event) : event)),
       )
     await drainEvents(platform, 'processor', 500, apply)
     // The claim, one for each good event, and one that requeues the poisoned one.

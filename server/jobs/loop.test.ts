@@ -1,7 +1,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { openTestbed, type Testbed } from '../test/testkit/testbed.ts'
-import { Loop } from './loop.ts'
+import { Loop, type LoopWork } from './loop.ts'
 
 interface Context {
   bed: Testbed
@@ -13,26 +13,22 @@ it.before(async (context) => {
 })
 it.after(({ bed }) => bed.close())
 
-const never = async () => null
-
 /** A promise and the function that fulfils it. */
 const gate = () => Promise.withResolvers<void>()
+
+/** Woken by the signal `work`, and otherwise after a minute. */
+const begin = ({ platform }: Testbed, run: () => Promise<number>, more: Partial<LoopWork> = {}) =>
+  new Loop(platform, { name: 'test', signals: ['work'], run, longestSleepMs: 60_000, ...more })
 
 it('runs again immediately while there is work, and then on a signal', async ({ bed }) => {
   const left = [3, 2, 0]
   const idle = gate()
   const woken = gate()
-  const loop = new Loop(bed.platform, {
-    name: 'test',
-    signals: ['work'],
-    async run() {
-      const done = left.shift()
-      if (done === 0) idle.resolve()
-      if (done === undefined) woken.resolve()
-      return done ?? 0
-    },
-    nextDueAt: never,
-    longestSleepMs: 60_000,
+  const loop = begin(bed, async () => {
+    const done = left.shift()
+    if (done === 0) idle.resolve()
+    if (done === undefined) woken.resolve()
+    return done ?? 0
   })
   await idle.promise
   bed.platform.topics.send('work')
@@ -44,21 +40,15 @@ it('misses no signal during a run, and never runs twice at a time', async ({ bed
   let running = 0
   let runs = 0
   const again = gate()
-  const loop = new Loop(bed.platform, {
-    name: 'test',
-    signals: ['work'],
-    async run() {
-      assert.is(running, 0)
-      running += 1
-      runs += 1
-      if (runs === 1) for (const _ of [1, 2, 3]) bed.platform.topics.send('work')
-      await new Promise((resolve) => setImmediate(resolve))
-      running -= 1
-      if (runs === 2) again.resolve()
-      return 0
-    },
-    nextDueAt: never,
-    longestSleepMs: 60_000,
+  const loop = begin(bed, async () => {
+    assert.is(running, 0)
+    running += 1
+    runs += 1
+    if (runs === 1) for (const _ of [1, 2, 3]) bed.platform.topics.send('work')
+    await new Promise((resolve) => setImmediate(resolve))
+    running -= 1
+    if (runs === 2) again.resolve()
+    return 0
   })
   await again.promise
   await loop.stop()
@@ -68,17 +58,12 @@ it('misses no signal during a run, and never runs twice at a time', async ({ bed
 it('sleeps until work is due', async ({ bed }) => {
   const second = gate()
   let runs = 0
-  const loop = new Loop(bed.platform, {
-    name: 'test',
-    signals: [],
-    async run() {
-      runs += 1
-      if (runs === 2) second.resolve()
-      return 0
-    },
-    nextDueAt: async () => bed.clock.now() + 5,
-    longestSleepMs: 60_000,
-  })
+  const run = async () => {
+    runs += 1
+    if (runs === 2) second.resolve()
+    return 0
+  }
+  const loop = begin(bed, run, { signals: [], nextDueAt: async () => bed.clock.now() + 5 })
   await second.promise
   await loop.stop()
 })
@@ -87,16 +72,11 @@ it('continues after an error, and waits for the run under way when it is stopped
   const started = gate()
   const finish = gate()
   let finished = false
-  const loop = new Loop(bed.platform, {
-    name: 'test',
-    signals: ['work'],
-    async run() {
-      if (!finished) started.resolve()
-      await finish.promise
-      finished = true
-      throw new Error('on purpose')
-    },
-    nextDueAt: never,
+  const loop = begin(bed, async () => {
+    if (!finished) started.resolve()
+    await finish.promise
+    finished = true
+    throw new Error('on purpose')
   })
   await started.promise
   const stopped = loop.stop()

@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import { withLongStatements } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 
@@ -6,14 +6,19 @@ export interface LoopWork {
   name: string
   /** Signals that there is work now. */
   signals?: readonly string[]
-  /** Does what is due and returns how much that was. Runs again, after a turn of the event loop, while that is more than 0. */
-  run(): Promise<number>
+  /**
+   * Does what is due and returns how much that was. Runs again, after a turn of the event loop, while that is more than 0. Long work ends
+   * when `stopping` aborts: another worker takes it up.
+   */
+  run(stopping: AbortSignal): Promise<number>
   /** When work is due next (epoch ms); `null` while none is known. */
   nextDueAt?(): Promise<number | null>
   /** Whether its statements may go over many rows: see `withLongStatements`. */
   isLong?: boolean
   /** Defaults to 250 ms, because another process can bring work without a signal here. */
   longestSleepMs?: number
+  /** Called once the loop has ended. */
+  end?(): Promise<void> | void
 }
 
 const LONGEST_SLEEP_MS = 250
@@ -26,9 +31,9 @@ export class Loop {
   readonly #platform: Platform
   readonly #work: LoopWork
   readonly #unsubscribe: (() => void)[]
-  #stopped = false
+  readonly #stopping = new AbortController()
   #signaled = false
-  #wake: (() => void) | null = null
+  #sleeping = new AbortController()
   readonly #finished: Promise<void>
 
   constructor(platform: Platform, work: LoopWork) {
@@ -40,54 +45,43 @@ export class Loop {
 
   /** Waits for the run under way, then ends. */
   async stop(): Promise<void> {
-    this.#stopped = true
+    this.#stopping.abort()
     for (const unsubscribe of this.#unsubscribe) unsubscribe()
     this.#nudge()
     await this.#finished
+    await this.#work.end?.()
   }
 
   #nudge(): void {
     this.#signaled = true
-    this.#wake?.()
+    this.#sleeping.abort()
   }
 
   async #runForever(): Promise<void> {
-    while (!this.#stopped) {
+    while (!this.#stopping.signal.aborted) {
       this.#signaled = false
-      await this.#sleep(await this.#runOnce())
+      const ms = await this.#runOnce()
+      if (ms === 0 || this.#signaled) await turnOfEventLoop()
+      else {
+        this.#sleeping = new AbortController()
+        await pause(ms, undefined, { signal: this.#sleeping.signal }).catch(() => undefined)
+      }
     }
   }
 
   /** Returns how long to sleep, ms. */
   async #runOnce(): Promise<number> {
+    const { name, isLong, longestSleepMs: longest = LONGEST_SLEEP_MS } = this.#work
     try {
-      const { run, isLong } = this.#work
+      const run = () => this.#work.run(this.#stopping.signal)
       if ((await (isLong ? withLongStatements(run) : run())) > 0) return 0
       const due = (await this.#work.nextDueAt?.()) ?? null
-      const longest = this.#work.longestSleepMs ?? LONGEST_SLEEP_MS
       const wait = due === null ? longest : due - this.#platform.clock.now()
       return wait > 0 ? Math.min(wait, longest) : HELD_BY_ANOTHER_MS
     } catch (error) {
-      this.#platform.log.error(
-        { err: error, loop: this.#work.name },
-        'the worker failed; it tries again shortly',
-      )
+      this.#platform.log.error({ err: error, loop: name }, 'the worker failed; it tries again shortly')
       return AFTER_AN_ERROR_MS
     }
-  }
-
-  #sleep(ms: number): Promise<void> {
-    if (ms === 0 || this.#signaled || this.#stopped) return turnOfEventLoop()
-    return new Promise((resolve) => {
-      const timer = setTimeout(done, ms)
-      const loop = this
-      function done() {
-        clearTimeout(timer)
-        loop.#wake = null
-        resolve()
-      }
-      this.#wake = done
-    })
   }
 }
 
@@ -97,27 +91,16 @@ async function turnOfEventLoop(): Promise<void> {
   await nextTurn()
 }
 
-/** Loops that start and stop together. */
-export interface LoopGroup {
-  loops: LoopWork[]
-  /** Ends long runs, which are not waited for: another worker takes up their work. */
-  abort?(): void
-  /** Called once all loops have ended. */
-  end?(): Promise<void> | void
-}
-
 export interface Worker {
   /** Finishes the work under way and stops. */
   stop(): Promise<void>
 }
 
-export function startLoops(platform: Platform, groups: readonly LoopGroup[]): Worker {
-  const running = groups.flatMap(({ loops }) => loops).map((work) => new Loop(platform, work))
+export function startLoops(platform: Platform, works: readonly LoopWork[]): Worker {
+  const running = works.map((work) => new Loop(platform, work))
   return {
     async stop() {
-      for (const group of groups) group.abort?.()
       await Promise.all(running.map((loop) => loop.stop()))
-      await Promise.all(groups.map((group) => group.end?.()))
     },
   }
 }

@@ -2,9 +2,7 @@ import { type MessagePort, receiveMessageOnPort, workerData } from 'node:worker_
 import { type LeadingText, leadingTexts, upcomingEvents } from '../inbox/upcoming-events.service.ts'
 import type { Database } from '../platform/database/database.ts'
 import { openDatabase } from '../platform/database/open-database.ts'
-import { MalformedOrder, type OrderNames } from '../shopify/fields.ts'
-import type { OrderFacts } from '../shopify/order-facts.ts'
-import { isToBeRead, KEPT_BYTES, readOrder } from './read-order.ts'
+import { isToBeRead, KEPT_BYTES, type KeptOrder, readOrder } from './read-order.ts'
 
 export interface ThreadSettings {
   url: string
@@ -20,16 +18,10 @@ export interface ReadOn {
   taken: readonly string[]
 }
 
-/** `bytes`: the length of the body, which bounds the size of the order. */
-export type ReadAhead = [eventId: string, order: OrderFacts | Malformed, bytes: number, bodyHash: string]
-
-interface Malformed {
-  malformed: string
-  names: OrderNames
-}
-
 /** What the thread sends, as JSON, which takes less time than a structured clone. */
-export type ReaderMessage = { kind: 'read'; orders: ReadAhead[] } | { kind: 'failed'; message: string }
+export type ReaderMessage =
+  | { kind: 'read'; orders: [eventId: string, KeptOrder][] }
+  | { kind: 'failed'; message: string }
 
 /** Bodies loaded at a time: few, so that the worker can use them soon. One body may have 2 MiB. */
 const AT_ONCE = 100
@@ -55,7 +47,7 @@ function receive(): void {
 }
 
 async function readOn(db: Database['reader'], { now, limit }: ReadOn): Promise<void> {
-  const due = await upcomingEvents(db, { source: 'store', now, limit })
+  const due = await upcomingEvents(db, 'store', now, limit).execute()
   receive()
   known = new Set(due.flatMap(({ id }) => (known.has(id) ? [id] : [])))
   const left = due.flatMap((event) => (isToBeRead(event) && !known.has(event.id) ? [event.id] : []))
@@ -74,21 +66,17 @@ async function readOn(db: Database['reader'], { now, limit }: ReadOn): Promise<v
 }
 
 function readAll(texts: ReadonlyMap<string, LeadingText | null>) {
-  return [...texts].flatMap(([id, found]): ReadAhead[] => {
+  return [...texts].flatMap(([id, found]): [string, KeptOrder][] => {
     if (found === null) return []
     const { text, bodyHash } = found
     try {
       const order = readOrder(text, trackingParameter)
-      return [[id, order instanceof MalformedOrder ? malformed(order) : order, text.length, bodyHash]]
+      return [[id, { order, bytes: text.length, bodyHash }]]
     } catch {
       // The worker meets the same error when it applies the event, and handles it.
       return []
     }
   })
-}
-
-function malformed({ reason, names }: MalformedOrder): Malformed {
-  return { malformed: reason, names }
 }
 
 function send(message: ReaderMessage): void {

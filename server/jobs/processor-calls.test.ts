@@ -74,18 +74,6 @@ for (const { it } of marketSuites<Context>('calls to the processor', { verify: t
     assert.is((await cycleOf(market.platform, cycleId)).processor_invoice_id, 'inv_1')
   })
 
-  it('looks up an unknown outcome, and adopts what it finds', async (context) => {
-    const { market, cycleId } = context
-    market.processor.answers = ['lose']
-    await market.drainUntilIdle()
-    assert.equal((await attempt(context)).state, 'waiting')
-    assert.is(await market.processor.lookups.length, 0)
-    await market.after(2001)
-    assert.equal(market.processor.lookups, [cycleId])
-    assert.is(market.processor.calls.length, 1)
-    assert.equal([(await attempt(context)).state, (await attempt(context)).tries], ['created', 2])
-  })
-
   it('looks up an unknown outcome, and calls again with the same key when the processor holds nothing', async (context) => {
     const { market, cycleId } = context
     market.processor.answers = ['drop', 'drop']
@@ -113,17 +101,6 @@ for (const { it } of marketSuites<Context>('calls to the processor', { verify: t
     market.processor.lookupsFail = false
     await market.after(11 * MINUTE)
     assert.is((await attempt(context)).state, 'created')
-  })
-
-  it('treats a refusal as final, and flags it', async (context) => {
-    const { market, cycleId } = context
-    market.processor.answers = ['refuse']
-    await market.drainUntilIdle()
-    await market.after(DAY)
-    const row = await attempt(context)
-    assert.equal([row.state, row.detail], ['refused', '422 no such account'])
-    assert.is(market.processor.calls.length, 1)
-    assert.equal(await openFlagsOf(market.platform), [`processor_refusal ${cycleId}`])
   })
 
   it('does not treat a refusal as final that may be about a call without an answer, and finds its effect', async (context) => {

@@ -1,15 +1,19 @@
 import { CURRENCY, formatMoney } from '../../shared/money.ts'
-import { hasInvoiceAccount, invoiceAccount } from '../billing/invoice-accounts.service.ts'
-import { assertInvoiceBacked, isCycleCharged } from '../billing/invoice-backing.service.ts'
+import {
+  assertInvoiceBacked,
+  hasInvoiceAccount,
+  invoiceAccount,
+  isCycleCharged,
+} from '../billing/invoice-checks.service.ts'
 import { recordInvoice } from '../billing/invoices.service.ts'
 import { raiseFlag } from '../flags/flags.service.ts'
 import { flagForgedRows } from '../flags/forged-rows.service.ts'
-import { checkAccountTitle } from '../payouts/account-title.service.ts'
-import { assertPayoutBacked, isPayoutSettled } from '../payouts/payout-backing.service.ts'
+import { assertPayoutBacked, checkAccountTitle, isPayoutSettled } from '../payouts/payout-checks.service.ts'
 import { recordSubmitted } from '../payouts/payout-events.service.ts'
 import { getPayout } from '../payouts/payouts.service.ts'
 import { IntegrityError, UnknownKeyError } from '../platform/crypto/vault.ts'
 import type { Tx } from '../platform/database/database.ts'
+import { requireAuthentic } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import {
   attemptState,
@@ -23,10 +27,10 @@ import {
   type Refusal,
   settleCreated,
   settleRefused,
+  subjectOf,
 } from '../processor/attempts.service.ts'
-import { isFinalRefusal, LOOK_AGAIN_AFTER_MS } from '../processor/final-refusal.rule.ts'
-import type { CallOutcome, LookupItem, Processor } from '../processor/processor.ts'
-import { itemsThatCount } from '../processor/retry.rule.ts'
+import type { CallOutcome, Processor } from '../processor/processor.ts'
+import { isFinalRefusal, itemsThatCount, LOOK_AGAIN_AFTER_MS } from '../processor/retry.rule.ts'
 import { flagBrokenAccount, openDestination } from '../users/sealed-accounts.service.ts'
 import { isSuspended } from '../users/users.service.ts'
 
@@ -38,19 +42,31 @@ const WAITING_DELAY_MS = 60_000
 /** Pause before an invoice that waits for the merchant's billing account is checked again, ms. */
 const MISSING_ACCOUNT_DELAY_MS = 600_000
 
+/** An attempt that is due, and what its call needs. */
+interface Call {
+  platform: Platform
+  processor: Processor
+  attempt: ClaimedAttempt
+}
+
 /** Makes the due calls to the processor. Returns how many attempts it claimed. */
 export async function makeDueCalls(platform: Platform, processor: Processor): Promise<number> {
   const attempts = await claimAttempts(platform, BATCH)
-  const calls = await Promise.allSettled(attempts.map((attempt) => attemptCall(platform, processor, attempt)))
+  const calls = await Promise.allSettled(
+    attempts.map((attempt) => attemptCall({ platform, processor, attempt })),
+  )
   const failed = calls.find((result) => result.status === 'rejected')
   if (failed) throw failed.reason
   return attempts.length
 }
 
+const DUPLICATE_ID = 'the processor answered with the id of another invoice or payout'
+
 /** A failure delays no other attempt. Whatever the call did is looked up before the next try. */
-async function attemptCall(platform: Platform, processor: Processor, attempt: ClaimedAttempt): Promise<void> {
+async function attemptCall(call: Call): Promise<void> {
+  const { platform, attempt } = call
   try {
-    await lookUpOrCall(platform, processor, attempt)
+    await lookUpOrCall(call)
   } catch (error) {
     const fault = platform.database.faultOf(error)
     if (fault?.kind === 'unavailable') throw error
@@ -63,73 +79,42 @@ async function attemptCall(platform: Platform, processor: Processor, attempt: Cl
   }
 }
 
-const DUPLICATE_ID = 'the processor answered with the id of another invoice or payout'
-
-async function lookUpOrCall(
-  platform: Platform,
-  processor: Processor,
-  attempt: ClaimedAttempt,
-): Promise<void> {
-  const unbacked = await problemWith(platform, attempt)
-  if (unbacked) return recordUnsent(platform, attempt, unbacked)
+async function lookUpOrCall(call: Call): Promise<void> {
+  const { platform, attempt } = call
+  const { kind, subject_id: subjectId } = attempt
+  const unbacked = await problemWith(call)
+  if (unbacked) return recordUnsent(call, unbacked)
   // An earlier try may have taken effect without an answer: look it up before a call with the same key.
-  if (attempt.earlierTries > 0 && (await isFoundThere(platform, processor, attempt))) return
-  if (await isSettled(platform, attempt)) return recordOutcome(platform, attempt, SETTLED)
-  const prepare = attempt.kind === 'invoice' ? invoiceCall : payoutCall
-  const call = await prepare(platform, processor, attempt)
-  if (call.kind === 'retry') return recordOutcome(platform, attempt, call)
-  if (call.kind !== 'ready') return recordUnsent(platform, attempt, call)
-  if (await wasMadeLongAgo(platform, processor, attempt)) return
-  return recordOutcome(platform, attempt, await call.make())
-}
-
-/** Looks the call up and records what the processor holds; false when it holds nothing. */
-async function isFoundThere(
-  platform: Platform,
-  processor: Processor,
-  attempt: ClaimedAttempt,
-): Promise<boolean> {
-  const found = await lookUp(platform, processor, attempt)
-  if (found === 'unknown_there') return false
-  await recordLookup(platform, attempt, found)
-  return true
-}
-
-/**
- * The first call of an attempt that has waited is looked up too: a database writer can reset the count of tries, and a processor recognizes
- * a key for some time only.
- */
-async function wasMadeLongAgo(
-  platform: Platform,
-  processor: Processor,
-  attempt: ClaimedAttempt,
-): Promise<boolean> {
-  const isOld = platform.clock.now() - attempt.createdAt > UNTRIED_MS
-  return attempt.earlierTries === 0 && isOld && isFoundThere(platform, processor, attempt)
-}
-
-/** The processor's event overtook its answer, so that a look-up will find what it is about. */
-const SETTLED = { kind: 'retry', detail: 'the journal has its outcome already' } as const
-
-function isSettled(platform: Platform, { kind, subjectId }: ClaimedAttempt): Promise<boolean> {
-  return kind === 'payout' ? isPayoutSettled(platform, subjectId) : isCycleCharged(platform, subjectId)
+  if (attempt.tries > 0 && (await isFoundThere(call))) return
+  // The processor's event can overtake its answer. A look-up will find what it is about.
+  const isSettled = kind === 'payout' ? isPayoutSettled : isCycleCharged
+  if (await isSettled(platform, subjectId))
+    return recordOutcome(call, { kind: 'retry', detail: 'the journal has its outcome already' })
+  const prepared = await (kind === 'invoice' ? invoiceCall : payoutCall)(call)
+  if (prepared.kind === 'retry') return recordOutcome(call, prepared)
+  if (prepared.kind !== 'ready') return recordUnsent(call, prepared)
+  // The first call of an attempt that has waited is looked up too: a database writer can reset the count of tries, and a processor
+  // recognizes a key for some time only.
+  const isOld = platform.clock.now() - attempt.created_at > UNTRIED_MS
+  if (attempt.tries === 0 && isOld && (await isFoundThere(call))) return
+  return recordOutcome(call, await prepared.make())
 }
 
 /** Why a call must not be made: it, or what it is about, is not what the service and its journal wrote. */
-async function problemWith(platform: Platform, attempt: ClaimedAttempt): Promise<NotReady | null> {
-  const { kind, subjectId, amount } = attempt
+async function problemWith(call: Call): Promise<NotReady | null> {
+  const { platform, attempt } = call
+  const { kind, subject_id: subjectId, amount } = attempt
   let isForged = true
   try {
-    attempt.assertAuthentic()
+    requireAuthentic(platform.keys, 'processor_attempts', attempt)
     isForged = false
     if (kind === 'payout') await assertPayoutBacked(platform, subjectId, amount)
     else await assertInvoiceBacked(platform, subjectId, amount, customerOf(attempt).id)
     return null
   } catch (error) {
-    if (error instanceof UnknownKeyError) return waitsForKey(platform, attempt, `it was ${error.message}`)
+    if (error instanceof UnknownKeyError) return waitsForKey(call, `it was ${error.message}`)
     if (!(error instanceof IntegrityError)) throw error
     const problem = error.message
-    const subjectType = kind === 'payout' ? ('payout' as const) : ('billing_cycle' as const)
     return {
       kind: 'broken',
       problem,
@@ -138,7 +123,7 @@ async function problemWith(platform: Platform, attempt: ClaimedAttempt): Promise
         isForged
           ? flagForgedRows(platform, tx, 'processor_attempts', [{ id: attempt.id, problem }])
           : raiseFlag(platform, tx, {
-              ...{ kind: 'integrity_violation', subjectType, subjectId },
+              ...{ kind: 'integrity_violation', ...subjectOf(kind, subjectId) },
               summary: `The ${kind} does not agree with the journal and was not sent: someone writes to the database. Run "affiliate ledger verify --full".`,
               evidence: { attempt_id: attempt.id, problem },
             }),
@@ -146,8 +131,8 @@ async function problemWith(platform: Platform, attempt: ClaimedAttempt): Promise
   }
 }
 
-function customerOf({ request }: ClaimedAttempt) {
-  return (request as { customer: { id: string; email: string; name: string } }).customer
+function customerOf({ request }: ClaimedAttempt): { id: string; email: string; name: string } {
+  return JSON.parse(request).customer
 }
 
 /** A call, or why it is not made now. */
@@ -161,32 +146,29 @@ type NotReady =
   | { kind: 'waits'; why: string; delayMs: number; isOver?(tx: Tx): Promise<boolean> }
   | { kind: 'broken'; problem: string; summary: string; flag(tx: Tx): Promise<void> }
 
-function commonOf({ id, subjectId, amount }: ClaimedAttempt) {
-  return { attemptId: id, reference: subjectId, amount }
+function commonOf({ id, subject_id, amount }: ClaimedAttempt) {
+  return { attemptId: id, reference: subject_id, amount }
 }
 
-async function invoiceCall(
-  platform: Platform,
-  processor: Processor,
-  attempt: ClaimedAttempt,
-): Promise<Prepared> {
-  const call = { ...commonOf(attempt), customer: customerOf(attempt) }
-  if (!processor.needsBillingAccount) return { kind: 'ready', make: () => processor.createInvoice(call) }
-  const found = await invoiceAccount(platform, attempt.subjectId, attempt.createdAt)
+async function invoiceCall(call: Call): Promise<Prepared> {
+  const { platform, processor, attempt } = call
+  const invoice = { ...commonOf(attempt), customer: customerOf(attempt) }
+  if (!processor.needsBillingAccount) return { kind: 'ready', make: () => processor.createInvoice(invoice) }
+  const found = await invoiceAccount(platform, attempt.subject_id, attempt.created_at)
   switch (found.kind) {
     case 'ready': {
       const billingAccount = found.account
-      return { kind: 'ready', make: () => processor.createInvoice({ ...call, billingAccount }) }
+      return { kind: 'ready', make: () => processor.createInvoice({ ...invoice, billingAccount }) }
     }
     case 'missing': {
       const isOver = (tx: Tx) => hasInvoiceAccount(tx, found.merchantId)
       return { kind: 'waits', why: found.why, delayMs: MISSING_ACCOUNT_DELAY_MS, isOver }
     }
     case 'unreadable':
-      return waitsForKey(platform, attempt, found.why)
+      return waitsForKey(call, found.why)
     default: {
       const { merchantId, problem } = found
-      const evidence = { billing_cycle_id: attempt.subjectId, problem }
+      const evidence = { billing_cycle_id: attempt.subject_id, problem }
       return {
         kind: 'broken',
         problem,
@@ -197,24 +179,24 @@ async function invoiceCall(
   }
 }
 
-function waitsForKey({ log }: Platform, { id: attempt }: ClaimedAttempt, why: string): NotReady {
-  log.error({ attempt }, why)
+function waitsForKey({ platform, attempt }: Call, why: string): NotReady {
+  platform.log.error({ attempt: attempt.id }, why)
+  return waits(why)
+}
+
+function waits(why: string): NotReady {
   return { kind: 'waits', why, delayMs: WAITING_DELAY_MS }
 }
 
 /** An unsent payout waits while its creator is suspended. */
-async function payoutCall(
-  platform: Platform,
-  processor: Processor,
-  attempt: ClaimedAttempt,
-): Promise<Prepared> {
-  const waits = (why: string) => ({ kind: 'waits' as const, why, delayMs: WAITING_DELAY_MS })
-  const payout = await getPayout(platform, attempt.subjectId)
+async function payoutCall(call: Call): Promise<Prepared> {
+  const { platform, processor, attempt } = call
+  const payout = await getPayout(platform, attempt.subject_id)
   if (!payout) throw new Error(`attempt ${attempt.id} has no payout`)
   const creatorId = payout.creator_id
   if ((await isSuspended(platform.database.reader, [creatorId])).size > 0)
     return waits('the creator is suspended')
-  const { destination_id } = attempt.request as { destination_id: string }
+  const { destination_id }: { destination_id: string } = JSON.parse(attempt.request)
   try {
     const destination = await openDestination(platform, creatorId, destination_id, payout.created_at)
     if (!destination) return waits('the payout destination has not come into effect')
@@ -234,12 +216,11 @@ async function payoutCall(
       }
     }
   } catch (error) {
-    if (error instanceof UnknownKeyError) {
-      return waitsForKey(platform, attempt, `the payout destination was ${error.message}`)
-    }
+    if (error instanceof UnknownKeyError)
+      return waitsForKey(call, `the payout destination was ${error.message}`)
     if (!(error instanceof IntegrityError)) throw error
     const problem = error.message
-    const evidence = { payout_id: attempt.subjectId, problem }
+    const evidence = { payout_id: attempt.subject_id, problem }
     return {
       kind: 'broken',
       problem,
@@ -253,7 +234,8 @@ async function payoutCall(
  * No call was made. It is made later, or, where the account is not the one that its owner gave, a person decides about a new
  * attempt.
  */
-function recordUnsent(platform: Platform, attempt: ClaimedAttempt, unsent: NotReady): Promise<void> {
+function recordUnsent(call: Call, unsent: NotReady): Promise<void> {
+  const { platform, attempt } = call
   return platform.database.transaction(async (tx) => {
     if (unsent.kind === 'waits') {
       const delayMs = (await unsent.isOver?.(tx)) ? 0 : unsent.delayMs
@@ -261,56 +243,49 @@ function recordUnsent(platform: Platform, attempt: ClaimedAttempt, unsent: NotRe
     }
     await unsent.flag(tx)
     const { problem, summary } = unsent
-    await recordRefusal(platform, tx, attempt, { detail: `not sent: ${problem}`, summary })
+    await recordRefusal(call, tx, { detail: `not sent: ${problem}`, summary })
   })
 }
 
-type Found = LookupItem | 'unknown_there' | { unclear: string } | { disagrees: string }
-
-async function lookUp(platform: Platform, processor: Processor, attempt: ClaimedAttempt): Promise<Found> {
+/** Looks the call up and records what the processor holds; false when it holds nothing. */
+async function isFoundThere(call: Call): Promise<boolean> {
+  const { platform, processor, attempt } = call
   const { reader } = platform.database
-  const found = await lookUpRecords(reader, processor, attempt.kind, attempt.subjectId)
-  if (found.kind === 'unavailable') return { unclear: found.detail }
-  const attempts = await listAttempts(reader, attempt.kind, attempt.subjectId)
+  const found = await lookUpRecords(reader, processor, attempt.kind, attempt.subject_id)
+  if (found.kind === 'unavailable') {
+    await postponeFound(call, found.detail)
+    return true
+  }
+  const attempts = await listAttempts(reader, attempt.kind, attempt.subject_id)
   const items = itemsThatCount(found.items, attempts.map(attemptState))
   const [item, ...others] = items
-  if (!item) return 'unknown_there'
-  if (others.length > 0) return { disagrees: `the processor holds ${items.length} under one reference` }
-  if (item.amount !== attempt.amount || item.currency !== CURRENCY) {
-    return { disagrees: `the processor holds another amount: ${formatMoney(item.amount)} ${item.currency}` }
-  }
-  return item
+  if (!item) return false
+  if (others.length > 0)
+    await postponeFound(call, `the processor holds ${items.length} under one reference`, true)
+  else if (item.amount !== attempt.amount || item.currency !== CURRENCY)
+    await postponeFound(
+      call,
+      `the processor holds another amount: ${formatMoney(item.amount)} ${item.currency}`,
+      true,
+    )
+  else await recordOutcome(call, { kind: 'created', id: item.id, hostedUrl: item.hosted_url ?? null })
+  return true
 }
 
-function recordLookup(
-  platform: Platform,
-  attempt: ClaimedAttempt,
-  found: Exclude<Found, 'unknown_there'>,
-): Promise<void> {
-  if ('id' in found) {
-    return recordOutcome(platform, attempt, {
-      kind: 'created',
-      id: found.id,
-      hostedUrl: found.hosted_url ?? null,
-    })
-  }
-  return platform.database.transaction(async (tx) => {
-    if ('disagrees' in found) await flagDisagreement(platform, tx, attempt, found.disagrees)
-    const detail = 'disagrees' in found ? found.disagrees : found.unclear
+async function postponeFound({ platform, attempt }: Call, detail: string, disagrees = false): Promise<void> {
+  await platform.database.transaction(async (tx) => {
+    if (disagrees) await flagDisagreement(platform, tx, attempt, detail)
     await postpone(platform, tx, attempt, { detail, mayHaveTakenEffect: false })
   })
 }
 
-async function recordOutcome(
-  platform: Platform,
-  attempt: ClaimedAttempt,
-  outcome: CallOutcome,
-): Promise<void> {
+async function recordOutcome(call: Call, outcome: CallOutcome): Promise<void> {
+  const { platform, attempt } = call
   await platform.database.transaction(async (tx) => {
     if (outcome.kind === 'refused') {
       const detail = `${outcome.status} ${outcome.detail}`
       const summary = `The processor refused the ${attempt.kind}: ${detail}`
-      return recordRefusal(platform, tx, attempt, { detail, summary, processorId: outcome.id })
+      return recordRefusal(call, tx, { detail, summary, processorId: outcome.id })
     }
     if (outcome.kind !== 'created') {
       const { detail, retryAfterMs: leastDelayMs } = outcome
@@ -318,14 +293,14 @@ async function recordOutcome(
       return postpone(platform, tx, attempt, { detail, leastDelayMs, mayHaveTakenEffect })
     }
     if (!(await settleCreated(platform, tx, attempt, outcome.id))) return
-    if (attempt.kind === 'invoice') return recordInvoice(platform, tx, attempt.subjectId, outcome)
-    return recordSubmitted(platform, tx, attempt.subjectId, outcome.id)
+    if (attempt.kind === 'invoice') return recordInvoice(platform, tx, attempt.subject_id, outcome)
+    return recordSubmitted(platform, tx, attempt.subject_id, outcome.id)
   })
 }
 
 /** A refusal that may be the effect of an earlier call is looked up again before it counts as final. */
-function recordRefusal(platform: Platform, tx: Tx, attempt: ClaimedAttempt, refusal: Refusal): Promise<void> {
-  if (isFinalRefusal({ unknownAt: attempt.unknownAt, at: platform.clock.now() })) {
+function recordRefusal({ platform, attempt }: Call, tx: Tx, refusal: Refusal): Promise<void> {
+  if (isFinalRefusal({ unknownAt: attempt.unknown_at, at: platform.clock.now() })) {
     return settleRefused(platform, tx, attempt, refusal)
   }
   return postpone(platform, tx, attempt, {

@@ -1,11 +1,25 @@
-import { MalformedOrder } from '../shopify/fields.ts'
+import { MalformedOrder, type OrderNames } from '../shopify/fields.ts'
 import { isOrderPaid, type OrderFacts, readOrderFacts } from '../shopify/order-facts.ts'
 
-/** The order in an event's body, or why there is none; `null` for an event whose body does not matter. */
-export type ReadOrder = OrderFacts | MalformedOrder | null
+interface UnreadableOrder {
+  malformed: string
+  names: OrderNames
+}
 
-/** Orders that were read ahead, by event id, with the SHA-256 of the body that was read, hex. */
-export type ReadOrders = ReadonlyMap<string, { order: ReadOrder; bodyHash: string }>
+/** The order in an event's body, or why there is none; `null` for an event whose body does not matter. */
+export type ReadOrder = OrderFacts | UnreadableOrder | null
+
+/** An order that was read ahead, with the SHA-256 of the body that was read, hex. */
+export interface ReadAhead {
+  order: ReadOrder
+  bodyHash: string
+}
+
+/** `bytes`: the length of the body, which bounds the size of the order. */
+export type KeptOrder = ReadAhead & { bytes: number }
+
+/** By event id. */
+export type ReadOrders = ReadonlyMap<string, ReadAhead>
 
 /** The most bytes of bodies whose orders are kept. */
 export const KEPT_BYTES = 64 * 1024 * 1024
@@ -13,15 +27,15 @@ export const KEPT_BYTES = 64 * 1024 * 1024
 export const NOTHING_READ: ReadOrders = new Map()
 
 /** Whether the body of an event matters. */
-export function isToBeRead(event: { topic: string | null; conflicting: boolean }): boolean {
-  return !event.conflicting && isOrderPaid(event.topic)
+export function isToBeRead(event: { topic: string | null; conflict_hash: string }): boolean {
+  return event.conflict_hash === '' && isOrderPaid(event.topic)
 }
 
-export function readOrder(text: string, trackingParameter: string): OrderFacts | MalformedOrder {
+export function readOrder(text: string, trackingParameter: string): OrderFacts | UnreadableOrder {
   try {
     return readOrderFacts(text, trackingParameter)
   } catch (error) {
-    if (error instanceof MalformedOrder) return error
+    if (error instanceof MalformedOrder) return { malformed: error.reason, names: error.names }
     throw error
   }
 }

@@ -7,19 +7,18 @@ import {
   noteAgreement,
   noteDifference,
   noteUnanswered,
-  type ReconciliationFinding,
 } from '../flags/reconciliation-flags.service.ts'
 import { payoutRecord, payoutRecords } from '../payouts/payouts.service.ts'
 import { isoTime } from '../platform/clock.ts'
 import type { Queries } from '../platform/database/database.ts'
 import { NIL_ID } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
-import { lookUpRecords, type RecordFilter } from '../processor/attempts.service.ts'
+import { lookUpRecords, type RecordFilter, subjectOf } from '../processor/attempts.service.ts'
 import type { LookupItem, Processor } from '../processor/processor.ts'
 import { compareRecords, type OurRecord, type RecordDifference } from '../processor/records.rule.ts'
 import { lastStart, readState, saveState } from './schedule-runs.service.ts'
 
-/** The scheduled job's name. */
+/** The name of the scheduled job, and of what its runs save. */
 export const RECONCILIATION = 'reconciliation'
 
 /** Settled invoices and payouts are compared for this long, because a bank can reverse a payment weeks later. */
@@ -67,21 +66,9 @@ export interface ReconcileOutcome {
   complete: boolean
 }
 
-/**
- * Compares closed and charged cycles and all payouts with the processor's records under their references, and flags every difference. It
- * moves no money and changes no state: only the processor's signed events do.
- */
-export function reconcile(
-  platform: Platform,
-  processor: Processor,
-  options: ReconcileOptions = {},
-): Promise<ReconcileOutcome> {
-  return new Reconciliation(platform, processor, options).run()
-}
-
 /** True when the last run stopped before its end, or none has started for a day. */
 export async function isReconciliationDue(platform: Platform): Promise<boolean> {
-  if ((await readState(platform, POSITION)) !== null) return true
+  if ((await readState<Progress>(platform, RECONCILIATION))?.position) return true
   const last = await lastStart(platform, RECONCILIATION)
   return last === null || platform.clock.now() - last > LONGEST_WITHOUT_MS
 }
@@ -92,6 +79,8 @@ interface Position {
   after: string
 }
 
+const START: Position = { kind: 'invoice', after: NIL_ID }
+
 /** Consecutive runs that stopped because the processor did not answer. */
 interface UnansweredStreak {
   runs: number
@@ -101,176 +90,143 @@ interface UnansweredStreak {
   first: { kind: OurRecord['kind']; id: string }
 }
 
-const START: Position = { kind: 'invoice', after: NIL_ID }
+/** What a run leaves to the next. `position`: `null` when it has compared everything. */
+interface Progress {
+  position: Position | null
+  streak: UnansweredStreak | null
+}
 
-/** Names of the states that runs save. */
-const POSITION = 'reconciliation'
-const STREAK = 'reconciliation_unanswered'
-
-class Reconciliation {
-  readonly #platform: Platform
-  readonly #processor: Processor
-  readonly #options: ReconcileOptions
-  readonly #outcome: ReconcileOutcome = { compared: 0, differing: [], unanswered: [], complete: true }
-  #lookups = 0
-  #unansweredInARow = 0
+/**
+ * Compares closed and charged cycles and all payouts with the processor's records under their references, and flags every difference. It
+ * moves no money and changes no state: only the processor's signed events do.
+ */
+export async function reconcile(
+  platform: Platform,
+  processor: Processor,
+  options: ReconcileOptions = {},
+): Promise<ReconcileOutcome> {
+  const { resume = false, mostLookups = MAX_LOOKUPS, pauseMs = PAUSE_MS, signal, onProgress } = options
+  const { database, clock, log } = platform
+  const outcome: ReconcileOutcome = { compared: 0, differing: [], unanswered: [], complete: true }
+  const saved = resume ? await readState<Progress>(platform, RECONCILIATION) : null
+  const start = saved?.position ?? START
+  let streak = saved?.streak ?? null
   /** The last answered look-up: unanswered ones after it are repeated. */
-  #answered: Position = START
-  #lookedUp: Position = START
-  #streak: UnansweredStreak | null = null
-
-  constructor(platform: Platform, processor: Processor, options: ReconcileOptions) {
-    this.#platform = platform
-    this.#processor = processor
-    this.#options = options
-  }
-
-  async run(): Promise<ReconcileOutcome> {
-    const { resume } = this.#options
-    const saved = resume ? await readState<Position>(this.#platform, POSITION) : null
-    const start = saved ?? START
-    if (resume) this.#streak = await readState(this.#platform, STREAK)
-    this.#answered = start
-    await this.#savePosition(start)
-    const kinds = start.kind === 'invoice' ? (['invoice', 'payout'] as const) : (['payout'] as const)
-    for (const kind of kinds) {
-      await this.#compareAll(kind, kind === start.kind ? start.after : NIL_ID)
-      if (!this.#outcome.complete) break
-    }
-    if (resume) await this.#saveStreak(start.after === NIL_ID && start.kind === 'invoice')
-    await this.#savePosition(this.#outcome.complete ? null : this.#nextPosition(saved !== null))
-    return this.#outcome
-  }
-
-  /** Skips records without an answer in two runs, so that they do not block the records after them. */
-  #nextPosition(resumed: boolean): Position {
-    const isStuck = resumed && this.#gaveUp() && this.#outcome.compared === 0
-    return isStuck ? this.#lookedUp : this.#answered
-  }
-
-  #gaveUp(): boolean {
-    return !this.#outcome.complete && this.#unansweredInARow >= MAX_UNANSWERED
-  }
-
-  /** A streak ends with a complete run from the start, or with an answer about its first record. */
-  async #saveStreak(fromTheStart: boolean): Promise<void> {
-    const gaveUp = this.#gaveUp()
-    if (gaveUp) {
-      const former = this.#streak ?? this.#newStreak()
-      this.#streak = { ...former, runs: former.runs + 1 }
-    } else if (this.#outcome.complete && fromTheStart) this.#streak = null
-    await saveState(this.#platform, STREAK, this.#streak)
-    if (gaveUp && this.#streak && this.#streak.runs >= UNANSWERED_RUNS) await this.#flagStreak(this.#streak)
-  }
-
-  #newStreak(): UnansweredStreak {
-    const [first] = this.#outcome.unanswered.slice(-MAX_UNANSWERED)
-    if (!first) throw new Error('every look-up was answered')
-    return { runs: 0, since: this.#platform.clock.now(), first: { kind: first.kind, id: first.id } }
-  }
-
-  async #flagStreak({ first, since }: UnansweredStreak): Promise<void> {
-    await this.#platform.database.transaction(async (tx) => {
-      const ours = await currentRecord(tx, first)
-      if (!ours) return
-      await noteUnanswered(this.#platform, tx, {
-        ...subjectOf(ours),
-        summary: `Reconciliation stopped in ${UNANSWERED_RUNS} or more runs because the processor did not answer, first about ${nameOf(ours)}. This record and later ones may not have been compared.`,
-        ours: figuresOf(ours),
-        theirs: [{ unanswered_since: isoTime(since) }],
-      })
-    })
-  }
-
-  async #compareAll(kind: OurRecord['kind'], from: string): Promise<void> {
-    const filter = await this.#filter(kind)
-    const read = kind === 'invoice' ? invoiceRecords : payoutRecords
-    for (let after = from; ; ) {
-      const records = await read(this.#platform.database.reader, filter, after, PAGE)
-      if (records.length === 0) return
-      for (const ours of records) {
-        if (this.#mustStop()) {
-          this.#outcome.complete = false
-          return
-        }
-        await this.#compareOne(ours, filter.always.includes(ours.id))
-        after = ours.id
-      }
-      await this.#savePosition(this.#answered)
-    }
-  }
-
-  async #filter(kind: OurRecord['kind']): Promise<RecordFilter> {
-    const now = this.#platform.clock.now()
-    const flagged = await flaggedDifferences(this.#platform.database.reader)
-    return {
-      since: this.#options.since ?? now - RECONCILED_DAYS * DAY_MS,
-      quietSince: now - QUIET_MS,
-      always: flagged[subjectType(kind)],
-    }
-  }
-
-  #mustStop(): boolean {
-    return (
-      this.#options.signal?.aborted === true ||
-      this.#lookups >= (this.#options.mostLookups ?? MAX_LOOKUPS) ||
-      this.#unansweredInARow >= MAX_UNANSWERED
-    )
-  }
+  let answered = start
+  let lookedUp = start
+  let lookups = 0
+  let unansweredInARow = 0
 
   /** After a crash the next run starts at the last saved position. A difference that is found again is flagged once. */
-  async #savePosition(position: Position | null): Promise<void> {
-    if (this.#options.resume) await saveState(this.#platform, POSITION, position)
+  const save = async (position: Position | null) => {
+    const progress: Progress | null = position || streak ? { position, streak } : null
+    if (resume) await saveState(platform, RECONCILIATION, progress)
   }
+  const mustStop = () => signal?.aborted || lookups >= mostLookups || unansweredInARow >= MAX_UNANSWERED
 
-  async #compareOne(ours: OurRecord, flagged: boolean): Promise<void> {
+  const compare = async (ours: OurRecord, flagged: boolean) => {
     const { kind, id } = ours
-    const { signal, pauseMs = PAUSE_MS } = this.#options
-    if (this.#lookups > 0 && pauseMs > 0) {
-      await pause(pauseMs, undefined, signal ? { signal } : {}).catch(() => undefined)
-    }
-    this.#lookups += 1
-    this.#lookedUp = { kind, after: id }
-    const found = await lookUpRecords(this.#platform.database.reader, this.#processor, kind, id)
+    if (lookups > 0) await pause(pauseMs, undefined, signal && { signal }).catch(() => undefined)
+    lookups += 1
+    lookedUp = { kind, after: id }
+    const found = await lookUpRecords(database.reader, processor, kind, id)
     if (found.kind === 'unavailable') {
-      this.#unansweredInARow += 1
-      this.#outcome.unanswered.push({ kind, id, detail: found.detail })
-      this.#platform.log.warn({ [subjectType(kind)]: id, detail: found.detail }, 'not reconciled')
+      unansweredInARow += 1
+      outcome.unanswered.push({ kind, id, detail: found.detail })
+      log.warn({ [subjectOf(kind, id).subjectType]: id, detail: found.detail }, 'not reconciled')
       return
     }
-    this.#unansweredInARow = 0
-    this.#answered = { kind, after: id }
-    if (this.#streak?.first.id === id) this.#streak = null
-    this.#outcome.compared += 1
-    this.#options.onProgress?.(this.#outcome.compared)
-    await this.#note(ours, found.items, flagged)
+    unansweredInARow = 0
+    answered = lookedUp
+    if (streak?.first.id === id) streak = null
+    outcome.compared += 1
+    onProgress?.(outcome.compared)
+    const difference = await noteResult(platform, ours, found.items, flagged)
+    if (difference) outcome.differing.push(difference)
   }
 
-  async #note(ours: OurRecord, items: LookupItem[], flagged: boolean): Promise<void> {
-    const differences = compareRecords(ours, items)
-    if (differences.length === 0 && !flagged) return
-    const flag = await this.#platform.database.transaction(async (tx) => {
-      // A record that changed since it was read was compared with an old state. The next run compares it again.
-      if (JSON.stringify(await currentRecord(tx, ours)) !== JSON.stringify(ours)) return null
-      if (differences.length > 0)
-        return noteDifference(this.#platform, tx, findingOf(ours, items, differences))
-      await noteAgreement(this.#platform, tx, subjectOf(ours))
-      return null
-    })
-    if (flag) this.#outcome.differing.push({ ours, items, differences, flag })
+  const compareAll = async (kind: OurRecord['kind'], from: string) => {
+    const filter: RecordFilter = {
+      since: options.since ?? clock.now() - RECONCILED_DAYS * DAY_MS,
+      quietSince: clock.now() - QUIET_MS,
+      always: (await flaggedDifferences(database.reader))[subjectOf(kind, '').subjectType],
+    }
+    const read = kind === 'invoice' ? invoiceRecords : payoutRecords
+    for (let after = from; ; ) {
+      const records = await read(database.reader, filter, after, PAGE)
+      if (records.length === 0) return
+      for (const ours of records) {
+        if (mustStop()) {
+          outcome.complete = false
+          return
+        }
+        await compare(ours, filter.always.includes(ours.id))
+        after = ours.id
+      }
+      await save(answered)
+    }
   }
+
+  await save(start)
+  if (start.kind === 'invoice') await compareAll('invoice', start.after)
+  if (outcome.complete) await compareAll('payout', start.kind === 'payout' ? start.after : NIL_ID)
+  const gaveUp = unansweredInARow >= MAX_UNANSWERED && !outcome.complete
+  // A streak ends with a complete run from the start, or with an answer about its first record.
+  if (outcome.complete && start.kind === 'invoice' && start.after === NIL_ID) streak = null
+  const [first] = outcome.unanswered.slice(-MAX_UNANSWERED)
+  if (gaveUp && first) {
+    streak ??= { runs: 0, since: clock.now(), first: { kind: first.kind, id: first.id } }
+    streak = { ...streak, runs: streak.runs + 1 }
+  }
+  // Records without an answer in two runs are skipped, so that they do not block the records after them.
+  const isStuck = gaveUp && outcome.compared === 0 && saved?.position
+  await save(outcome.complete ? null : isStuck ? lookedUp : answered)
+  if (resume && gaveUp && streak && streak.runs >= UNANSWERED_RUNS) await flagStreak(platform, streak)
+  return outcome
+}
+
+async function flagStreak(platform: Platform, { first, since }: UnansweredStreak): Promise<void> {
+  await platform.database.transaction(async (tx) => {
+    const ours = await currentRecord(tx, first)
+    if (!ours) return
+    await noteUnanswered(platform, tx, {
+      ...subjectOf(ours.kind, ours.id),
+      summary: `Reconciliation stopped in ${UNANSWERED_RUNS} or more runs because the processor did not answer, first about ${nameOf(ours)}. This record and later ones may not have been compared.`,
+      ours: figuresOf(ours),
+      theirs: [{ unanswered_since: isoTime(since) }],
+    })
+  })
+}
+
+/** Flags the differences; where there are none, notes that on the flag that the record has. */
+async function noteResult(
+  platform: Platform,
+  ours: OurRecord,
+  items: LookupItem[],
+  flagged: boolean,
+): Promise<FoundDifference | null> {
+  const differences = compareRecords(ours, items)
+  if (differences.length === 0 && !flagged) return null
+  return platform.database.transaction(async (tx) => {
+    // A record that changed since it was read was compared with an old state. The next run compares it again.
+    if (JSON.stringify(await currentRecord(tx, ours)) !== JSON.stringify(ours)) return null
+    if (differences.length === 0) {
+      await noteAgreement(platform, tx, subjectOf(ours.kind, ours.id))
+      return null
+    }
+    const flag = await noteDifference(platform, tx, {
+      ...subjectOf(ours.kind, ours.id),
+      summary: `The processor's record of ${nameOf(ours)} differs from ours: ${describeDifferences(differences)}.`,
+      differences,
+      ours: figuresOf(ours),
+      theirs: items.map(theirFigures),
+    })
+    return { ours, items, differences, flag }
+  })
 }
 
 function currentRecord(db: Queries, { kind, id }: Pick<OurRecord, 'kind' | 'id'>): Promise<OurRecord | null> {
   return kind === 'invoice' ? invoiceRecord(db, id) : payoutRecord(db, id)
-}
-
-function subjectType(kind: OurRecord['kind']): 'billing_cycle' | 'payout' {
-  return kind === 'invoice' ? 'billing_cycle' : 'payout'
-}
-
-function subjectOf({ kind, id }: OurRecord) {
-  return { subjectType: subjectType(kind), subjectId: id }
 }
 
 const TEXTS: Record<RecordDifference, string> = {
@@ -299,21 +255,6 @@ function figuresOf({ standing, amount, processorId }: OurRecord): Record<string,
   return { standing, amount: formatMoney(amount), currency: CURRENCY, processor_id: processorId }
 }
 
-function findingOf(
-  ours: OurRecord,
-  items: readonly LookupItem[],
-  differences: readonly RecordDifference[],
-): ReconciliationFinding {
-  return {
-    ...subjectOf(ours),
-    summary: `The processor's record of ${nameOf(ours)} differs from ours: ${describeDifferences(differences)}.`,
-    differences,
-    ours: figuresOf(ours),
-    theirs: items.map(({ id, amount, currency, status }) => ({
-      id,
-      amount: formatMoney(amount),
-      currency,
-      status,
-    })),
-  }
+function theirFigures({ id, amount, currency, status }: LookupItem): Record<string, unknown> {
+  return { id, amount: formatMoney(amount), currency, status }
 }

@@ -6,10 +6,9 @@ import { runPayouts } from '../payouts/payout-run.service.ts'
 import { withLongStatements } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { Processor } from '../processor/processor.ts'
+import { flagUndelivered, flagUnknownRecords } from './processor-lists.ts'
 import { isReconciliationDue, RECONCILIATION, reconcile } from './reconciliation.ts'
 import { noteFailed, noteFinished, noteStarted } from './schedule-runs.service.ts'
-import { flagUndelivered } from './undelivered-events.ts'
-import { flagUnknownRecords } from './unknown-records.ts'
 
 export interface Scheduler {
   /** Waits for the runs under way and starts no others. */

@@ -35,7 +35,7 @@ import { processorEventApplier } from './apply-processor-events.ts'
 import { applyStoreEvents } from './apply-store-events.ts'
 import { FIRST_BATCH, MOST_BATCH, nextBatchSize } from './batch-size.rule.ts'
 import { type ApplyEvents, drainEvents } from './drain-events.ts'
-import { type LoopGroup, type LoopWork, startLoops, type Worker } from './loop.ts'
+import { type LoopWork, startLoops, type Worker } from './loop.ts'
 import { createOrderReader, type OrderReader } from './order-reader.ts'
 import { makeDueCalls } from './processor-calls.ts'
 
@@ -94,16 +94,15 @@ function createDrain(platform: Platform, source: EventSource, apply: ApplyEvents
 export function startWorker(parts: WorkerParts): Worker {
   const { platform } = parts
   return startLoops(platform, [
-    moneyLoops(parts),
-    houseKeeping(platform),
-    { loops: [moderationLoop(platform)] },
-    exportLoops(platform),
-    mailLoops(platform),
-    webhookLoops(platform),
+    ...moneyLoops(parts),
+    ...houseKeeping(platform),
+    ...exportLoops(platform),
+    ...(mailMode(platform.config) === 'off' ? [] : [mailLoop(platform)]),
+    ...webhookLoops(platform),
   ])
 }
 
-function moneyLoops({ platform, processor, eventRules }: WorkerParts): LoopGroup {
+function moneyLoops({ platform, processor, eventRules }: WorkerParts): LoopWork[] {
   const reader = createOrderReader(platform)
   const events = (source: EventSource, run: LoopWork['run']): LoopWork => ({
     name: `${source} events`,
@@ -111,23 +110,25 @@ function moneyLoops({ platform, processor, eventRules }: WorkerParts): LoopGroup
     run,
     nextDueAt: () => nextEventDueAt(platform, source),
   })
-  return {
-    loops: [
-      events('store', createDrain(platform, 'store', applyStoreEvents, reader)),
-      events('processor', createDrain(platform, 'processor', processorEventApplier(eventRules))),
-      {
-        name: 'processor calls',
-        signals: ['attempts'],
-        run: () => makeDueCalls(platform, processor),
-        nextDueAt: () => nextAttemptDueAt(platform),
-      },
-    ],
-    end: () => reader.close(),
-  }
+  return [
+    {
+      ...events('store', createDrain(platform, 'store', applyStoreEvents, reader)),
+      end: () => reader.close(),
+    },
+    events('processor', createDrain(platform, 'processor', processorEventApplier(eventRules))),
+    {
+      name: 'processor calls',
+      signals: ['attempts'],
+      run: () => makeDueCalls(platform, processor),
+      nextDueAt: () => nextAttemptDueAt(platform),
+    },
+  ]
 }
 
+type Chore = (platform: Platform) => Promise<unknown>
+
 /** Work that is done every so often. */
-function houseKeeping(platform: Platform): LoopGroup {
+export function houseKeeping(platform: Platform): LoopWork[] {
   const every = (longestSleepMs: number, name: string, isLong: boolean, ...work: Chore[]): LoopWork => ({
     name,
     isLong,
@@ -137,43 +138,33 @@ function houseKeeping(platform: Platform): LoopGroup {
     },
     longestSleepMs,
   })
-  return {
-    loops: [
-      every(5000, 'click counts', false, rollUpClicks),
-      every(HOUR_MS, 'click retention', true, enforceClickRetention, removeOldVisitors),
-      every(HOUR_MS, 'retention', true, removeOldBodies, removeOldDeliveries, removeOldEvents),
-      ...(mailMode(platform.config) === 'off' ? [] : [every(HOUR_MS, 'old mails', false, removeOldMails)]),
-    ],
-  }
-}
-
-type Chore = (platform: Platform) => Promise<unknown>
-
-/** Checks the marketplace for what a moderator must see. */
-export function moderationLoop(platform: Platform): LoopWork {
-  return {
-    name: 'moderation',
-    isLong: true,
-    async run() {
-      await rollUpClicks(platform)
-      return watchMarketplace(platform)
+  return [
+    every(5000, 'click counts', false, rollUpClicks),
+    every(HOUR_MS, 'click retention', true, enforceClickRetention, removeOldVisitors),
+    every(HOUR_MS, 'retention', true, removeOldBodies, removeOldDeliveries, removeOldEvents, removeOldMails),
+    {
+      name: 'moderation',
+      isLong: true,
+      async run() {
+        await rollUpClicks(platform)
+        return watchMarketplace(platform)
+      },
+      longestSleepMs: 60_000,
     },
-    longestSleepMs: 60_000,
-  }
+  ]
 }
 
 /** How many exports a process writes together, so that a long one does not hold up short ones of other users. */
 const EXPORTS_TOGETHER = 2
 
 /** Writes exports and removes expired files. An export that is aborted is released, and the next worker starts it again. */
-export function exportLoops(platform: Platform): LoopGroup {
-  const stopping = new AbortController()
+export function exportLoops(platform: Platform): LoopWork[] {
   const storage = () => exportStorage(platform.config)
   const writers = Array.from({ length: EXPORTS_TOGETHER }, (_, index) => ({
     name: `exports ${index + 1}`,
     isLong: true,
     signals: ['exports'],
-    run: async () => Number(await runNextExport(platform, await storage(), stopping.signal)),
+    run: async (stopping: AbortSignal) => Number(await runNextExport(platform, await storage(), stopping)),
     nextDueAt: () => nextExportDueAt(platform),
   }))
   const sweep = {
@@ -181,48 +172,44 @@ export function exportLoops(platform: Platform): LoopGroup {
     run: async () => sweepExports(platform, await storage()),
     longestSleepMs: 600_000,
   }
-  return { loops: [...writers, sweep], abort: () => stopping.abort() }
+  return [...writers, sweep]
 }
 
-function mailLoops(platform: Platform): LoopGroup {
-  if (mailMode(platform.config) === 'off') return { loops: [] }
-  const stopping = new AbortController()
+function mailLoop(platform: Platform): LoopWork {
   let transport: MailTransport | undefined
-  const delivery = {
+  return {
     name: 'mails',
     signals: ['mails'],
-    async run() {
+    async run(stopping) {
       // The mail library is loaded for the first mail.
       if (!transport) {
         const due = await nextMailDueAt(platform)
         if (due === null || due > platform.clock.now()) return 0
       }
       transport ??= await openMailTransport(platform.config, platform.log)
-      return deliverMails(platform, transport, stopping.signal)
+      return deliverMails(platform, transport, stopping)
     },
     nextDueAt: () => nextMailDueAt(platform),
+    end: () => transport?.close(),
   }
-  return { loops: [delivery], abort: () => stopping.abort(), end: () => transport?.close() }
 }
 
 /** The ways in which accounts are notified of events. */
 const CHANNELS: readonly Channel[] = [webhookChannel, mailChannel]
 
 /** Gives events to their channels, and sends webhooks. */
-export function webhookLoops(platform: Platform): LoopGroup {
+export function webhookLoops(platform: Platform): LoopWork[] {
   const deliverer = new WebhookDeliverer(platform)
-  return {
-    loops: [
-      { name: 'outbox', signals: [OUTBOX_SIGNAL], run: () => distributeEvents(platform, CHANNELS) },
-      {
-        name: 'webhook deliveries',
-        signals: [DELIVERY_SIGNAL],
-        run: () => deliverer.start(),
-        nextDueAt: () => deliverer.nextDueAt(),
-      },
-    ],
-    end: () => deliverer.stop(),
-  }
+  return [
+    { name: 'outbox', signals: [OUTBOX_SIGNAL], run: () => distributeEvents(platform, CHANNELS) },
+    {
+      name: 'webhook deliveries',
+      signals: [DELIVERY_SIGNAL],
+      run: () => deliverer.start(),
+      nextDueAt: () => deliverer.nextDueAt(),
+      end: () => deliverer.stop(),
+    },
+  ]
 }
 
 /** Distributes all events and makes all due deliveries: for tests and commands. Returns how many there were. */

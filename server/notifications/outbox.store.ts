@@ -1,5 +1,5 @@
-import { type Selectable, sql } from 'kysely'
-import { inList, valuesTable } from '../platform/database/bulk-values.ts'
+import { CompiledQuery, type Selectable, sql } from 'kysely'
+import { inList, ParameterRows, valuesTable } from '../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
 import type { Schema } from '../platform/database/schema.ts'
 
@@ -23,8 +23,21 @@ export async function insertEvents(
   rows: readonly AddedRow[],
   distributedAt: number | null,
 ): Promise<void> {
+  const into = `insert into outbox_events
+    (id, type, account_id, subject_id, sequence, data, created_at, row_digest, distributed_at)`
+  if (dialectOf(tx) === 'sqlite') {
+    // A statement for each row takes half the time of one that takes JSON apart.
+    const one = `${into} values (?, ?, ?, ?, 1 + coalesce((
+      select max(sequence) from outbox_events where account_id = ? and subject_id = ?), 0), ?, ?, ?, ?)`
+    const parameters = rows.map(({ id, type, account_id, subject_id, data, created_at, row_digest }) => {
+      const subject = [account_id, subject_id]
+      return [id, type, ...subject, ...subject, data, created_at, row_digest, distributedAt]
+    })
+    await tx.executeQuery(CompiledQuery.raw(one, [new ParameterRows(parameters)]))
+    return
+  }
   await sql`
-    insert into outbox_events (id, type, account_id, subject_id, sequence, data, created_at, row_digest, distributed_at)
+    ${sql.raw(into)}
     select added.id, added.type, added.account_id, added.subject_id,
       row_number() over (partition by added.account_id, added.subject_id order by added.id) + coalesce((
         select max(former.sequence) from outbox_events as former

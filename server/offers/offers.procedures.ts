@@ -1,9 +1,9 @@
 import type { z } from 'zod'
 import { percentToBasisPoints } from '../../shared/rates.ts'
 import { vetOfferInput } from '../../shared/schemas/admin.ts'
+import { idInput } from '../../shared/schemas/common.ts'
 import {
   createOfferInput,
-  getOfferInput,
   listOffersInput,
   offer,
   offerCategories,
@@ -67,7 +67,7 @@ export const offersRouter = router({
     acceptsToken: true,
     errors: ['not_found'],
   })
-    .input(getOfferInput)
+    .input(idInput)
     .output(offer)
     .query(async ({ ctx, input }) => {
       const read = (platform: Platform) => getOffer(platform, ctx.actor, input.id)

@@ -4,6 +4,7 @@ import { fc } from '../test/testkit/property.ts'
 import {
   cutShares,
   decidePayout,
+  isSameTitle,
   MAX_FAILURES_IN_A_ROW,
   type PayoutFacts,
 } from './payout-eligibility.rule.ts'
@@ -116,6 +117,20 @@ test('property: a payout is the whole balance, and every condition is needed', (
     }),
     { numRuns: 1000 },
   )
+})
+
+test('case, accents, spaces and punctuation do not make another title of an account', () => {
+  for (const title of ['SANA KHAN', 'Sana Khan', ' sana  khan.', 'Sana-Khan', 'Saná Khan', 'SANAKHAN']) {
+    assert.ok(isSameTitle('Sana Khan', title), title)
+  }
+})
+
+test('other letters or digits do, and an empty title is the same as none', () => {
+  for (const title of ['Sana Kahn', 'Sana', 'Khan Sana', 'Sana Khan 2', '', '  ']) {
+    assert.not.ok(isSameTitle('Sana Khan', title), title)
+  }
+  assert.not.ok(isSameTitle('...', '---'))
+  assert.ok(isSameTitle('ثنا خان', 'ثنا  خان'))
 })
 
 test.run()

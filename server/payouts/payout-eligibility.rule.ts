@@ -82,6 +82,19 @@ export function cutShares<Share extends { free: Paisa }>(
   return parts
 }
 
+/** Whether two titles of an account name the same holder: case, accents, spaces and punctuation do not count. */
+export function isSameTitle(one: string, other: string): boolean {
+  const plain = plainTitle(one)
+  return plain !== '' && plain === plainTitle(other)
+}
+
+function plainTitle(title: string): string {
+  return title
+    .normalize('NFKD')
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]/gu, '')
+}
+
 function wait(why: Exclude<PayoutWait, 'balance_too_low'>, raiseFlag = false): PayoutDecision {
   return { kind: 'wait', why, raiseFlag }
 }

@@ -1,6 +1,5 @@
 import { formatMoney } from '../../shared/money.ts'
-import { freeShares } from '../billing/creator-shares.service.ts'
-import { type FlagKind, raiseFlag } from '../flags/flags.service.ts'
+import { moveShares } from '../billing/creator-shares.service.ts'
 import type { EventOutcome } from '../inbox/inbox.service.ts'
 import { payoutConfirmed, payoutFailed } from '../ledger/entries.rule.ts'
 import { writeEntries } from '../ledger/ledger.service.ts'
@@ -11,11 +10,11 @@ import type { Platform } from '../platform/platform.ts'
 import { userTopic } from '../platform/topics.ts'
 import { wasRefused } from '../processor/attempts.service.ts'
 import type { ProcessorEvent } from '../processor/events.rule.ts'
-import { decidePayoutEvent } from './payout-event.rule.ts'
+import { applySettlement } from '../processor/settlement.service.ts'
 import { wirePayout } from './payout-wire.ts'
 import { findPayoutByProcessorId, linesOf, lockPayout, movePayout, type PayoutRow } from './payouts.store.ts'
 
-export type PayoutEvent = Extract<ProcessorEvent, { kind: 'payout_confirmed' | 'payout_failed' }>
+type PayoutEvent = Extract<ProcessorEvent, { kind: 'payout_confirmed' | 'payout_failed' }>
 
 /** The processor accepted the payout: pending → submitted. */
 export async function recordSubmitted(
@@ -49,32 +48,28 @@ export async function applyPayoutEvent(
     }
     return { kind: 'retry', reason: `no payout has reference ${event.reference ?? event.payout_id} yet` }
   }
-  const decision = decidePayoutEvent({
-    state: payout.state,
-    amount: payout.amount,
-    event: {
-      kind: event.kind === 'payout_confirmed' ? 'confirmed' : 'failed',
-      amount: event.amount,
+  const { state, processor_payout_id } = payout
+  const outcome = event.kind === 'payout_confirmed' ? 'paid' : 'failed'
+  const isOther = processor_payout_id !== event.payout_id
+  const settled = state === outcome ? 'same' : 'other'
+  return applySettlement(platform, tx, {
+    ...{ kind: 'payout', subjectId: payout.id, state, amount: payout.amount, event },
+    standing: state === 'pending' ? 'early' : isOther ? 'other' : state === 'submitted' ? 'open' : settled,
+    otherOutcome: isOther ? 'other_payout_id' : 'contradiction',
+    evidence: {
+      event: event.kind,
+      payout_id: event.payout_id,
+      amount: formatMoney(event.amount),
       currency: event.currency,
+      our_state: state,
+      our_amount: formatMoney(payout.amount),
+      our_processor_payout_id: processor_payout_id,
+    },
+    async settle() {
+      await settlePayout(platform, tx, payout, event)
+      return { payout_id: payout.id, state: outcome }
     },
   })
-  if (decision.kind === 'retry_later') {
-    return { kind: 'retry', reason: `payout ${payout.id} is not submitted yet` }
-  }
-  if (payout.processor_payout_id !== event.payout_id) {
-    await flagEvent(platform, tx, payout, event, 'other_payout_id')
-    return { kind: 'set_aside', reason: 'other_payout_id', flagged: true }
-  }
-  switch (decision.kind) {
-    case 'already':
-      return { kind: 'ignored', reason: `payout ${payout.id} is already ${payout.state}` }
-    case 'flag':
-      await flagEvent(platform, tx, payout, event, decision.why)
-      return { kind: 'set_aside', reason: decision.why, flagged: true }
-    case 'settle':
-      await settlePayout(platform, tx, payout, event)
-      return { kind: 'done', result: { payout_id: payout.id, state: decision.state } }
-  }
 }
 
 async function settlePayout(
@@ -91,7 +86,8 @@ async function settlePayout(
       : ({ state: 'failed', settled_at: now, failure_reason: event.reason } as const)
   const moved = await movePayout(tx, payout.id, 'submitted', settled)
   if (!moved) throw new Error(`payout ${payout.id} is no longer submitted`)
-  if (event.kind === 'payout_failed') await freeShares(tx, payout.creator_id, await linesOf(tx, payout.id))
+  if (event.kind === 'payout_failed')
+    await moveShares(tx, payout.creator_id, await linesOf(tx, payout.id), 'freed')
   await writeEntries(
     platform,
     tx,
@@ -107,35 +103,4 @@ async function settlePayout(
     },
   ])
   afterCommit(tx, () => platform.topics.send(userTopic(payout.creator_id)))
-}
-
-const FLAG_OF = {
-  contradiction: 'payout_contradiction',
-  other_payout_id: 'payout_contradiction',
-  amount_mismatch: 'payout_amount_mismatch',
-  currency_mismatch: 'payout_amount_mismatch',
-} as const satisfies Record<string, FlagKind>
-
-async function flagEvent(
-  platform: Platform,
-  tx: Tx,
-  payout: PayoutRow,
-  event: PayoutEvent,
-  why: keyof typeof FLAG_OF,
-): Promise<void> {
-  await raiseFlag(platform, tx, {
-    kind: FLAG_OF[why],
-    subjectType: 'payout',
-    subjectId: payout.id,
-    summary: `The processor's event does not match our payout: ${why.replaceAll('_', ' ')}.`,
-    evidence: {
-      event: event.kind,
-      payout_id: event.payout_id,
-      amount: formatMoney(event.amount),
-      currency: event.currency,
-      our_state: payout.state,
-      our_amount: formatMoney(payout.amount),
-      our_processor_payout_id: payout.processor_payout_id,
-    },
-  })
 }

@@ -1,9 +1,9 @@
 import { formatMoney, type Paisa } from '../../shared/money.ts'
 import {
   lockPayableShares,
+  moveShares,
   type PayableShare,
   releasedByCreator,
-  takeShares,
 } from '../billing/creator-shares.service.ts'
 import { recordAudit } from '../flags/audit.service.ts'
 import {
@@ -18,10 +18,10 @@ import { flagForgedRows } from '../flags/forged-rows.service.ts'
 import { payoutCreated } from '../ledger/entries.rule.ts'
 import { writeEntries } from '../ledger/ledger.service.ts'
 import { forEachIsolated } from '../platform/database/batches.ts'
-import { afterCommit, type Queries, type Tx, WriteConflict } from '../platform/database/database.ts'
+import { afterCommit, type Queries, type Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { userTopic } from '../platform/topics.ts'
-import { lookUpRecords, queueAttempt } from '../processor/attempts.service.ts'
+import { lookUpRecords, queueAttempts } from '../processor/attempts.service.ts'
 import type { Processor } from '../processor/processor.ts'
 import { PAYOUT_UNITS } from '../processor/processor.ts'
 import { hasFailed } from '../processor/records.rule.ts'
@@ -36,6 +36,7 @@ import {
   cutShares,
   decidePayout,
   type FailureVerdict,
+  type PayoutDecision,
   type PayoutFacts,
   type PayoutWait,
 } from './payout-eligibility.rule.ts'
@@ -63,36 +64,51 @@ export async function runPayouts(
   processor: Processor,
   options: { dryRun?: boolean; actor?: string; progress?: (at: number, all: number) => void } = {},
 ): Promise<PayoutRunOutcome[]> {
-  const creators = await releasedByCreator(platform.database.reader)
+  const { dryRun = false, actor, progress } = options
+  const { reader } = platform.database
+  const payees = (await releasedByCreator(reader)).map(({ creator_id: creatorId, released }) => ({
+    creatorId,
+    released,
+    unit: processor.payoutUnit,
+  }))
   const obstacle =
-    (await checkDestinations(platform, options.dryRun ?? false)) ??
-    (await checkBalance(platform, processor, creators, options.dryRun ?? false))
-  const flagged = await flaggedByRuns(platform.database.reader)
-  type Creator = (typeof creators)[number]
-  const work = async ({ creator_id: creatorId, released }: Creator): Promise<PayoutRunOutcome | null> => {
-    const { reader } = platform.database
-    const facts = await gatherCheckedFacts(platform, reader, creatorId, released, processor.payoutUnit)
-    if (obstacle !== null && decidePayout(facts).kind === 'pay') {
+    (await checkDestinations(platform, dryRun)) ?? (await checkBalance(platform, processor, payees, dryRun))
+  const flagged = await flaggedByRuns(reader)
+  const work = async (payee: Payee): Promise<PayoutRunOutcome | null> => {
+    const { creatorId, released } = payee
+    const facts = await gatherCheckedFacts(platform, reader, payee)
+    const decision = decidePayout(facts)
+    if (obstacle !== null && decision.kind === 'pay') {
       return { creatorId, kind: 'waits', why: obstacle, amount: released }
     }
-    const lookup = await lookUpReplaced(platform, processor, facts)
-    if (options.dryRun) return preview(creatorId, facts, lookup)
+    const lookup = await lookUpReplaced(platform, processor, facts, decision)
+    if (dryRun) return outcomeOf(payee, decidePayout({ ...facts, ...lookup }), null)
     return platform.database.transaction(async (tx) => {
-      const outcome = await payCreator(platform, tx, creatorId, lookup, processor.payoutUnit)
+      const outcome = await payCreator(platform, tx, payee, lookup)
       if (flagged.has(creatorId)) {
         const failure = { kind: 'run_failed', subjectType: 'user', subjectId: creatorId } as const
         await closeFlag(platform, tx, failure, 'A later run did it.')
       }
-      if (options.actor !== undefined) await auditPayout(platform, tx, options.actor, outcome)
+      if (actor !== undefined) await auditPayout(platform, tx, actor, outcome)
       return outcome
     })
   }
-  const onFailure = async ({ creator_id: creatorId, released }: Creator, error: unknown) => {
+  const onFailure = async ({ creatorId, released }: Payee, error: unknown) => {
     const subject = { subjectType: 'user', subjectId: creatorId } as const
-    if (!options.dryRun) await flagFailedRun(platform, subject, 'payout run', error)
+    if (!dryRun) await flagFailedRun(platform, subject, 'payout run', error)
     return { creatorId, kind: 'failed' as const, amount: released }
   }
-  return forEachIsolated(platform, creators, work, { progress: options.progress, onFailure })
+  return forEachIsolated(platform, payees, work, { progress, onFailure })
+}
+
+function outcomeOf(
+  { creatorId, released }: Payee,
+  decision: PayoutDecision,
+  payoutId: string | null,
+): PayoutRunOutcome {
+  return decision.kind === 'pay'
+    ? { creatorId, kind: 'paid_out', payoutId, amount: decision.amount, released }
+    : { creatorId, kind: 'waits', why: decision.why, amount: released }
 }
 
 /** Whether destinations are missing, in which case a former one would seem to be in effect: nothing is sent, and it is flagged. */
@@ -113,17 +129,15 @@ async function checkDestinations(platform: Platform, dryRun: boolean): Promise<'
 async function checkBalance(
   platform: Platform,
   processor: Processor,
-  creators: readonly { creator_id: string; released: Paisa }[],
+  payees: readonly Payee[],
   dryRun: boolean,
 ): Promise<'processor_unavailable' | 'balance_too_low' | null> {
   const { reader } = platform.database
   if (!processor.balance) return null
   let planned = 0
-  for (const { creator_id, released } of creators) {
-    if (!Number.isSafeInteger(released)) continue
-    const decision = decidePayout(
-      await gatherFacts(platform, reader, creator_id, released, processor.payoutUnit),
-    )
+  for (const payee of payees) {
+    if (!Number.isSafeInteger(payee.released)) continue
+    const decision = decidePayout(await gatherFacts(platform, reader, payee))
     if (decision.kind === 'pay') planned += decision.amount
   }
   if (planned === 0) return null
@@ -143,25 +157,20 @@ async function flagBalance(
   isEnough: boolean,
   figures: { balance: Paisa; planned: Paisa; unsent: Paisa },
 ): Promise<void> {
-  const subject = {
-    kind: 'processor_balance_low',
-    subjectType: 'processor',
-    subjectId: platform.config.PROCESSOR,
-  } as const
-  await platform.database.transaction(async (tx) => {
-    if (isEnough) {
-      await closeFlag(platform, tx, subject, 'The balance is enough for the payouts.')
-      return
-    }
-    await raiseFlag(platform, tx, {
-      ...subject,
-      summary:
-        'The balance at the processor is too low for the payouts that are due. No payouts are made until it is enough.',
-      evidence: Object.fromEntries(
-        Object.entries(figures).map(([name, amount]) => [name, formatMoney(amount)]),
-      ),
-    })
-  })
+  const { PROCESSOR: subjectId } = platform.config
+  const subject = { kind: 'processor_balance_low', subjectType: 'processor', subjectId } as const
+  await platform.database.transaction<unknown>((tx) =>
+    isEnough
+      ? closeFlag(platform, tx, subject, 'The balance is enough for the payouts.')
+      : raiseFlag(platform, tx, {
+          ...subject,
+          summary:
+            'The balance at the processor is too low for the payouts that are due. No payouts are made until it is enough.',
+          evidence: Object.fromEntries(
+            Object.entries(figures).map(([name, amount]) => [name, formatMoney(amount)]),
+          ),
+        }),
+  )
 }
 
 async function auditPayout(
@@ -182,6 +191,13 @@ async function auditPayout(
   })
 }
 
+/** Whose released balance it is about, and the unit of the processor, paisa. */
+interface Payee {
+  creatorId: string
+  released: Paisa
+  unit: Paisa
+}
+
 interface GatheredFacts extends PayoutFacts {
   destinationId: string | null
   /** The failed payouts whose money is in the released balance again. */
@@ -198,12 +214,10 @@ const UNCONFIRMED: PayoutWait = 'failure_not_confirmed'
 async function gatherFacts(
   platform: Platform,
   db: Queries,
-  creatorId: string,
-  released: Paisa,
-  unit: Paisa,
+  { creatorId, released, unit }: Payee,
 ): Promise<GatheredFacts> {
-  const now = platform.clock.now()
-  const destination = (await destinationsInForce(db, [creatorId], now)).get(creatorId) ?? null
+  const destinations = await destinationsInForce(db, [creatorId], platform.clock.now())
+  const destination = destinations.get(creatorId) ?? null
   const resolved = await resolvedFlagTimes(db, 'payout_failed_repeatedly', [creatorId])
   const countFrom = Math.max(resolved.get(creatorId) ?? 0, destination?.effectiveAt ?? 0)
   const failures = await failuresSinceLastPaid(db, creatorId)
@@ -228,15 +242,9 @@ async function gatherFacts(
 }
 
 /** `gatherFacts`, and checks that the creator's destinations are as the service wrote them. */
-async function gatherCheckedFacts(
-  platform: Platform,
-  db: Queries,
-  creatorId: string,
-  released: Paisa,
-  unit: Paisa,
-): Promise<GatheredFacts> {
-  const facts = await gatherFacts(platform, db, creatorId, released, unit)
-  const integrityProblem = await destinationProblem(platform, db, creatorId)
+async function gatherCheckedFacts(platform: Platform, db: Queries, payee: Payee): Promise<GatheredFacts> {
+  const facts = await gatherFacts(platform, db, payee)
+  const integrityProblem = await destinationProblem(platform, db, payee.creatorId)
   return { ...facts, destinationBroken: integrityProblem !== null, integrityProblem }
 }
 
@@ -255,12 +263,10 @@ export interface NextPayout {
 export async function nextPayout(platform: Platform, creatorId: string): Promise<NextPayout> {
   const { reader } = platform.database
   const unit = PAYOUT_UNITS[platform.config.PROCESSOR]
-  const [balance] = await releasedByCreator(reader, creatorId)
-  const facts = await gatherFacts(platform, reader, creatorId, balance?.released ?? 0, unit)
-  const decision = decidePayout({
-    ...facts,
-    failureVerdict: facts.unconfirmedFailureFlag ? 'denied' : 'not_asked',
-  })
+  const [{ released } = { released: 0 }] = await releasedByCreator(reader, creatorId)
+  const facts = await gatherFacts(platform, reader, { creatorId, released, unit })
+  const failureVerdict = facts.unconfirmedFailureFlag ? 'denied' : 'not_asked'
+  const decision = decidePayout({ ...facts, failureVerdict })
   return {
     amount: facts.released,
     threshold: facts.threshold,
@@ -272,7 +278,7 @@ export async function nextPayout(platform: Platform, creatorId: string): Promise
 interface Lookup {
   /** The failed payouts that the processor was asked about. */
   asked: string[]
-  verdict: FailureVerdict | 'not_asked'
+  failureVerdict: PayoutFacts['failureVerdict']
 }
 
 /**
@@ -280,51 +286,44 @@ interface Lookup {
  * one outweighs `unknown` for others.
  */
 async function lookUpReplaced(
-  platform: Platform,
+  { database }: Platform,
   processor: Processor,
-  facts: GatheredFacts,
+  { replaces: asked }: GatheredFacts,
+  decision: PayoutDecision,
 ): Promise<Lookup> {
-  if (decidePayout(facts).kind !== 'pay') return { asked: [], verdict: 'not_asked' }
-  let verdict: FailureVerdict = 'confirmed'
-  for (const payoutId of facts.replaces) {
-    const found = await lookUpRecords(platform.database.reader, processor, 'payout', payoutId)
-    if (found.kind === 'unavailable') verdict = 'unknown'
-    else if (!found.items.every(hasFailed)) return { asked: facts.replaces, verdict: 'denied' }
+  if (decision.kind !== 'pay') return { asked: [], failureVerdict: 'not_asked' }
+  let failureVerdict: FailureVerdict = 'confirmed'
+  for (const payoutId of asked) {
+    const found = await lookUpRecords(database.reader, processor, 'payout', payoutId)
+    if (found.kind === 'unavailable') failureVerdict = 'unknown'
+    else if (!found.items.every(hasFailed)) return { asked, failureVerdict: 'denied' }
   }
-  return { asked: facts.replaces, verdict }
-}
-
-function preview(creatorId: string, facts: GatheredFacts, lookup: Lookup): PayoutRunOutcome {
-  const decision = decidePayout({ ...facts, failureVerdict: lookup.verdict })
-  return decision.kind === 'pay'
-    ? { creatorId, kind: 'paid_out', payoutId: null, amount: decision.amount, released: facts.released }
-    : { creatorId, kind: 'waits', why: decision.why, amount: facts.released }
+  return { asked, failureVerdict }
 }
 
 async function payCreator(
   platform: Platform,
   tx: Tx,
-  creatorId: string,
+  { creatorId, unit }: Payee,
   lookup: Lookup,
-  unit: Paisa,
 ): Promise<PayoutRunOutcome | null> {
   const shares = await lockPayableShares(tx, creatorId)
   const released = shares.reduce((sum, share) => sum + share.free, 0)
   if (released === 0) return null
-  const facts = await gatherCheckedFacts(platform, tx, creatorId, released, unit)
-  const decision = decidePayout({ ...facts, failureVerdict: lookup.verdict })
-  // Another payout failed since the processor was asked: the next run asks about it too.
-  if (decision.kind === 'pay' && facts.replaces.some((id) => !lookup.asked.includes(id))) return null
+  const payee = { creatorId, released, unit }
+  const facts = await gatherCheckedFacts(platform, tx, payee)
+  const decision = decidePayout({ ...facts, ...lookup })
   if (decision.kind === 'pay') {
+    // Another payout failed since the processor was asked: the next run asks about it too.
+    if (facts.replaces.some((id) => !lookup.asked.includes(id))) return null
     const payoutId = await createPayout(platform, tx, creatorId, decision.amount, shares, facts.destinationId)
-    return { creatorId, kind: 'paid_out', payoutId, amount: decision.amount, released }
+    return outcomeOf(payee, decision, payoutId)
   }
-  if (decision.raiseFlag && facts.integrityProblem !== null) {
-    await flagBrokenAccount(platform, tx, 'payout_destinations', creatorId, {
-      problem: facts.integrityProblem,
-    })
+  const { integrityProblem: problem } = facts
+  if (decision.raiseFlag && problem !== null) {
+    await flagBrokenAccount(platform, tx, 'payout_destinations', creatorId, { problem })
   } else if (decision.raiseFlag) await flagFailures(platform, tx, creatorId, facts, decision.why)
-  return { creatorId, kind: 'waits', why: decision.why, amount: released }
+  return outcomeOf(payee, decision, null)
 }
 
 /** Writes the payout with its lines and journal entry, and queues its call to the processor. */
@@ -350,15 +349,10 @@ async function createPayout(
   }
   const lines = cutShares(shares, amount)
   await insertPayout(tx, payout, lines)
-  const taken = await takeShares(tx, creatorId, lines)
-  if (taken !== lines.length) throw new WriteConflict('a share is in another payout')
+  await moveShares(tx, creatorId, lines, 'carried')
   await writeEntries(platform, tx, [payoutCreated({ payoutId: payout.id, creatorId, amount })], now)
-  await queueAttempt(platform, tx, {
-    kind: 'payout',
-    subjectId: payout.id,
-    amount,
-    request: { destination_id: destinationId },
-  })
+  const request = { destination_id: destinationId }
+  await queueAttempts(platform, tx, [{ kind: 'payout', subjectId: payout.id, amount, request }])
   afterCommit(tx, () => {
     for (const party of new Set([creatorId, ...lines.map((line) => line.merchant_id)])) {
       platform.topics.send(userTopic(party))

@@ -28,6 +28,10 @@ export function wirePart(part: PayoutPart): PayoutWire {
   return {
     ...common(part),
     amount: formatMoney(part.part),
-    creator: { id: part.creator_id, display_name: part.creatorName },
+    creator: wireCreator(part),
   }
+}
+
+export function wireCreator(row: Pick<PayoutPart, 'creator_id' | 'creatorName'>) {
+  return { id: row.creator_id, display_name: row.creatorName }
 }

@@ -1,16 +1,11 @@
 import type { PayoutWire } from '../../shared/schemas/payouts.ts'
 import type { Queries } from '../platform/database/database.ts'
-import {
-  type KeysetScan,
-  pageItems,
-  type ScanPage,
-  type ScanScope,
-} from '../platform/database/keyset-scan.ts'
+import { type KeysetScan, pageItems, type ScanScope } from '../platform/database/keyset-scan.ts'
 import type { Platform } from '../platform/platform.ts'
 import { type RecordFilter, recordsOf } from '../processor/attempts.service.ts'
 import type { OurRecord } from '../processor/records.rule.ts'
 import { peopleOf } from '../users/users.service.ts'
-import { wirePart, wirePayout } from './payout-wire.ts'
+import { wireCreator, wirePart, wirePayout } from './payout-wire.ts'
 import {
   countPayouts,
   findPayout,
@@ -44,16 +39,16 @@ export function listPayouts(
 
 /** The payouts with money from one merchant's cycles, newest first. */
 export async function listPayoutParts(
-  platform: Platform,
+  { database: { reader } }: Platform,
   merchantId: string,
   filter: PayoutFilter,
 ): Promise<PayoutPart[]> {
-  const db = platform.database.reader
-  const rows = await findPayoutParts(db, merchantId, filter)
-  const people = await peopleOf(
-    db,
-    rows.map((row) => row.creator_id),
-  )
+  return withCreators(reader, await findPayoutParts(reader, merchantId, filter))
+}
+
+async function withCreators<Row extends PayoutRow>(db: Queries, rows: readonly Row[]) {
+  const creatorIds = rows.map((row) => row.creator_id)
+  const people = await peopleOf(db, creatorIds)
   return rows.map((row) => ({ ...row, creatorName: people.get(row.creator_id)?.display_name ?? '' }))
 }
 
@@ -83,22 +78,16 @@ export function scanPayouts(platform: Platform, scope: ScanScope): KeysetScan<Pa
   return {
     count: (step) => countPayouts(platform.database.reader, scope, step),
     async read(step) {
+      const { reader } = platform.database
       const filter = { state: null, before: step.below, limit: step.size }
-      if (scope === 'all') return readAll(platform, step)
+      if (scope === 'all') {
+        const rows = await withCreators(reader, await findPayouts(reader, null, filter))
+        return pageItems(step, rows, (row) => ({ ...wirePayout(row), creator: wireCreator(row) }))
+      }
       if ('merchantId' in scope) {
         return pageItems(step, await listPayoutParts(platform, scope.merchantId, filter), wirePart)
       }
-      return pageItems(step, await listPayouts(platform, scope.creatorId, filter), wirePayout)
+      return pageItems(step, await findPayouts(reader, scope.creatorId, filter), wirePayout)
     },
   }
-}
-
-async function readAll(platform: Platform, step: ScanPage) {
-  const rows = await listPayouts(platform, null, { state: null, before: step.below, limit: step.size })
-  const creatorIds = rows.map((row) => row.creator_id)
-  const people = await peopleOf(platform.database.reader, creatorIds)
-  return pageItems(step, rows, (row) => ({
-    ...wirePayout(row),
-    creator: { id: row.creator_id, display_name: people.get(row.creator_id)?.display_name ?? '' },
-  }))
 }

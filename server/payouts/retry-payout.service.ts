@@ -2,15 +2,11 @@ import { Refusal } from '../platform/api/refusal.ts'
 import type { Queries } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { Processor } from '../processor/processor.ts'
-import { type RetryableCall, type RetryRequest, retryCall } from '../processor/retry.service.ts'
+import { type Retried, type RetryableCall, type RetryRequest, retryCall } from '../processor/retry.service.ts'
 import { destinationsInForce, missingDestinations } from '../users/sealed-accounts.service.ts'
 import { findPayout, lockPayout, type PayoutRow } from './payouts.store.ts'
 
-export interface RetriedPayout {
-  payout: PayoutRow
-  attemptId: string
-  /** The payout that the processor already holds under this reference; the new attempt adopts it. */
-  adopts: string | null
+export interface RetriedPayout extends Retried<PayoutRow> {
   /** Whether it goes to another account than the refused attempt did. */
   newDestination: boolean
 }
@@ -36,15 +32,9 @@ export async function retryPayout(
     request: (db, row) => requestOf(platform, db, row),
     audited: destinationOf,
   }
-  const { row, attemptId, adopts, request, formerRequest } = await retryCall(
-    platform,
-    processor,
-    call,
-    payoutId,
-    by,
-  )
-  const newDestination = destinationOf(request).destination_id !== destinationOf(formerRequest).destination_id
-  return { payout: row, attemptId, adopts, newDestination }
+  const retried = await retryCall(platform, processor, call, payoutId, by)
+  const { request, formerRequest } = retried
+  return { ...retried, newDestination: request.destination_id !== formerRequest.destination_id }
 }
 
 function assertPending(id: string, payout: PayoutRow | undefined): asserts payout is PayoutRow {

@@ -1,5 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { jsonOrNull } from '../../shared/json.ts'
 import { hostileBodies } from '../test/hostile/hostile-bodies.ts'
 import { fc } from '../test/testkit/property.ts'
 import { MAX_JSON_TOKENS, parseBoundedJson, UnreadableJson } from './bounded-json.ts'
@@ -99,6 +100,17 @@ it('agrees with JSON.parse on JSON with integers of any length', () => {
       assert.equal(parseBoundedJson(json), JSON.parse(json, keepDigits as never))
     }),
     { numRuns: 300 },
+  )
+})
+
+it('refuses what JSON.parse refuses, and takes brackets in strings for text', () => {
+  const texts = ['['.repeat(500), `\\"${'{'.repeat(500)}`]
+  assert.equal(parseBoundedJson(JSON.stringify(texts)), texts)
+  fc.assert(
+    fc.property(fc.string(), (text) => {
+      assert.is(refusal(text) === 'parsed', jsonOrNull(text) !== null || text.trim() === 'null')
+    }),
+    { numRuns: 500 },
   )
 })
 

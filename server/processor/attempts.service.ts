@@ -10,7 +10,6 @@ import {
   insertRows,
   type NewRow,
   noteChange,
-  requireAuthentic,
   rowProblem,
 } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -22,6 +21,11 @@ import type { OurRecord, Standing } from './records.rule.ts'
 import type { AttemptStanding } from './retry.rule.ts'
 
 export { knownAttemptIds, listAttempts } from './attempts.store.ts'
+
+/** What a call is about, as flags and the audit trail name it. */
+export function subjectOf(kind: AttemptKind, subjectId: string) {
+  return { subjectType: kind === 'invoice' ? ('billing_cycle' as const) : ('payout' as const), subjectId }
+}
 
 export function attemptState({ state, failed_at }: Pick<AttemptRow, 'state' | 'failed_at'>): AttemptStanding {
   return state === 'created' && failed_at !== null ? 'failed' : state
@@ -40,22 +44,22 @@ interface NewAttempt {
 }
 
 /**
- * Records the intention to call the processor, in the transaction that makes the call due. Returns the attempt's id, which is the
- * idempotency key of every try. The database refuses a second attempt beside a waiting or successful one.
+ * Records the intention to make these calls to the processor, all or none, in the transaction that makes them due. Returns the attempts'
+ * ids, which are the idempotency keys of every try. The database refuses a second attempt beside a waiting or successful one.
  */
-export async function queueAttempt(platform: Platform, tx: Tx, attempt: NewAttempt): Promise<string> {
-  const [id] = (await queueAttempts(platform, tx, [attempt])) as [string]
-  return id
-}
-
-/** The same for many calls, all or none. */
 export async function queueAttempts(
   platform: Platform,
   tx: Tx,
   attempts: readonly NewAttempt[],
 ): Promise<string[]> {
   if (attempts.length === 0) return []
-  const rows = attempts.map((attempt) => waitingRow(platform, attempt))
+  const now = platform.clock.now()
+  const rows = attempts.map(
+    ({ kind, subjectId, amount, request, lookUpFirst }): NewRow<'processor_attempts'> => ({
+      ...{ id: platform.ids.next(), kind, subject_id: subjectId, amount, request: JSON.stringify(request) },
+      ...{ state: 'waiting', tries: lookUpFirst ? 1 : 0, next_try_at: now, lease_until: 0, created_at: now },
+    }),
+  )
   await insertRows(tx, 'processor_attempts', rows)
   afterCommit(tx, () => platform.topics.send('attempts'))
   return rows.map(({ id }) => id)
@@ -72,44 +76,8 @@ export async function makeAttemptsDue(
   afterCommit(tx, () => platform.topics.send('attempts'))
 }
 
-function waitingRow(platform: Platform, attempt: NewAttempt): NewRow<'processor_attempts'> {
-  const now = platform.clock.now()
-  return {
-    id: platform.ids.next(),
-    kind: attempt.kind,
-    subject_id: attempt.subjectId,
-    amount: attempt.amount,
-    request: JSON.stringify(attempt.request),
-    state: 'waiting',
-    tries: attempt.lookUpFirst ? 1 : 0,
-    next_try_at: now,
-    unknown_at: null,
-    lease_token: null,
-    lease_until: 0,
-    processor_id: null,
-    detail: null,
-    created_at: now,
-    settled_at: null,
-    failed_at: null,
-  }
-}
-
-export interface ClaimedAttempt {
-  id: string
-  kind: AttemptKind
-  subjectId: string
-  amount: number
-  request: Record<string, unknown>
-  /** Throws `IntegrityError` when the row is not the call that was committed, and `UnknownKeyError`. */
-  assertAuthentic(): void
-  /** Changes the row's digest with the processor's id, unless the service did not write the row. */
-  digests(processorId: string | null): { from: string; to: string }
-  /** Epoch ms. */
-  createdAt: number
-  /** Tries before this one. Above zero the outcome of an earlier one may be unknown. */
-  earlierTries: number
-  /** When the latest one with an unknown outcome was made, epoch ms; `null` without one. */
-  unknownAt: number | null
+/** An attempt under a lease, as it was before the claim: an earlier try's outcome may be unknown while `tries` is above zero. */
+export type ClaimedAttempt = AttemptRow & {
   /** The fencing token of the claim. */
   token: string
 }
@@ -121,25 +89,7 @@ export async function claimAttempts(platform: Platform, limit: number): Promise<
   const until = now + 3 * platform.config.PROCESSOR_TIMEOUT_MS + 5000
   const lease = { token: platform.ids.next(), until }
   const rows = await ATTEMPT_QUEUE.claim(platform.database, { now, limit, lease, set: { unknown_at: now } })
-  return rows.map((row) => ({
-    id: row.id,
-    kind: row.kind,
-    subjectId: row.subject_id,
-    amount: row.amount,
-    get request() {
-      return JSON.parse(row.request)
-    },
-    assertAuthentic: () => requireAuthentic(platform.keys, 'processor_attempts', row),
-    digests(processor_id) {
-      const isAuthentic = rowProblem(platform.keys, 'processor_attempts', row) === null
-      const renewed = () => digestOf(platform.keys, 'processor_attempts', { ...row, processor_id })
-      return { from: row.row_digest, to: isAuthentic ? renewed() : row.row_digest }
-    },
-    createdAt: row.created_at,
-    earlierTries: row.tries,
-    unknownAt: row.unknown_at,
-    token: lease.token,
-  }))
+  return rows.map((row) => ({ ...row, token: lease.token }))
 }
 
 /** The processor has it. Returns false when another worker settled the attempt: then nothing may be recorded. */
@@ -149,17 +99,21 @@ export function settleCreated(
   attempt: ClaimedAttempt,
   processorId: string,
 ): Promise<boolean> {
-  const settled_at = platform.clock.now()
-  return complete(tx, attempt, { state: 'created', processor_id: processorId, settled_at, detail: null })
+  return complete(platform, tx, attempt, { state: 'created', processor_id: processorId, detail: null })
 }
 
+/** Renews the row's digest with the processor's id, unless the service did not write the row. */
 async function complete(
+  { keys, clock }: Platform,
   tx: Tx,
   attempt: ClaimedAttempt,
-  change: Pick<AttemptRow, 'state' | 'processor_id' | 'settled_at' | 'detail'>,
+  change: Pick<AttemptRow, 'state' | 'processor_id' | 'detail'>,
 ): Promise<boolean> {
-  const { from, to } = attempt.digests(change.processor_id)
-  const isOurs = await ATTEMPT_QUEUE.complete(tx, attempt, { ...change, row_digest: to })
+  const { row_digest: from } = attempt
+  const isAuthentic = rowProblem(keys, 'processor_attempts', attempt) === null
+  const to = isAuthentic ? digestOf(keys, 'processor_attempts', { ...attempt, ...change }) : from
+  const result = { ...change, settled_at: clock.now(), row_digest: to }
+  const isOurs = await ATTEMPT_QUEUE.complete(tx, attempt, result)
   if (isOurs) noteChange('processor_attempts', from, to)
   return isOurs
 }
@@ -238,13 +192,8 @@ export async function settleRefused(
   attempt: ClaimedAttempt,
   { detail, summary, processorId }: Refusal,
 ): Promise<void> {
-  const change = {
-    state: 'refused',
-    settled_at: platform.clock.now(),
-    detail,
-    processor_id: processorId ?? null,
-  } as const
-  if (!(await complete(tx, attempt, change))) return
+  const change = { state: 'refused', detail, processor_id: processorId ?? null } as const
+  if (!(await complete(platform, tx, attempt, change))) return
   await flag(platform, tx, attempt, { kind: 'processor_refusal', summary, detail })
 }
 
@@ -266,7 +215,7 @@ export async function postpone(
   attempt: ClaimedAttempt,
   { detail, leastDelayMs = 0, mayHaveTakenEffect }: Postponement,
 ): Promise<void> {
-  const tries = attempt.earlierTries + 1
+  const tries = attempt.tries + 1
   const delay = Math.max(leastDelayMs, retryDelay(tries, RETRY, randomInt(1_000_000) / 1_000_000))
   const now = platform.clock.now()
   const unknown = mayHaveTakenEffect ? {} : { unknown_at: unknownBefore(attempt, now) }
@@ -278,8 +227,8 @@ export async function postpone(
  * `unknown_at` before this try, which had no effect. A time in the future was noted before the clock was set back, so the wait starts
  * again.
  */
-function unknownBefore({ unknownAt }: ClaimedAttempt, now: number): number | null {
-  return unknownAt === null ? null : Math.min(unknownAt, now)
+function unknownBefore({ unknown_at }: ClaimedAttempt, now: number): number | null {
+  return unknown_at === null ? null : Math.min(unknown_at, now)
 }
 
 /** The call was not made (its creator is suspended, for example): the try does not count and is made later. */
@@ -292,7 +241,7 @@ export async function defer(
 ): Promise<void> {
   const now = platform.clock.now()
   await ATTEMPT_QUEUE.defer(tx, attempt, now + delayMs, {
-    tries: attempt.earlierTries,
+    tries: attempt.tries,
     unknown_at: unknownBefore(attempt, now),
     detail,
   })
@@ -317,8 +266,7 @@ async function flag(
 ): Promise<void> {
   await raiseFlag(platform, tx, {
     kind: about.kind,
-    subjectType: attempt.kind === 'invoice' ? 'billing_cycle' : 'payout',
-    subjectId: attempt.subjectId,
+    ...subjectOf(attempt.kind, attempt.subject_id),
     summary: about.summary,
     evidence: { attempt_id: attempt.id, amount: formatMoney(attempt.amount), detail: about.detail },
   })
@@ -354,10 +302,7 @@ export interface RecordFilter {
 }
 
 /** One of our billing cycles or payouts. `standing` null: only the attempts show it. */
-interface RecordRow {
-  id: string
-  amount: number
-  processorId: string | null
+type RecordRow = Omit<OurRecord, 'kind' | 'standing'> & {
   standing: Exclude<Standing, 'unsent' | 'refused'> | null
 }
 
@@ -368,9 +313,8 @@ export async function recordsOf(
   rows: readonly RecordRow[],
 ): Promise<OurRecord[]> {
   const records: OurRecord[] = []
-  for (const row of rows) {
-    const standing = row.standing ?? (await unsettledStanding(db, kind, row.id))
-    records.push({ kind, id: row.id, standing, amount: row.amount, processorId: row.processorId })
+  for (const { standing, ...row } of rows) {
+    records.push({ kind, ...row, standing: standing ?? (await unsettledStanding(db, kind, row.id)) })
   }
   return records
 }

@@ -1,6 +1,8 @@
 import type { Dispatcher } from 'undici'
 import { z } from 'zod'
 import { jsonOrNull } from '../../shared/json.ts'
+import { parseMoney } from '../../shared/money.ts'
+import { moneyInput } from '../../shared/schemas/common.ts'
 import type { OutgoingCalls } from '../platform/network/outgoing-calls.ts'
 import type { CallOutcome } from './processor.ts'
 
@@ -141,6 +143,9 @@ export async function lookUp<Body, Outcome extends object>(
     return unavailable(asFailure(error).message)
   }
 }
+
+/** Decimal rupees of the generic contract, read as paisa. */
+export const moneyAmount = moneyInput.transform((text) => parseMoney(text) ?? 0)
 
 /** A text of the processor's that is stored and shown. */
 export const plainText = z.string().regex(/^[^\p{Cc}]{1,200}$/u)

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { CURRENCY, formatMoney, parseMoney } from '../../shared/money.ts'
+import { CURRENCY, formatMoney } from '../../shared/money.ts'
 import { openOutgoingCalls } from '../platform/network/outgoing-calls.ts'
 import {
   CallFailure,
@@ -8,6 +8,7 @@ import {
   exchange,
   type HttpAnswer,
   lookUp,
+  moneyAmount,
   outcomeOfRefusal,
   plainText,
   unavailable,
@@ -101,12 +102,7 @@ const foundSchema = z.object({
       z.object({
         id: plainText,
         reference: z.string(),
-        amount: z.string().transform((text, context) => {
-          const amount = parseMoney(text)
-          if (amount !== null && amount >= 0) return amount
-          context.addIssue({ code: 'custom', message: 'no amount of money' })
-          return z.NEVER
-        }),
+        amount: moneyAmount,
         currency: z.string().regex(/^[A-Z]{3}$/),
         status: z.string().min(1).max(100),
         hosted_url: hostedUrl,

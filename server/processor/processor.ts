@@ -83,7 +83,7 @@ interface PayoutCall {
  *
  * A 500, 503 or 408 may come from a gateway whose backend did the work, and a 409 says that another call with an unknown result uses the
  * key, so all of them are `unknown`. A refusal speaks of its own call only; after a call with an unknown outcome under the same key it is
- * final only later (final-refusal.rule.ts). `detail` is for logs and operators: bounded, without the API key or the whole IBAN.
+ * final only later (retry.rule.ts). `detail` is for logs and operators: bounded, without the API key or the whole IBAN.
  */
 export type CallOutcome =
   | { kind: 'created'; id: string; hostedUrl: string | null }

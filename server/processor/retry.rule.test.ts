@@ -2,7 +2,13 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { LookupItem, LookupOutcome } from './processor.ts'
-import { decideRetry, itemsThatCount, type RetryFacts } from './retry.rule.ts'
+import {
+  decideRetry,
+  isFinalRefusal,
+  itemsThatCount,
+  type RetryFacts,
+  SHOWN_WITHIN_MS,
+} from './retry.rule.ts'
 
 const item: LookupItem = { id: 'inv_1', reference: 'r', amount: 125_000, currency: 'PKR', status: 'open' }
 const found = (...items: LookupItem[]): LookupOutcome => ({ kind: 'found', items })
@@ -72,6 +78,21 @@ test('a processor that does not answer, or holds something else, is not called',
     assert.is(decision.code, code)
     assert.match(decision.detail, detail)
   }
+})
+
+const CALLED = Date.UTC(2026, 10, 1)
+
+test('a refusal is final immediately if every earlier try is known to have done nothing', () => {
+  assert.ok(isFinalRefusal({ unknownAt: null, at: CALLED }))
+})
+
+test('a refusal is final after a call with an unknown outcome once look-ups have had time to show it', () => {
+  const later = (ms: number) => isFinalRefusal({ unknownAt: CALLED, at: CALLED + ms })
+  assert.equal([1, SHOWN_WITHIN_MS - 1, SHOWN_WITHIN_MS].map(later), [false, false, true])
+})
+
+test('a refusal is not final after the clock was set back, because the time passed is unknown', () => {
+  assert.not.ok(isFinalRefusal({ unknownAt: CALLED, at: CALLED - 86_400_000 }))
 })
 
 test.run()

@@ -6,9 +6,11 @@ import type { Queries, Tx } from '../platform/database/database.ts'
 import { isId } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { AttemptKind } from './attempt.entity.ts'
-import { attemptState, listAttempts, lookUpRecords, queueAttempt } from './attempts.service.ts'
+import { attemptState, listAttempts, lookUpRecords, queueAttempts, subjectOf } from './attempts.service.ts'
 import type { LookupOutcome, Processor } from './processor.ts'
 import { decideRetry } from './retry.rule.ts'
+
+type Request = Record<string, unknown>
 
 /** How a kind of processor call is retried. */
 export interface RetryableCall<Row> {
@@ -19,9 +21,10 @@ export interface RetryableCall<Row> {
   /** Throws `not_found` or `conflict` if the row does not wait for its call. */
   assertWaiting(row: Row | undefined): asserts row is Row
   amount(row: Row): Paisa
-  /** The request of the new call, and the part of a request that the audit row shows. */
-  request(db: Queries, row: Row): Promise<Record<string, unknown>>
-  audited(request: Record<string, unknown>): Record<string, unknown>
+  /** The request of the new call. */
+  request(db: Queries, row: Row): Promise<Request>
+  /** The part of a request that the audit row shows. */
+  audited?(request: Request): Request
   /** The flags that the new attempt resolves. */
   flagKinds: readonly FlagKind[]
   flagNote: string
@@ -33,13 +36,13 @@ export interface RetryRequest {
   reason: string | null
 }
 
-interface Retried<Row> {
+export interface Retried<Row> {
   row: Row
   attemptId: string
   /** The invoice or payout that the processor already holds under this reference, which the new attempt adopts. */
   adopts: string | null
-  request: Record<string, unknown>
-  formerRequest: Record<string, unknown>
+  request: Request
+  formerRequest: Request
 }
 
 /**
@@ -59,26 +62,23 @@ export async function retryCall<Row>(
   return platform.database.transaction(async (tx) => {
     const { row, adopts, refused, request } = await prepare(tx, call, id, await call.lock(tx, id), lookup)
     const attempt = { kind: call.kind, subjectId: id, amount: call.amount(row), request, lookUpFirst: true }
-    const attemptId = await queueAttempt(platform, tx, attempt)
-    const subjectType = call.kind === 'invoice' ? 'billing_cycle' : 'payout'
-    for (const kind of call.flagKinds) {
-      await closeFlag(platform, tx, { kind, subjectType, subjectId: id }, call.flagNote)
-    }
+    const [attemptId = ''] = await queueAttempts(platform, tx, [attempt])
+    const subject = subjectOf(call.kind, id)
+    for (const kind of call.flagKinds) await closeFlag(platform, tx, { kind, ...subject }, call.flagNote)
     const formerRequest = refused ? JSON.parse(refused.request) : {}
     await recordAudit(platform, tx, {
       actor,
       action: call.action,
-      subjectType,
-      subjectId: id,
+      ...subject,
       reason,
       before: {
         attempt_id: refused?.id ?? null,
         refused_because: refused?.detail ?? null,
-        ...call.audited(formerRequest),
+        ...call.audited?.(formerRequest),
       },
       after: {
         attempt_id: attemptId,
-        ...call.audited(request),
+        ...call.audited?.(request),
         [`${call.kind}_at_the_processor`]: adopts,
       },
     })

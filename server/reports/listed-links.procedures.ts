@@ -1,4 +1,5 @@
-import { affiliateLink, linkPage, listLinksInput, setCouponInput } from '../../shared/schemas/links.ts'
+import { listInput } from '../../shared/schemas/common.ts'
+import { affiliateLink, linkPage, setCouponInput } from '../../shared/schemas/links.ts'
 import { setCoupon } from '../links/coupons.service.ts'
 import { mapPage } from '../platform/api/page.ts'
 import { procedure } from '../platform/api/procedure.ts'
@@ -10,7 +11,7 @@ export const listedLinkProcedures = {
     rest: { method: 'GET', path: '/affiliate-links' },
     summary: 'List own links with their earnings',
   })
-    .input(listLinksInput)
+    .input(listInput)
     .output(linkPage)
     .query(async ({ ctx, input }) => {
       const page = await listLinks(ctx.platform, { creatorId: ctx.actor.userId }, input)

@@ -59,7 +59,7 @@ for (const { it } of marketSuites('statements')) {
     assert.equal(
       merchant.entries.map(({ kind, sale, credit, account, amount, balance }) => [
         kind,
-        sale?.orderName?.startsWith('#') ?? credit?.reference ?? null,
+        sale?.order_name?.startsWith('#') ?? credit?.reference ?? null,
         account,
         amount,
         balance,

@@ -6,36 +6,37 @@ import type { Platform } from '../platform/platform.ts'
 import type { ExportedOrder } from '../shopify/order-export.ts'
 import { claimsOf } from '../stores/stores.service.ts'
 import { readReceipt } from './accept-sale.rule.ts'
-import { type ComparedSale, compareOrder, otherSubtotal } from './order-comparison.rule.ts'
-import { type ComparedSaleRow, findCompared, findComparedByName } from './sales.store.ts'
+import { compareOrder, otherSubtotal } from './order-comparison.rule.ts'
+import { findRecorded, findRecordedByName, type SaleRow } from './sales.store.ts'
 
 const BATCH = 1000
 
 export interface ListedOrder {
-  orderId: string | null
-  orderName: string
+  order_id: string | null
+  order_name: string
   /** Epoch ms. */
-  paidAt: number | null
+  paid_at: number | null
   subtotal: Paisa | null
   currency: string
 }
 
-/** Counts of everything; the lists hold at most `limit` orders each. */
-export interface OrderComparison {
-  orders: number
-  notPaid: number
-  beforeConnection: number
-  accepted: number
-  neverReported: { count: number; items: (ListedOrder & { setAside: string | null })[] }
-  rejected: {
-    count: number
-    reasons: Record<string, number>
-    items: (ListedOrder & { reason: string; saleId: string })[]
-  }
-  otherAmounts: { count: number; items: (ListedOrder & { reported: Paisa; saleId: string })[] }
+/** `count` of everything; `items` holds at most `limit` orders. */
+interface Listed<Item> {
+  count: number
+  items: (ListedOrder & Item)[]
 }
 
-export interface CompareOptions {
+export interface OrderComparison {
+  orders: number
+  not_paid: number
+  before_connection: number
+  accepted: number
+  never_reported: Listed<{ set_aside: string | null }>
+  rejected: Listed<{ rejection_reason: string; sale_id: string }> & { reasons: Record<string, number> }
+  other_amounts: Listed<{ reported_subtotal: Paisa; sale_id: string }>
+}
+
+interface CompareOptions {
   /** A shop domain or a store's id. */
   store: string
   limit: number
@@ -51,28 +52,51 @@ export interface CompareOptions {
 export async function compareOrders(
   { database }: Platform,
   exported: AsyncIterable<ExportedOrder>,
-  options: CompareOptions,
+  { store, limit, all, progress }: CompareOptions,
 ): Promise<OrderComparison> {
   const db = database.reader
-  const claims = await claimsOf(db, options.store)
-  if (claims.length === 0) throw new Refusal('not_found', `Store ${options.store} not found.`)
+  const claims = await claimsOf(db, store)
+  if (claims.length === 0) throw new Refusal('not_found', `Store ${store} not found.`)
   const storeIds = claims.map(({ id }) => id)
   const connectedAt = Math.min(...claims.map(({ created_at }) => created_at))
-  const comparison: OrderComparison = {
-    orders: 0,
-    notPaid: 0,
-    beforeConnection: 0,
-    accepted: 0,
-    neverReported: { count: 0, items: [] },
-    rejected: { count: 0, reasons: {}, items: [] },
-    otherAmounts: { count: 0, items: [] },
-  }
+  const counts = { orders: 0, not_paid: 0, before_connection: 0, accepted: 0 }
+  const neverReported: OrderComparison['never_reported'] = { count: 0, items: [] }
+  const rejected: OrderComparison['rejected'] = { count: 0, reasons: {}, items: [] }
+  const otherAmounts: OrderComparison['other_amounts'] = { count: 0, items: [] }
   for await (const orders of inBatches(exported, BATCH)) {
     const sales = await salesOfOrders(db, storeIds, orders)
-    await addBatch(db, comparison, { orders, sales, storeIds, connectedAt, ...options })
-    options.progress(comparison.orders)
+    const missing: ListedOrder[] = []
+    for (const order of orders) {
+      const sale = sales.get(order.id ?? order.name) ?? null
+      const found = compareOrder(order, sale, connectedAt)
+      const listed = listedOrder(order)
+      counts.orders += 1
+      if (found === 'never_reported') missing.push(listed)
+      else if (found !== 'rejected') counts[found] += 1
+      if (!sale) continue
+      const { id: sale_id, rejection_reason } = sale
+      if (found === 'rejected' && rejection_reason !== null) {
+        const isListed = all || rejection_reason !== 'no_tracking_reference'
+        rejected.reasons[rejection_reason] = (rejected.reasons[rejection_reason] ?? 0) + 1
+        add(rejected, isListed ? limit : 0, { ...listed, rejection_reason, sale_id })
+      }
+      if (found !== 'accepted') continue
+      const reported_subtotal = otherSubtotal(order, readReceipt(sale.receipt)?.facts.order ?? null)
+      if (reported_subtotal !== null) add(otherAmounts, limit, { ...listed, reported_subtotal, sale_id })
+    }
+    const shown = missing.slice(0, limit - neverReported.items.length)
+    const ids = shown.flatMap(({ order_id }) => order_id ?? [])
+    const reasons = await setAsideReasons(db, storeIds, ids)
+    for (const order of missing)
+      add(neverReported, limit, { ...order, set_aside: reasons.get(order.order_id ?? '') ?? null })
+    progress(counts.orders)
   }
-  return comparison
+  return { ...counts, never_reported: neverReported, rejected, other_amounts: otherAmounts }
+}
+
+function add<Item>(list: Listed<Item>, limit: number, item: ListedOrder & Item): void {
+  list.count += 1
+  if (list.items.length < limit) list.items.push(item)
 }
 
 async function* inBatches<T>(items: AsyncIterable<T>, size: number): AsyncGenerator<T[]> {
@@ -91,71 +115,22 @@ async function salesOfOrders(
   db: Queries,
   storeIds: readonly string[],
   orders: readonly ExportedOrder[],
-): Promise<Map<string, ComparedSaleRow>> {
+): Promise<Map<string, SaleRow>> {
   const keys = orders.flatMap(({ id }) =>
     id === null ? [] : storeIds.map((store_id) => ({ store_id, order_id: id })),
   )
   const names = orders.flatMap(({ id, name }) => (id === null ? name : []))
   return new Map([
-    ...(await findComparedByName(db, storeIds, names)).map((sale) => [sale.order_name ?? '', sale] as const),
-    ...(await findCompared(db, keys)).map((sale) => [sale.order_id, sale] as const),
+    ...(await findRecordedByName(db, storeIds, names)).map((sale) => [sale.order_name ?? '', sale] as const),
+    ...(await findRecorded(db, keys)).map((sale) => [sale.order_id, sale] as const),
   ])
-}
-
-interface Batch extends Pick<CompareOptions, 'limit' | 'all'> {
-  orders: readonly ExportedOrder[]
-  sales: ReadonlyMap<string, ComparedSaleRow>
-  storeIds: readonly string[]
-  connectedAt: number
-}
-
-async function addBatch(db: Queries, to: OrderComparison, batch: Batch): Promise<void> {
-  const { sales, limit, all } = batch
-  const missing: ListedOrder[] = []
-  for (const exported of batch.orders) {
-    to.orders += 1
-    const row = sales.get(exported.id ?? exported.name) ?? null
-    const sale = row && comparedSale(row)
-    const found = compareOrder(exported, sale, batch.connectedAt)
-    const listed = listedOrder(exported)
-    if (found.kind === 'not_due') to[found.why === 'not_paid' ? 'notPaid' : 'beforeConnection'] += 1
-    if (found.kind === 'accepted') to.accepted += 1
-    if (found.kind === 'never_reported') missing.push(listed)
-    if (found.kind === 'rejected') {
-      const { rejected } = to
-      const { reason } = found
-      rejected.count += 1
-      rejected.reasons[reason] = (rejected.reasons[reason] ?? 0) + 1
-      if ((all || reason !== 'no_tracking_reference') && rejected.items.length < limit)
-        rejected.items.push({ ...listed, reason, saleId: row?.id ?? '' })
-    }
-    const reported = found.kind === 'accepted' && sale ? otherSubtotal(exported, sale) : null
-    if (reported === null) continue
-    to.otherAmounts.count += 1
-    if (to.otherAmounts.items.length < limit)
-      to.otherAmounts.items.push({ ...listed, reported, saleId: row?.id ?? '' })
-  }
-  to.neverReported.count += missing.length
-  const room = missing.slice(0, limit - to.neverReported.items.length)
-  const ids = room.flatMap(({ orderId }) => orderId ?? [])
-  const reasons = await setAsideReasons(db, batch.storeIds, ids)
-  to.neverReported.items.push(
-    ...room.map((order) => ({ ...order, setAside: reasons.get(order.orderId ?? '') ?? null })),
-  )
-}
-
-function comparedSale(row: ComparedSaleRow): ComparedSale {
-  return {
-    rejection_reason: row.rejection_reason,
-    order: readReceipt(row.receipt ?? '')?.facts.order ?? null,
-  }
 }
 
 function listedOrder({ id, name, paid_at, subtotal, currency }: ExportedOrder): ListedOrder {
   return {
-    orderId: id,
-    orderName: name.slice(0, 100),
-    paidAt: paid_at,
+    order_id: id,
+    order_name: name.slice(0, 100),
+    paid_at,
     subtotal,
     currency: currency.slice(0, 3),
   }

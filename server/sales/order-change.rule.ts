@@ -92,7 +92,7 @@ export function changesInTurn(
 }
 
 /** The order on a receipt; `null` if it is unreadable. */
-export function decidedOrder(receipt: string): ComparedOrder | null {
+function decidedOrder(receipt: string): ComparedOrder | null {
   const facts = readReceipt(receipt)?.facts
   return facts ? { ...facts.order, coupons: facts.coupons ?? [] } : null
 }

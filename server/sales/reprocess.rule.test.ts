@@ -1,7 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { NIL_ID } from '../platform/ids.ts'
-import { decideSale } from './accept-sale.rule.ts'
+import { attributionOf, decideSale } from './accept-sale.rule.ts'
 import { factsOfTheTime, isDifferent, noSale, verdictOf } from './reprocess.rule.ts'
 import type { SaleClick, SaleCoupon, SaleFacts } from './sale-facts.ts'
 
@@ -58,6 +58,9 @@ function factsWith(changes: Partial<SaleFacts>, reference: string | null = 'one'
     ...changes,
   }
 }
+
+const decided = (facts: SaleFacts) =>
+  verdictOf(decideSale(facts), attributionOf(facts)?.link.creator_id ?? null)
 
 /** While no click has been taken away. */
 const factsOf = (today: SaleFacts, then: SaleFacts | null) => factsOfTheTime(today, then, NIL_ID)
@@ -121,19 +124,19 @@ test('a click that is not found is lost where clicks of its age may have been ta
 
 test('a difference is one of verdict, reason, party or money', () => {
   const facts = factsWith({})
-  const one = verdictOf(decideSale(facts), facts)
+  const one = decided(facts)
   assert.equal(
-    [one.verdict, one.creatorId, one.commission, one.platformFee],
+    [one.verdict, one.creator_id, one.commission, one.platform_fee],
     ['accepted', 'sana', 12_500, 1250],
   )
   assert.is(isDifferent(one, { ...one }), false)
-  for (const change of [{ commission: 1 }, { reason: 'x' }, { creatorId: null }, { netAmount: 3 }]) {
+  for (const change of [{ commission: 1 }, { reason: 'x' }, { creator_id: null }, { net_amount: 3 }]) {
     assert.is(isDifferent(one, { ...one, ...change }), true)
   }
   assert.is(isDifferent(noSale('malformed: a'), noSale('malformed: b')), false)
   assert.is(isDifferent(noSale('malformed'), one), true)
   const foreign = factsWith({ click: clickOf('one', 'sana', 'another') })
-  assert.is(verdictOf(decideSale(foreign), foreign).creatorId, null)
+  assert.is(decided(foreign).creator_id, null)
 })
 
 test('the history of a coupon code is as it is read today, the suspension of its creator as it was then', () => {
@@ -157,7 +160,7 @@ test('the history of a coupon code is as it is read today, the suspension of its
   })
   assert.equal(factsOf(today, factsWith({})).lost, ['creator_suspended'])
   const { facts } = factsOf(today, then)
-  assert.is(verdictOf(decideSale(facts), facts).creatorId, 'bilal')
+  assert.is(decided(facts).creator_id, 'bilal')
 })
 
 test.run()

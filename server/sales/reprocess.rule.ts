@@ -1,17 +1,13 @@
-import type { Paisa } from '../../shared/money.ts'
-import type { BasisPoints } from '../../shared/rates.ts'
-import { attributionOf, type SaleDecision } from './accept-sale.rule.ts'
+import type { SaleDecision } from './accept-sale.rule.ts'
 import type { SaleCoupon, SaleFacts } from './sale-facts.ts'
 
+type Amounts = Pick<SaleDecision, 'net_amount' | 'commission_rate' | 'commission' | 'platform_fee'>
+
 /** The result of a recorded or new decision. `none`: the event made no sale; `reason` says why. */
-export interface Verdict {
+export interface Verdict extends Amounts {
   verdict: 'accepted' | 'rejected' | 'none'
   reason: string | null
-  creatorId: string | null
-  netAmount: Paisa
-  commissionRate: BasisPoints | null
-  commission: Paisa
-  platformFee: Paisa
+  creator_id: string | null
 }
 
 /** A fact that was not recorded; today's value replaces it. */
@@ -79,28 +75,24 @@ function couponOfTheTime(
   return { facts: { ...today, creator_suspended: same.creator_suspended }, lost: false }
 }
 
-export function verdictOf(decision: SaleDecision, facts: SaleFacts): Verdict {
+export function verdictOf(
+  decided: Amounts & Pick<SaleDecision, 'acceptance_status' | 'rejection_reason'>,
+  creatorId: string | null,
+): Verdict {
   return {
-    verdict: decision.acceptance_status,
-    reason: decision.rejection_reason,
-    creatorId: attributionOf(facts)?.link.creator_id ?? null,
-    netAmount: decision.net_amount,
-    commissionRate: decision.commission_rate,
-    commission: decision.commission,
-    platformFee: decision.platform_fee,
+    verdict: decided.acceptance_status,
+    reason: decided.rejection_reason,
+    creator_id: creatorId,
+    net_amount: decided.net_amount,
+    commission_rate: decided.commission_rate,
+    commission: decided.commission,
+    platform_fee: decided.platform_fee,
   }
 }
 
 export function noSale(reason: string): Verdict {
-  return {
-    verdict: 'none',
-    reason,
-    creatorId: null,
-    netAmount: 0,
-    commissionRate: null,
-    commission: 0,
-    platformFee: 0,
-  }
+  const nothing = { net_amount: 0, commission_rate: null, commission: 0, platform_fee: 0 }
+  return { verdict: 'none', reason, creator_id: null, ...nothing }
 }
 
 /** Two events without a sale are equal whatever their reasons. */

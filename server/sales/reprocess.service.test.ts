@@ -92,12 +92,12 @@ for (const dialect of testDialects()) {
       judged: 3,
       different: 0,
       repeats: 1,
-      bodiesGone: 0,
+      bodies_gone: 0,
       unreadable: 2,
-      otherTopics: 1,
+      other_topics: 1,
       conflicting: 1,
       waiting: 1,
-      unknownStores: 0,
+      unknown_stores: 0,
       forged: 0,
       uncertain: 0,
     })
@@ -114,10 +114,10 @@ for (const dialect of testDialects()) {
     assert.equal([counts.judged, counts.different], [3, 2])
     // 12.5 % of 4,000.00 and 1,000.40, then 13.5 %; the fee is a tenth of either, half up.
     assert.equal(
-      differences.map(({ orderName, before, after }) => [
-        orderName,
-        [before.verdict, before.netAmount, before.commission, before.platformFee],
-        [after.verdict, after.netAmount, after.commission, after.platformFee],
+      differences.map(({ order_name, before, after }) => [
+        order_name,
+        [before.verdict, before.net_amount, before.commission, before.platform_fee],
+        [after.verdict, after.net_amount, after.commission, after.platform_fee],
       ]),
       [
         ['#1001', ['accepted', 400_000, 50_000, 5000], ['accepted', 400_000, 54_000, 5400]],
@@ -125,8 +125,8 @@ for (const dialect of testDialects()) {
       ],
     )
     const totals = {
-      before: { commission: 62_505, platformFee: 6251 },
-      after: { commission: 67_505, platformFee: 6751 },
+      before: { commission: 62_505, platform_fee: 6251 },
+      after: { commission: 67_505, platform_fee: 6751 },
     }
     assert.equal([...merchants], [[shop.merchantId, totals]])
     assert.equal([...creators], [[creator.userId, totals]])
@@ -138,7 +138,7 @@ for (const dialect of testDialects()) {
     market.clock.pass(91 * DAY)
     assert.is(await removeOldBodies(market.platform), 1)
     const calm = await run()
-    assert.equal([calm.counts.bodiesGone, calm.counts.judged, calm.counts.different], [1, 1, 0])
+    assert.equal([calm.counts.bodies_gone, calm.counts.judged, calm.counts.different], [1, 1, 0])
     const { differences } = await run({ rule: RATHER_MORE })
     assert.equal(
       differences.map(({ from, after }) => [from, after.commission]),
@@ -173,13 +173,13 @@ for (const dialect of testDialects()) {
     const { counts, differences, creators } = await run({ rule })
     assert.equal([counts.repeats, counts.different, counts.uncertain], [1, 3, 2])
     assert.equal(
-      differences.map(({ orderName, before, after, lost, saleId }) => [
-        orderName,
+      differences.map(({ order_name, before, after, lost, sale_id }) => [
+        order_name,
         before.reason ?? before.verdict,
         after.reason ?? after.verdict,
-        after.creatorId,
+        after.creator_id,
         lost,
-        saleId === null,
+        sale_id === null,
       ]),
       [
         [

@@ -2,12 +2,11 @@ import type { Paisa } from '../../shared/money.ts'
 import { clicksPrunedBefore } from '../clicks/click-retention.service.ts'
 import { countStoredEvents, type StoredEvent, storedEvents } from '../inbox/events.service.ts'
 import type { Queries } from '../platform/database/database.ts'
-import { NIL_ID } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import { MalformedOrder } from '../shopify/fields.ts'
 import { isOrderPaid, type OrderFacts, readOrderFacts } from '../shopify/order-facts.ts'
 import { getStoresById } from '../stores/stores.service.ts'
-import { decideSale, readReceipt, type SaleDecision, type SaleReceipt } from './accept-sale.rule.ts'
+import { attributionOf, decideSale, readReceipt, type SaleDecision } from './accept-sale.rule.ts'
 import {
   factsOfTheTime,
   isDifferent,
@@ -18,13 +17,7 @@ import {
 } from './reprocess.rule.ts'
 import type { SaleFacts } from './sale-facts.ts'
 import { loadFacts } from './sales.service.ts'
-import {
-  type DecidedSaleRow,
-  type FormerSaleRow,
-  findRecorded,
-  formerSalesById,
-  salesById,
-} from './sales.store.ts'
+import { findRecorded, formerDecisions, type OrderKey, salesById } from './sales.store.ts'
 
 /** How an order is read and decided. Tests pass a changed rule. */
 export interface SaleRule {
@@ -36,14 +29,14 @@ export const TODAYS_RULE: SaleRule = { read: readOrderFacts, decide: decideSale 
 
 /** An event that would have another result today. Amounts in paisa. */
 export interface Difference {
-  eventId: string
-  receivedAt: number
-  storeId: string
-  merchantId: string
-  saleId: string | null
+  event_id: string
+  received_at: number
+  store_id: string
+  merchant_id: string
+  sale_id: string | null
   /** `null` if the body was never readable. */
-  orderId: string | null
-  orderName: string | null
+  order_id: string | null
+  order_name: string | null
   before: Verdict
   after: Verdict
   /** `receipt`: the raw body was deleted, so only the rule was replayed on the stored facts. */
@@ -52,33 +45,35 @@ export interface Difference {
   lost: LostFact[]
 }
 
-export interface ReprocessCounts {
-  events: number
+const NO_COUNTS = {
+  events: 0,
   /** Decided again. */
-  judged: number
-  different: number
+  judged: 0,
+  different: 0,
   /** Repeated deliveries of an order; they make no sale. */
-  repeats: number
+  repeats: 0,
   /** The raw body was deleted after its retention time. */
-  bodiesGone: number
+  bodies_gone: 0,
   /** The body was never readable. */
-  unreadable: number
-  otherTopics: number
+  unreadable: 0,
+  other_topics: 0,
   /** A delivery id with two different bodies: set aside for an operator. */
-  conflicting: number
+  conflicting: 0,
   /** Not processed yet. */
-  waiting: number
-  unknownStores: number
+  waiting: 0,
+  unknown_stores: 0,
   /** Not the event that intake sealed: added or changed in the database. */
-  forged: number
+  forged: 0,
   /** Decided with today's value for a fact that was not recorded. */
-  uncertain: number
+  uncertain: 0,
 }
+
+export type ReprocessCounts = typeof NO_COUNTS
 
 /** What a party is billed or earns: as recorded, and by today's rule. Counts differing events only. */
 export interface ReprocessTotals {
-  before: { commission: Paisa; platformFee: Paisa }
-  after: { commission: Paisa; platformFee: Paisa }
+  before: { commission: Paisa; platform_fee: Paisa }
+  after: { commission: Paisa; platform_fee: Paisa }
 }
 
 export interface ReprocessReport {
@@ -106,244 +101,214 @@ type ReadPlatform = Pick<Platform, 'config' | 'database' | 'keys'>
  */
 export async function reprocessOrders(
   platform: ReadPlatform,
-  options: ReprocessOptions,
+  { since = null, storeIds = null, rule = TODAYS_RULE, onDifference, onProgress }: ReprocessOptions,
 ): Promise<ReprocessReport> {
   const db = platform.database.reader
-  const filter = {
-    source: 'store' as const,
-    scopes: options.storeIds ?? null,
-    since: options.since ?? null,
-  }
+  const filter = { source: 'store' as const, scopes: storeIds, since }
   const all = await countStoredEvents(db, filter)
-  const run = new Reprocessing(platform, options)
+  const report: ReprocessReport = { counts: { ...NO_COUNTS }, merchants: new Map(), creators: new Map() }
+  const { counts } = report
+  const fresh = new Set<string>()
   for await (const events of storedEvents(platform, db, filter)) {
-    await run.process(events)
-    options.onProgress?.(run.report.counts.events, Math.max(all, run.report.counts.events))
+    counts.events += events.length
+    const read = await readCandidates(platform, rule, counts, events)
+    const candidates = await withoutRepeats(db, counts, fresh, read)
+    const readable = candidates.flatMap(({ merchantId, order }) => {
+      return isOrder(order) ? { merchantId, order } : []
+    })
+    const facts = (await loadFacts(platform, db, readable))[Symbol.iterator]()
+    // Read after the clicks, so that it covers clicks deleted in between.
+    const pruned = await clicksPrunedBefore(db)
+    for (const one of candidates) {
+      const today = isOrder(one.order) ? (facts.next().value ?? null) : null
+      const again = decideAgain(one, rule, today, pruned)
+      if (one.order === null) counts.bodies_gone += 1
+      else if (again === null) counts.unreadable += 1
+      if (again === null) continue
+      counts.judged += 1
+      if (again.lost.length > 0) counts.uncertain += 1
+      const before = one.sale?.verdict ?? noSale(one.event.reason ?? 'no sale')
+      if (!isDifferent(before, again.after)) continue
+      const difference = differenceOf(one, before, again)
+      addDifference(report, difference)
+      onDifference(difference)
+    }
+    onProgress?.(counts.events, Math.max(all, counts.events))
   }
-  return run.report
+  return report
+}
+
+/** A recorded decision about a sale, the current one or the former. */
+interface Recorded {
+  id: string
+  merchant_id: string
+  order_id: string
+  order_name: string | null
+  verdict: Verdict
+  /** `null` if the receipt is unreadable. */
+  facts: SaleFacts | null
 }
 
 /** An event to decide again. */
 interface Candidate {
   event: StoredEvent
   merchantId: string
-  sale: DecidedSaleRow | null
-  receipt: SaleReceipt | null
+  /** The decision that rests on it. */
+  sale: Recorded | null
   /** `null`: the raw body was deleted. */
-  order: OrderFacts | { malformed: string } | null
+  order: OrderFacts | MalformedOrder | null
 }
 
-class Reprocessing {
-  readonly report: ReprocessReport = {
-    counts: {
-      events: 0,
-      judged: 0,
-      different: 0,
-      repeats: 0,
-      bodiesGone: 0,
-      unreadable: 0,
-      otherTopics: 0,
-      conflicting: 0,
-      waiting: 0,
-      unknownStores: 0,
-      forged: 0,
-      uncertain: 0,
-    },
-    merchants: new Map(),
-    creators: new Map(),
-  }
-  readonly #platform: ReadPlatform
-  readonly #options: ReprocessOptions
-  readonly #rule: SaleRule
-  /** Keys of orders that would newly make a sale. Another delivery of them is a repeat. */
-  readonly #fresh = new Set<string>()
-
-  /** Clicks with smaller ids may have been deleted. */
-  #pruned = NIL_ID
-
-  constructor(platform: ReadPlatform, options: ReprocessOptions) {
-    this.#platform = platform
-    this.#options = options
-    this.#rule = options.rule ?? TODAYS_RULE
-  }
-
-  async process(events: readonly StoredEvent[]): Promise<void> {
-    this.report.counts.events += events.length
-    const candidates = await this.#withoutRepeats(await this.#readAll(events))
-    const readable = candidates.filter((one): one is Candidate & { order: OrderFacts } => isOrder(one.order))
-    const today = await loadFacts(this.#platform, this.#db, readable)
-    // Read after the clicks, so that it covers clicks deleted in between.
-    this.#pruned = await clicksPrunedBefore(this.#db)
-    const factsOf = new Map<Candidate, SaleFacts>(
-      readable.map((one, index) => [one, today[index] as SaleFacts]),
-    )
-    for (const one of candidates) this.#compare(one, factsOf.get(one) ?? null)
-  }
-
-  get #db(): Queries {
-    return this.#platform.database.reader
-  }
-
-  async #readAll(events: readonly StoredEvent[]): Promise<Candidate[]> {
-    const stores = await getStoresById(this.#db, [...new Set(events.map((event) => event.scope))])
-    const ids = events.flatMap(({ result }) => (typeof result?.sale_id === 'string' ? [result.sale_id] : []))
-    const former = (await formerSalesById(this.#db, ids)).flatMap((row) => formerSaleOf(row) ?? [])
-    const made = new Map(
-      [...(await salesById(this.#db, ids)), ...former].map((sale) => [sale.event_id, sale]),
-    )
-    return events.flatMap((event) => {
-      const merchantId = stores.get(event.scope)?.merchant_id
-      const skipped = this.#skipReason(event, merchantId)
-      if (skipped !== null) {
-        this.report.counts[skipped] += 1
-        return []
-      }
-      const sale = made.get(event.id) ?? null
-      return {
-        event,
-        merchantId: merchantId ?? '',
-        sale,
-        receipt: sale && readReceipt(sale.receipt),
-        order: this.#readOrder(event),
-      }
-    })
-  }
-
-  #skipReason(event: StoredEvent, merchantId: string | undefined): keyof ReprocessCounts | null {
-    if (event.problem !== null) return 'forged'
-    if (event.conflicting) return 'conflicting'
-    if (!isOrderPaid(event.topic)) return 'otherTopics'
-    if (event.state === 'pending') return 'waiting'
-    return merchantId === undefined ? 'unknownStores' : null
-  }
-
-  #readOrder(event: StoredEvent): Candidate['order'] {
-    if (event.rawBody === null) return null
-    try {
-      return this.#rule.read(event.rawBody.toString('utf8'), this.#platform.config.TRACKING_PARAMETER)
-    } catch (error) {
-      if (error instanceof MalformedOrder) return { malformed: error.reason }
-      throw error
-    }
-  }
-
-  async #withoutRepeats(candidates: readonly Candidate[]): Promise<Candidate[]> {
-    const orders = candidates.flatMap(({ event, sale, order }) =>
-      sale === null && isOrder(order) ? [{ store_id: event.scope, order_id: order.order_id }] : [],
-    )
-    const recorded = new Set(
-      (await findRecorded(this.#db, orders)).map((row) => keyOf(row.store_id, row.order_id)),
-    )
-    return candidates.filter(({ event, sale, order }) => {
-      if (sale !== null || !isOrder(order)) return true
-      const key = keyOf(event.scope, order.order_id)
-      const repeat = recorded.has(key) || this.#fresh.has(key)
-      if (repeat) this.report.counts.repeats += 1
-      else this.#fresh.add(key)
-      return !repeat
-    })
-  }
-
-  #compare(one: Candidate, today: SaleFacts | null): void {
-    const { counts } = this.report
-    if (one.order === null) counts.bodiesGone += 1
-    const before = one.sale ? recordedVerdict(one.sale) : noSale(one.event.reason ?? 'no sale')
-    const again = this.#decideAgain(one, today)
-    if (again === null) {
-      if (one.order !== null) counts.unreadable += 1
-      return
-    }
-    counts.judged += 1
-    if (again.lost.length > 0) counts.uncertain += 1
-    if (isDifferent(before, again.after)) this.#report(one, before, again)
-  }
-
-  /** `null` without a readable body and without a receipt. */
-  #decideAgain(one: Candidate, today: SaleFacts | null): { after: Verdict; lost: LostFact[] } | null {
-    if (one.order === null && one.receipt) {
-      return { after: verdictOf(this.#rule.decide(one.receipt.facts), one.receipt.facts), lost: [] }
-    }
-    if (today) {
-      const { facts, lost } = factsOfTheTime(today, one.receipt?.facts ?? null, this.#pruned)
-      return { after: verdictOf(this.#rule.decide(facts), facts), lost }
-    }
-    if (one.sale && one.order && !isOrder(one.order)) {
-      return { after: noSale(`malformed: ${one.order.malformed}`), lost: [] }
-    }
-    return null
-  }
-
-  #report(one: Candidate, before: Verdict, { after, lost }: { after: Verdict; lost: LostFact[] }): void {
-    const { event, sale, order } = one
-    const merchantId = sale?.merchant_id ?? one.merchantId
-    this.report.counts.different += 1
-    addTo(this.report.merchants, merchantId, before, after)
-    for (const creatorId of new Set([before.creatorId, after.creatorId])) {
-      if (creatorId === null) continue
-      const nothing = noSale('')
-      const share = (verdict: Verdict) => (verdict.creatorId === creatorId ? verdict : nothing)
-      addTo(this.report.creators, creatorId, share(before), share(after))
-    }
-    this.#options.onDifference({
-      eventId: event.id,
-      receivedAt: event.receivedAt,
-      storeId: event.scope,
+async function readCandidates(
+  { config, database }: ReadPlatform,
+  rule: SaleRule,
+  counts: ReprocessCounts,
+  events: readonly StoredEvent[],
+): Promise<Candidate[]> {
+  const db = database.reader
+  const stores = await getStoresById(db, [...new Set(events.map((event) => event.scope))])
+  const recorded = await recordedBy(db, events)
+  return events.flatMap((event) => {
+    const merchantId = stores.get(event.scope)?.merchant_id
+    const skipped = skipReason(event, merchantId)
+    if (skipped !== null) counts[skipped] += 1
+    if (skipped !== null || merchantId === undefined) return []
+    return {
+      event,
       merchantId,
-      saleId: sale?.id ?? null,
-      orderId: isOrder(order) ? order.order_id : (sale?.order_id ?? null),
-      orderName: isOrder(order) ? order.order_name : (sale?.order_name ?? null),
-      before,
-      after,
-      from: order === null ? 'receipt' : 'body',
-      lost,
-    })
+      sale: recorded.get(event.id) ?? null,
+      order: event.text === null ? null : readOrder(rule, event.text, config.TRACKING_PARAMETER),
+    }
+  })
+}
+
+/** The decisions that rest on these events, by event id. A former decision with an unreadable receipt is missing. */
+async function recordedBy(db: Queries, events: readonly StoredEvent[]): Promise<Map<string, Recorded>> {
+  const ids = events.flatMap(({ result }): string[] => JSON.parse(result ?? '{}').sale_id ?? [])
+  const sales = new Map((await salesById(db, ids)).map((sale) => [sale.id, sale]))
+  const recorded = new Map<string, Recorded>()
+  for (const { event_id, sale_id, receipt } of await formerDecisions(db, ids)) {
+    const former = readReceipt(receipt)
+    const sale = sales.get(sale_id)
+    if (!former || !sale) continue
+    const { facts, decision } = former
+    const verdict = verdictOf(decision, attributionOf(facts)?.link.creator_id ?? null)
+    recorded.set(event_id, { ...sale, order_name: facts.order.order_name, verdict, facts })
+  }
+  for (const sale of sales.values()) {
+    const facts = readReceipt(sale.receipt)?.facts ?? null
+    recorded.set(sale.event_id, { ...sale, verdict: verdictOf(sale, sale.creator_id), facts })
+  }
+  return recorded
+}
+
+function skipReason(event: StoredEvent, merchantId: string | undefined): keyof ReprocessCounts | null {
+  if (event.problem !== null) return 'forged'
+  if (event.conflict_hash !== '') return 'conflicting'
+  if (!isOrderPaid(event.topic)) return 'other_topics'
+  if (event.state === 'pending') return 'waiting'
+  return merchantId === undefined ? 'unknown_stores' : null
+}
+
+function readOrder(rule: SaleRule, body: string, trackingParameter: string): OrderFacts | MalformedOrder {
+  try {
+    return rule.read(body, trackingParameter)
+  } catch (error) {
+    if (error instanceof MalformedOrder) return error
+    throw error
   }
 }
 
 function isOrder(order: Candidate['order']): order is OrderFacts {
-  return order !== null && !('malformed' in order)
+  return order !== null && !(order instanceof MalformedOrder)
 }
 
-function keyOf(storeId: string, orderId: string): string {
-  return `${storeId}\n${orderId}`
+/** `fresh`: keys of orders that would newly make a sale. Another delivery of them is a repeat. */
+async function withoutRepeats(
+  db: Queries,
+  counts: ReprocessCounts,
+  fresh: Set<string>,
+  candidates: readonly Candidate[],
+): Promise<Candidate[]> {
+  const keyOf = ({ store_id, order_id }: OrderKey) => `${store_id}\n${order_id}`
+  const newOrder = ({ event, sale, order }: Candidate) =>
+    sale === null && isOrder(order) ? { store_id: event.scope, order_id: order.order_id } : null
+  const recorded = new Set(
+    (
+      await findRecorded(
+        db,
+        candidates.flatMap((one) => newOrder(one) ?? []),
+      )
+    ).map(keyOf),
+  )
+  return candidates.filter((one) => {
+    const order = newOrder(one)
+    if (!order) return true
+    const key = keyOf(order)
+    const repeat = recorded.has(key) || fresh.has(key)
+    if (repeat) counts.repeats += 1
+    else fresh.add(key)
+    return !repeat
+  })
 }
 
-/** A sale by its former decision; `null` if its receipt is unreadable. */
-function formerSaleOf(row: FormerSaleRow): DecidedSaleRow | null {
-  const receipt = readReceipt(row.receipt)
-  if (receipt === null) return null
-  const { facts, decision } = receipt
+interface DecidedAgain {
+  after: Verdict
+  lost: LostFact[]
+}
+
+/** `null` without a readable body and without a receipt. */
+function decideAgain(
+  { sale, order }: Candidate,
+  rule: SaleRule,
+  today: SaleFacts | null,
+  pruned: string,
+): DecidedAgain | null {
+  if (sale && order instanceof MalformedOrder)
+    return { after: noSale(`malformed: ${order.reason}`), lost: [] }
+  const then = sale?.facts ?? null
+  const known = today
+    ? factsOfTheTime(today, then, pruned)
+    : order === null && then && { facts: then, lost: [] }
+  if (!known) return null
+  const { facts, lost } = known
+  return { after: verdictOf(rule.decide(facts), attributionOf(facts)?.link.creator_id ?? null), lost }
+}
+
+function differenceOf(one: Candidate, before: Verdict, { after, lost }: DecidedAgain): Difference {
+  const { event, sale, order } = one
+  const named = isOrder(order) ? order : sale
   return {
-    ...row,
-    order_name: facts.order.order_name,
-    acceptance_status: decision.acceptance_status,
-    rejection_reason: decision.rejection_reason,
-    creator_id: verdictOf(decision, facts).creatorId,
-    net_amount: decision.net_amount,
-    commission_rate: decision.commission_rate,
-    commission: decision.commission,
-    platform_fee: decision.platform_fee,
+    event_id: event.id,
+    received_at: event.received_at,
+    store_id: event.scope,
+    merchant_id: sale?.merchant_id ?? one.merchantId,
+    sale_id: sale?.id ?? null,
+    order_id: named?.order_id ?? null,
+    order_name: named?.order_name ?? null,
+    before,
+    after,
+    from: order === null ? 'receipt' : 'body',
+    lost,
   }
 }
 
-function recordedVerdict(sale: DecidedSaleRow): Verdict {
-  return {
-    verdict: sale.acceptance_status,
-    reason: sale.rejection_reason,
-    creatorId: sale.creator_id,
-    netAmount: sale.net_amount,
-    commissionRate: sale.commission_rate,
-    commission: sale.commission,
-    platformFee: sale.platform_fee,
+function addDifference(report: ReprocessReport, { merchant_id, before, after }: Difference): void {
+  report.counts.different += 1
+  addTo(report.merchants, merchant_id, before, after)
+  for (const creatorId of new Set([before.creator_id, after.creator_id])) {
+    if (creatorId === null) continue
+    const share = (verdict: Verdict) => (verdict.creator_id === creatorId ? verdict : noSale(''))
+    addTo(report.creators, creatorId, share(before), share(after))
   }
 }
 
 function addTo(totals: Map<string, ReprocessTotals>, id: string, before: Verdict, after: Verdict): void {
-  const nothing = { commission: 0, platformFee: 0 }
+  const nothing = { commission: 0, platform_fee: 0 }
   const sum = totals.get(id) ?? { before: nothing, after: nothing }
   const plus = (one: typeof nothing, other: typeof nothing) => ({
     commission: one.commission + other.commission,
-    platformFee: one.platformFee + other.platformFee,
+    platform_fee: one.platform_fee + other.platform_fee,
   })
   totals.set(id, { before: plus(sum.before, before), after: plus(sum.after, after) })
 }

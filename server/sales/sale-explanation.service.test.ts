@@ -27,20 +27,19 @@ for (const dialect of testDialects()) {
     await market.drainUntilIdle()
     const [found] = await findOrder(platform, '42', null)
     assert.ok(found)
-    const open = await explainSale(platform, found.id)
+    const open = await explainSale(platform, 'all', found.id)
     assert.equal([open.cycle?.state, open.cycle?.creatorShare, open.payouts], ['open', 200_000, []])
-    assert.equal([open.click?.link.locked_at, open.offer?.title], [link.created_at, 'Lawn suit'])
-    assert.equal(open.creator, {
-      id: creator.userId,
-      displayName: 'Sana',
-      email: `${creator.userId}@example.com`,
-    })
+    assert.equal([open.click?.link.locked_at, open.sale.offer?.title], [link.created_at, 'Lawn suit'])
+    assert.equal(
+      [open.creator?.id, open.creator?.display_name, open.creator?.email],
+      [creator.userId, 'Sana', `${creator.userId}@example.com`],
+    )
 
     clock.set(new Date(open.cycle?.period_end ?? 0).toISOString())
     await closeDueCycles(platform)
     market.processor.answers = ['refuse']
     await market.drainUntilIdle()
-    const refused = await explainSale(platform, found.id)
+    const refused = await explainSale(platform, 'all', found.id)
     assert.equal([refused.cycle?.state, refused.cycle?.processor_invoice_id], ['closed', null])
     assert.match(refused.cycle?.invoiceProblem ?? '', /no such account/)
 
@@ -49,7 +48,7 @@ for (const dialect of testDialects()) {
       clock.pass(60_000)
       await market.payOut(word)
     }
-    const story = await explainSale(platform, other)
+    const story = await explainSale(platform, 'all', other)
     assert.is(story.cycle?.state, 'charged')
     assert.equal(
       story.payouts.map((payout) => [payout.state, payout.amount, payout.failure_reason]),
@@ -93,7 +92,7 @@ for (const dialect of testDialects()) {
     ] as const) {
       assert.is(await outcomeOf(findOrder(platform, text, store)), 'not_found')
     }
-    assert.is(await outcomeOf(explainSale(platform, platform.ids.next())), 'not_found')
+    assert.is(await outcomeOf(explainSale(platform, 'all', platform.ids.next())), 'not_found')
   })
 
   it("leaves another merchant's click out", async () => {
@@ -107,14 +106,17 @@ for (const dialect of testDialects()) {
     await market.drainUntilIdle()
     const storyOf = async (order: string) => {
       const [sale] = await findOrder(platform, order, null)
-      return explainSale(platform, sale?.id ?? '')
+      return explainSale(platform, 'all', sale?.id ?? '')
     }
     const foreign = await storyOf('900100')
-    assert.equal([foreign.click, foreign.creator, foreign.offer, foreign.cycle], [null, null, null, null])
-    assert.is(foreign.decision.rejection_reason, 'other_merchants_link')
+    assert.equal(
+      [foreign.click, foreign.creator, foreign.sale.offer, foreign.cycle],
+      [null, null, null, null],
+    )
+    assert.is(foreign.receipt.decision.rejection_reason, 'other_merchants_link')
     const suspended = await storyOf('900101')
-    assert.is(suspended.decision.rejection_reason, 'creator_suspended')
-    assert.is(suspended.creator?.displayName, 'Zoya')
+    assert.is(suspended.receipt.decision.rejection_reason, 'creator_suspended')
+    assert.is(suspended.creator?.display_name, 'Zoya')
   })
 
   it.run()
@@ -130,7 +132,7 @@ async function paidCycle(
   await market.order(shop, link, 3_200_000, { id: '43' })
   await market.drainUntilIdle()
   const [sale] = await findOrder(platform, '43', null)
-  const { cycle } = await explainSale(platform, sale?.id ?? '')
+  const { cycle } = await explainSale(platform, 'all', sale?.id ?? '')
   clock.set(new Date(cycle?.period_end ?? 0).toISOString())
   await closeDueCycles(platform)
   await market.drainUntilIdle()

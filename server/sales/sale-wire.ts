@@ -18,30 +18,16 @@ import {
   type SaleCheck,
   type SaleReceipt,
 } from './accept-sale.rule.ts'
-import type {
-  FormerReceipt,
-  NamedSale,
-  PartyExplanation,
-  SaleCycle,
-  SaleOutcome,
-} from './sale-explanation.service.ts'
-import type { SaleWithSlug } from './sales.store.ts'
-
-type ShownSale = Omit<SaleWithSlug, 'receipt' | 'event_id' | 'click_id' | 'buyer_name_matches'>
-
-/** What credits a sale to its link; `null` without a link. */
-export function attributedBy(row: Pick<ShownSale, 'coupon_code' | 'link_id'>): Sale['attributed_by'] {
-  if (row.coupon_code !== null) return 'coupon'
-  return row.link_id === null ? null : 'click'
-}
+import type { FormerDecision, NamedSale, SaleCycle, SaleExplanation } from './sale-explanation.service.ts'
+import type { ExportedSale } from './sales.store.ts'
 
 /** A sale as its merchant or creator sees it. Only the merchant sees the platform fee. */
-export function wireSale(row: ShownSale, role: Role): Sale {
+export function wireSale(row: ExportedSale, role: Role): Sale {
   return {
     id: row.id,
     acceptance_status: row.acceptance_status,
     rejection_reason: row.rejection_reason,
-    attributed_by: attributedBy(row),
+    attributed_by: row.coupon_code !== null ? 'coupon' : row.link_id === null ? null : 'click',
     offer_id: row.offer_id,
     creator_id: row.creator_id,
     affiliate_link_slug: row.slug,
@@ -63,38 +49,31 @@ export function wireSale(row: ShownSale, role: Role): Sale {
 /** A sale of a list. */
 export function wireNamedSale(sale: NamedSale, role: Role): ListedSale {
   const { offer, creator, store } = sale
-  return {
-    ...wireSale(sale, role),
-    offer,
-    creator: creator && { id: creator.id, display_name: creator.displayName },
-    store: { id: store.id, shop_domain: store.shopDomain },
-  }
+  return { ...wireSale(sale, role), offer, creator, store }
 }
 
-/** The explanation of a sale for its merchant or creator. */
-export function wireExplanation(explanation: PartyExplanation, role: Role): SaleWithReceipt {
-  const { sale, merchant } = explanation
+/** The explanation of a sale for its merchant or creator: names only, without contact or payment details. */
+export function wireExplanation(explanation: SaleExplanation, role: Role): SaleWithReceipt {
+  const { sale, merchant, receipt, formerDecisions } = explanation
   return {
     ...wireNamedSale(sale, role),
-    merchant: { id: merchant.id, display_name: merchant.displayName },
-    receipt: wireReceipt(explanation.receipt, role, sale.creator_id),
-    former_decisions: explanation.formerReceipts.flatMap((former) => wireFormer(former, sale, role)),
-    outcome: wireOutcome(explanation.outcome, role),
+    merchant: { id: merchant.id, display_name: merchant.display_name },
+    receipt: wireReceipt(receipt, role, sale.creator_id),
+    former_decisions: formerDecisions.flatMap((former) => wireFormer(former, sale, role)),
+    outcome: wireOutcome(explanation, role),
   }
 }
 
 /** Hidden from the creator if the order named another creator's link before it was paid. */
 function wireFormer(
-  { decidedAt, receipt }: FormerReceipt,
-  sale: SaleWithSlug,
+  { decided_at, receipt }: FormerDecision,
+  sale: NamedSale,
   role: Role,
 ): SaleWithReceipt['former_decisions'] {
   if (role !== 'merchant' && attributionOf(receipt.facts)?.link.creator_id !== sale.creator_id) return []
   const { acceptance_status, rejection_reason } = receipt.decision
-  const decided_at = isoTime(decidedAt)
-  return [
-    { decided_at, acceptance_status, rejection_reason, receipt: wireReceipt(receipt, role, sale.creator_id) },
-  ]
+  const shown = wireReceipt(receipt, role, sale.creator_id)
+  return [{ decided_at: isoTime(decided_at), acceptance_status, rejection_reason, receipt: shown }]
 }
 
 /**
@@ -135,7 +114,7 @@ function wireReceipt(
       affiliate_link_slug: coupon.link.slug,
       in_force: isInForce(coupon, facts.order),
       starts_at: isoTime(coupon.starts_at),
-      ends_at: coupon.ends_at === null ? null : isoTime(coupon.ends_at),
+      ends_at: isoTime(coupon.ends_at),
       offer_status: coupon.offer_status,
     })),
     clicked_at: click && isoTime(click.created_at),
@@ -147,20 +126,18 @@ function wireReceipt(
 }
 
 /** A line of an order with what it counts for. */
-export function wireLine(
-  line: SaleReceipt['decision']['basis_lines'][number],
-): SaleReceiptWire['lines'][number] {
+export function wireLine({
+  title,
+  ...line
+}: SaleReceipt['decision']['basis_lines'][number]): SaleReceiptWire['lines'][number] {
   return {
-    title: line.title,
-    product_id: line.product_id,
-    quantity: line.quantity,
+    title,
+    ...line,
     unit_price: formatLineAmount(line.unit_price),
     gross: formatMoney(line.gross),
     discount: formatMoney(line.discount),
     tax: formatMoney(line.tax),
     net: formatMoney(line.net),
-    counted: line.counted,
-    why_not: line.why_not,
   }
 }
 
@@ -168,7 +145,7 @@ export function wireLine(
  * The outcome of a sale for the merchant or creator. Only the merchant sees the invoice, only the creator the payout's amount and
  * failure reason.
  */
-function wireOutcome({ cycle, payouts }: SaleOutcome, role: Role): SaleOutcomeWire {
+function wireOutcome({ cycle, payouts }: SaleExplanation, role: Role): SaleOutcomeWire {
   return {
     billing_cycle: cycle && wireSaleCycle(cycle, role),
     payouts: payouts.map((payout, index) => {
@@ -179,7 +156,7 @@ function wireOutcome({ cycle, payouts }: SaleOutcome, role: Role): SaleOutcomeWi
         share: formatMoney(cycle?.creatorShare ?? 0),
         replaces_payout_id: former?.state === 'failed' ? former.id : null,
         created_at: isoTime(payout.created_at),
-        settled_at: payout.settled_at === null ? null : isoTime(payout.settled_at),
+        settled_at: isoTime(payout.settled_at),
         ...(role === 'creator' && {
           amount: formatMoney(payout.amount),
           processor_payout_id: payout.processor_payout_id,
@@ -192,15 +169,14 @@ function wireOutcome({ cycle, payouts }: SaleOutcome, role: Role): SaleOutcomeWi
 
 /** The cycle that bills a sale. Only the merchant sees the invoice. */
 export function wireSaleCycle(cycle: SaleCycle, role: Role): SaleOutcomeWire['billing_cycle'] {
-  const time = (moment: number | null) => (moment === null ? null : isoTime(moment))
   const settled = (amount: number) => (cycle.state === 'open' ? null : formatMoney(amount))
   return {
     id: cycle.id,
     state: cycle.state,
     period_start: isoTime(cycle.period_start),
     period_end: isoTime(cycle.period_end),
-    closed_at: time(cycle.closed_at),
-    charged_at: time(cycle.charged_at),
+    closed_at: isoTime(cycle.closed_at),
+    charged_at: isoTime(cycle.charged_at),
     creator_share: formatMoney(cycle.creatorShare),
     ...(role === 'merchant' && {
       amount_due: settled(cycle.amount_due),

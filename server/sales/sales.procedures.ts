@@ -1,14 +1,15 @@
 import { formatMoney, parseMoney } from '../../shared/money.ts'
 import { creditRequest, requestCreditInput } from '../../shared/schemas/admin.ts'
-import { getSaleInput, listSalesInput, salePage, saleWithReceipt } from '../../shared/schemas/sales.ts'
+import { idInput } from '../../shared/schemas/common.ts'
+import { listSalesInput, salePage, saleWithReceipt } from '../../shared/schemas/sales.ts'
 import { mapPage, pageById } from '../platform/api/page.ts'
 import { type Actor, procedure, router } from '../platform/api/procedure.ts'
-import { Refusal } from '../platform/api/refusal.ts'
-import { isoTime } from '../platform/clock.ts'
+import { isoTime, periodOf } from '../platform/clock.ts'
+import type { ScanScope } from '../platform/database/keyset-scan.ts'
 import { requestCredit } from './credit-request.service.ts'
-import { explainSaleToParty, withNames } from './sale-explanation.service.ts'
+import { explainSale, withNames } from './sale-explanation.service.ts'
 import { wireExplanation, wireNamedSale } from './sale-wire.ts'
-import { listSales, type SaleScope } from './sales.service.ts'
+import { findSales } from './sales.service.ts'
 
 export const salesRouter = router({
   list: procedure(['merchant', 'creator'], {
@@ -20,20 +21,14 @@ export const salesRouter = router({
     .input(listSalesInput)
     .output(salePage)
     .query(async ({ ctx, input }) => {
-      const filter = {
-        acceptanceStatus: input.acceptance_status ?? null,
-        rejectionReason: input.rejection_reason,
-        offerId: input.offer_id ?? null,
-        creatorId: input.creator_id,
-        slug: input.affiliate_link_slug,
-        storeId: input.store_id,
-        orderId: input.order_id,
-        orderName: input.order_name,
-        from: input.from === undefined ? null : Date.parse(input.from),
-        to: input.to === undefined ? null : Date.parse(input.to),
-      }
-      const page = await pageById(input, (request) =>
-        listSales(ctx.platform, scopeOf(ctx.actor), { ...filter, ...request }),
+      const { limit, cursor, from, to, affiliate_link_slug: slug, ...columns } = input
+      const page = await pageById({ limit, cursor }, (request) =>
+        findSales(ctx.platform.database.reader, scopeOf(ctx.actor), {
+          columns,
+          slug,
+          ...periodOf({ from, to }),
+          ...request,
+        }),
       )
       const items = await withNames(ctx.platform, page.items)
       return mapPage({ ...page, items }, (sale) => wireNamedSale(sale, ctx.actor.role))
@@ -46,11 +41,10 @@ export const salesRouter = router({
       'Each check with its inputs and verdict, the calculation per line, the billing cycle and the payouts. Merchant and creator see the same sale without the details that are private to the other.',
     errors: ['not_found'],
   })
-    .input(getSaleInput)
+    .input(idInput)
     .output(saleWithReceipt)
     .query(async ({ ctx, input }) => {
-      const explanation = await explainSaleToParty(ctx.platform, scopeOf(ctx.actor), input.id)
-      if (!explanation) throw new Refusal('not_found', 'Sale not found.')
+      const explanation = await explainSale(ctx.platform, scopeOf(ctx.actor), input.id)
       return wireExplanation(explanation, ctx.actor.role)
     }),
 
@@ -83,6 +77,6 @@ export const salesRouter = router({
     }),
 })
 
-function scopeOf(actor: Actor): SaleScope {
+function scopeOf(actor: Actor): ScanScope {
   return actor.role === 'merchant' ? { merchantId: actor.userId } : { creatorId: actor.userId }
 }

@@ -1,7 +1,7 @@
 import type { Sale } from '../../shared/schemas/sales.ts'
 import type { OrderSource } from '../../shared/schemas/stores.ts'
 import { addSalesToCycles, type SaleToBill } from '../billing/billing.service.ts'
-import { type LinkedClick, linksOfClicks } from '../clicks/clicks.service.ts'
+import { linksOfClicks } from '../clicks/clicks.service.ts'
 import { flagOrders, type OrderNote } from '../flags/order-flags.service.ts'
 import { saleAccepted } from '../ledger/entries.rule.ts'
 import { writeEntries } from '../ledger/ledger.service.ts'
@@ -23,39 +23,41 @@ import {
   isUsableClick,
   namedBy,
   orderSource,
-  type SaleDecision,
   type SaleReceipt,
 } from './accept-sale.rule.ts'
 import { notifyFirstSales } from './first-sales.service.ts'
-import { changesInTurn, decidedOrder } from './order-change.rule.ts'
+import { changesInTurn } from './order-change.rule.ts'
 import { type SuspiciousDate, suspiciousDates } from './order-dates.rule.ts'
 import { publishSales } from './sale-events.service.ts'
-import { clickIdsOf, hasBuyerName, isBuyer, type SaleFacts, saleOrderOf } from './sale-facts.ts'
+import {
+  clickIdsOf,
+  hasBuyerName,
+  isBuyer,
+  type SaleClick,
+  type SaleFacts,
+  saleOrderOf,
+} from './sale-facts.ts'
 import { wireSale } from './sale-wire.ts'
 import {
-  countRejections,
   countSales,
+  type ExportedSale,
   findRecorded,
-  findSale,
-  findSales,
   insertSales,
   type OrderKey,
-  orderNamesBySale,
   readSales,
   replaceDecision,
-  type SaleFilter,
   type SaleRow,
-  type SaleScope,
-  type SaleWithSlug,
 } from './sales.store.ts'
 
 export {
+  findSale,
+  findSales,
   hasAcceptedSale,
   linkEarnings,
-  type SaleFilter,
-  type SaleRow,
-  type SaleScope,
+  rejectionsOf,
+  type SaleName,
   type SaleWithSlug,
+  saleNamesOf,
 } from './sales.store.ts'
 
 /** An order that a store reported, parsed and validated. */
@@ -83,112 +85,102 @@ export interface RecordedSale {
   source: OrderSource | null
 }
 
+/** A report while it is worked on. */
+interface Report extends ReportedOrder {
+  /** Identifies store and order. */
+  key: string
+  /** What was decided because of it; `null` if the order was known and nothing changed. */
+  decision: Decision | null
+}
+
+interface Decision {
+  sale: SaleRow
+  /** The sale as it was decided first; `null` for a new one. */
+  former: SaleRow | null
+  facts: SaleFacts
+}
+
 /**
  * Turns reported orders into sales: loads all facts, decides each sale, then writes sales, cycle totals and journal entries for the
  * whole batch in the caller's transaction. Each order of a store is one sale, however often it is reported. A sale rejected as
- * `not_paid` is decided again, once, when its order is reported as paid. Results are in the order of `reports`.
+ * `not_paid` is decided again, once, when its order is reported as paid. Results are in the order of `reported`.
  */
 export async function recordOrders(
   platform: Platform,
   tx: Tx,
-  reports: readonly ReportedOrder[],
+  reported: readonly ReportedOrder[],
 ): Promise<RecordedSale[]> {
-  const orders = reports.map(orderOf)
-  const keys = orders.map(orderKey)
-  const current = new Map((await findRecorded(tx, orders)).map((row) => [orderKey(row), row]))
-  const receipts = new Map([...current].map(([key, row]) => [key, row.receipt]))
-  const decided = new Map<number, DecidedOrder>()
+  const reports = reported.map((report): Report => {
+    return { ...report, key: orderKey(orderOf(report)), decision: null }
+  })
+  const recorded = await findRecorded(tx, reports.map(orderOf))
+  const sales = new Map(recorded.map((row) => [orderKey(row), row]))
+  const receipts = new Map(recorded.map((row) => [orderKey(row), row.receipt]))
   // One round for most batches; another one if a batch has several reports of one order.
   for (;;) {
-    const indexes = nextToDecide(reports, keys, current, decided)
-    if (indexes.length === 0) break
-    const tasks = indexes.map((index) => ({
-      report: reports[index] as ReportedOrder,
-      former: current.get(keys[index] as string) ?? null,
-    }))
-    for (const [position, order] of (await decideOrders(platform, tx, tasks)).entries()) {
-      const index = indexes[position] as number
-      decided.set(index, order)
-      current.set(keys[index] as string, order.row)
-    }
+    const next = nextToDecide(reports, sales)
+    if (next.length === 0) break
+    await decideOrders(platform, tx, next, sales)
   }
-  const saleOf = (index: number) => current.get(keys[index] as string) as SaleRow
-  await flagChanges(platform, tx, reports, { keys, receipts, decided, saleOf })
-  await flagDates(platform, tx, reports, decided)
-  return reports.map((_report, index) => {
-    const sale = saleOf(index)
+  await flagChanges(platform, tx, reports, receipts, sales)
+  await flagDates(platform, tx, reports)
+  return reports.map(({ key, decision }) => {
+    const { id, acceptance_status } = sales.get(key) as SaleRow
     return {
-      saleId: sale.id,
-      acceptanceStatus: sale.acceptance_status,
-      known: !decided.has(index),
-      decidedAgain: decided.get(index)?.again ?? false,
-      source: decided.get(index)?.source ?? null,
+      saleId: id,
+      acceptanceStatus: acceptance_status,
+      known: decision === null,
+      decidedAgain: decision !== null && decision.former !== null,
+      source: decision && !decision.former && !decision.facts.order.test ? orderSource(decision.facts) : null,
     }
   })
 }
 
-function orderOf(report: ReportedOrder): OrderKey {
-  return { store_id: report.storeId, order_id: report.order.order_id }
+function orderOf({ storeId, order }: ReportedOrder): OrderKey {
+  return { store_id: storeId, order_id: order.order_id }
 }
 
 function orderKey(order: OrderKey): string {
   return `${order.store_id}\n${order.order_id}`
 }
 
-/** For each order the index of the first report that creates its sale or decides it again. */
-function nextToDecide(
-  reports: readonly ReportedOrder[],
-  keys: readonly string[],
-  current: ReadonlyMap<string, SaleRow>,
-  decided: ReadonlyMap<number, unknown>,
-): number[] {
-  const indexes = new Map<string, number>()
-  for (const [index, { order }] of reports.entries()) {
-    const key = keys[index] as string
-    if (decided.has(index) || indexes.has(key)) continue
-    const row = current.get(key)
-    if (!row || isDecidedAgain(row, order)) indexes.set(key, index)
+/** For each order the first report that creates its sale or decides it again. */
+function nextToDecide(reports: readonly Report[], sales: ReadonlyMap<string, SaleRow>): Report[] {
+  const next = new Map<string, Report>()
+  for (const report of reports) {
+    if (report.decision || next.has(report.key)) continue
+    const sale = sales.get(report.key)
+    if (!sale || isDecidedAgain(sale, report.order)) next.set(report.key, report)
   }
-  return [...indexes.values()]
+  return [...next.values()]
 }
 
 function isDecidedAgain(sale: SaleRow, order: OrderFacts): boolean {
   return sale.rejection_reason === 'not_paid' && sale.decided_at === null && isPaid(order)
 }
 
-interface DecisionTask {
-  report: ReportedOrder
-  /** The sale that is decided again; `null` for a new one. */
-  former: SaleRow | null
-}
-
-interface DecidedOrder {
-  row: SaleRow
-  /** Whether this is the sale's second decision. */
-  again: boolean
-  source: OrderSource | null
-  suspicious: SuspiciousDate[]
-}
-
-/** Decides and writes one sale per task. No two tasks may have the same order. Results are in the order of `tasks`. */
+/** Decides and writes one sale per report, and sets it in the report and in `sales`. No two reports may have the same order. */
 async function decideOrders(
   platform: Platform,
   tx: Tx,
-  tasks: readonly DecisionTask[],
-): Promise<DecidedOrder[]> {
+  reports: readonly Report[],
+  sales: Map<string, SaleRow>,
+): Promise<void> {
   // One time for the whole batch, so that no sale is dated after the end of its cycle. If the clock was set back, it is still not
   // before the event or the former decision.
   const decidedAt = Math.max(
     platform.clock.now(),
-    ...tasks.map(({ report, former }) => Math.max(report.receivedAt ?? 0, former?.created_at ?? 0)),
+    ...reports.map(({ key, receivedAt = 0 }) => Math.max(receivedAt, sales.get(key)?.created_at ?? 0)),
   )
-  const reports = tasks.map(({ report }) => report)
   const facts = await loadFacts(platform, tx, reports)
-  const rows = tasks.map((task, index) => {
+  const decisions = reports.map((report, index): Decision => {
+    const former = sales.get(report.key) ?? null
     const saleFacts = facts[index] as SaleFacts
-    const id = task.former?.id ?? platform.ids.next()
-    return saleRow(id, task, saleFacts, decideSale(saleFacts), decidedAt)
+    const id = former?.id ?? platform.ids.next()
+    report.decision = { sale: saleRow(id, report, former, saleFacts, decidedAt), former, facts: saleFacts }
+    return report.decision
   })
+  const rows = decisions.map(({ sale }) => sale)
   const accepted = rows.flatMap((row) => billedSale(row) ?? [])
   const cycles = await addSalesToCycles(platform, tx, accepted, decidedAt)
   for (const row of rows)
@@ -196,31 +188,18 @@ async function decideOrders(
   await notifyFirstSales(platform, tx, rows)
   await writeSales(platform, tx, rows)
   await writeEntries(platform, tx, accepted.map(saleAccepted), decidedAt)
-  await publishSales(
-    platform,
-    tx,
-    rows.map((row, index) => ({ ...row, slug: slugOf(row, facts[index] as SaleFacts) })),
-  )
-  notifyParties(platform, tx, [...rows, ...tasks.flatMap(({ former }) => former ?? [])])
-  return rows.map((row, index) => {
-    const saleFacts = facts[index] as SaleFacts
-    const again = tasks[index]?.former !== null
-    return {
-      row,
-      again,
-      source: again || saleFacts.order.test ? null : orderSource(saleFacts),
-      suspicious: datesOf(platform, reports[index] as ReportedOrder, saleFacts, row),
-    }
-  })
+  await publishSales(platform, tx, decisions.map(withSlug))
+  notifyParties(platform, tx, [...rows, ...decisions.flatMap(({ former }) => former ?? [])])
+  for (const report of reports) if (report.decision) sales.set(report.key, report.decision.sale)
 }
 
-function slugOf({ link_id: linkId }: SaleRow, facts: SaleFacts): string | null {
-  return linkId === null ? null : (attributionOf(facts)?.link.slug ?? null)
+function withSlug({ sale, facts }: Decision) {
+  return { ...sale, slug: sale.link_id === null ? null : (attributionOf(facts)?.link.slug ?? null) }
 }
 
 function notifyParties(platform: Platform, tx: Tx, rows: readonly SaleRow[]): void {
   const parties = new Set(
-    rows.flatMap(({ merchant_id, creator_id }) => (creator_id ? [merchant_id, creator_id] : [merchant_id])),
+    rows.flatMap(({ merchant_id, creator_id }) => [merchant_id, creator_id ?? []].flat()),
   )
   afterCommit(tx, () => {
     for (const party of parties) platform.topics.send(userTopic(party))
@@ -230,18 +209,13 @@ function notifyParties(platform: Platform, tx: Tx, rows: readonly SaleRow[]): vo
 /** The place of the first reference with a usable click; else of the first with a click of the merchant; else the first. */
 function placeOfClick(
   { merchantId, order }: Pick<ReportedOrder, 'merchantId' | 'order'>,
-  clicks: ReadonlyMap<string, LinkedClick>,
+  clicks: ReadonlyMap<string, SaleClick>,
 ): number {
-  const found = clickIdsOf(order).map((id) => {
-    const linked = clicks.get(id ?? '')
-    return linked && { ...linked.click, link: linked.link }
-  })
+  const found = clickIdsOf(order).map((id) => clicks.get(id ?? ''))
   const to = { merchantId, createdAt: order.created_at }
   const usable = found.findIndex((click) => click && isUsableClick(click, to))
-  return Math.max(
-    0,
-    usable !== -1 ? usable : found.findIndex((click) => click?.link.merchant_id === merchantId),
-  )
+  const own = found.findIndex((click) => click?.link.merchant_id === merchantId)
+  return Math.max(0, usable === -1 ? own : usable)
 }
 
 function codedOrder(
@@ -257,12 +231,9 @@ export async function loadFacts(
   db: Queries,
   reports: readonly Pick<ReportedOrder, 'merchantId' | 'order'>[],
 ): Promise<SaleFacts[]> {
-  const clicks = await linksOfClicks(
-    db,
-    platform.keys,
-    reports.flatMap(({ order }) => clickIdsOf(order).filter((id) => id !== null)),
-  )
-  const orders = reports.map((report) => saleOrderOf(report.order, placeOfClick(report, clicks)))
+  const clickIds = reports.flatMap(({ order }) => clickIdsOf(order).filter((id) => id !== null))
+  const linked = await linksOfClicks(db, platform.keys, clickIds)
+  const clicks = new Map([...linked].map(([id, { click, link }]) => [id, { ...click, link }]))
   const coupons = await couponsOfOrders(
     db,
     platform.keys,
@@ -276,8 +247,8 @@ export async function loadFacts(
   const named = reports.some((report) => report.order.buyer_names.length > 0)
   const titles = await accountTitlesOf(db, named ? creatorIds : [])
   return reports.map((report, index) => {
-    const order = orders[index] as SaleFacts['order']
-    const found = clicks.get(order.tracking_reference ?? '') ?? null
+    const order = saleOrderOf(report.order, placeOfClick(report, clicks))
+    const click = clicks.get(order.tracking_reference ?? '') ?? null
     const aboutCreator = (link: { creator_id: string } | undefined) => ({
       creator_suspended: link !== undefined && isSuspended(link.creator_id),
       buyer_is_creator:
@@ -288,9 +259,9 @@ export async function loadFacts(
     return {
       order,
       reporting_merchant_id: report.merchantId,
-      click: found && { ...found.click, link: found.link },
+      click,
       ...(codes.length > 0 && { coupons: codes }),
-      ...aboutCreator(found?.link),
+      ...aboutCreator(click?.link),
       merchant_suspended: isSuspended(report.merchantId),
       platform_fee_rate: platform.config.PLATFORM_FEE_RATE,
     }
@@ -300,31 +271,31 @@ export async function loadFacts(
 /** The row of a decided sale, without its billing cycle. A click or code that earns nothing is only on the receipt. */
 function saleRow(
   id: string,
-  { report, former }: DecisionTask,
+  { storeId, merchantId, eventId }: Report,
+  former: SaleRow | null,
   facts: SaleFacts,
-  decision: SaleDecision,
   decidedAt: number,
 ): SaleRow {
-  const attribution = attributionOf(facts)
+  const decision = decideSale(facts)
   const receipt: SaleReceipt = { facts, decision }
   return {
     id,
-    store_id: report.storeId,
-    merchant_id: report.merchantId,
-    order_id: report.order.order_id,
-    order_name: report.order.order_name,
+    store_id: storeId,
+    merchant_id: merchantId,
+    order_id: facts.order.order_id,
+    order_name: facts.order.order_name,
     acceptance_status: decision.acceptance_status,
     rejection_reason: decision.rejection_reason,
-    ...namedBy(attribution),
+    ...namedBy(attributionOf(facts)),
     net_amount: decision.net_amount,
     commission_rate: decision.commission_rate,
     commission: decision.commission,
     platform_fee: decision.platform_fee,
     billing_cycle_id: null,
-    ordered_at: report.order.created_at,
+    ordered_at: facts.order.created_at,
     created_at: former?.created_at ?? decidedAt,
     decided_at: former ? decidedAt : null,
-    event_id: report.eventId,
+    event_id: eventId,
     receipt: JSON.stringify(receipt),
   }
 }
@@ -356,70 +327,54 @@ async function writeSales(platform: Platform, tx: Tx, rows: readonly SaleRow[]):
   }
 }
 
-/** Flags reports that differ from the report that their sale is based on. */
+/** Flags reports that differ from the report that their sale is based on. `receipts`: of the sales before the batch, by key. */
 async function flagChanges(
   platform: Platform,
   tx: Tx,
-  reports: readonly ReportedOrder[],
-  batch: {
-    keys: readonly string[]
-    receipts: ReadonlyMap<string, string>
-    decided: ReadonlyMap<number, DecidedOrder>
-    saleOf(index: number): SaleRow
-  },
+  reports: readonly Report[],
+  receipts: ReadonlyMap<string, string>,
+  sales: ReadonlyMap<string, SaleRow>,
 ): Promise<void> {
-  const { keys, receipts, decided, saleOf } = batch
-  if (receipts.size === 0 && new Set(keys).size === keys.length) return
+  if (receipts.size === 0 && new Set(reports.map(({ key }) => key)).size === reports.length) return
   const coupons = await couponsOfOrders(
     tx,
     platform.keys,
-    reports.map((report, index) => codedOrder(report, decided.has(index) ? [] : report.order.discount_codes)),
+    reports.map((report) => codedOrder(report, report.decision ? [] : report.order.discount_codes)),
   )
-  const compared = reports.map(({ order }, index) => ({
-    key: keys[index] as string,
-    order: decidedOrder(decided.get(index)?.row.receipt ?? '') ?? {
-      ...saleOrderOf(order),
-      coupons: coupons[index] ?? [],
-    },
+  const compared = reports.map(({ key, order, decision }, index) => ({
+    key,
+    order: decision
+      ? { ...decision.facts.order, coupons: decision.facts.coupons ?? [] }
+      : { ...saleOrderOf(order), coupons: coupons[index] ?? [] },
     references: clickIdsOf(order),
-    decided: decided.has(index),
+    decided: decision !== null,
   }))
   const notes = changesInTurn(receipts, compared).flatMap((changed, index) => {
     if (changed.length === 0) return []
-    const details = { changed, decided_again: decided.has(index) }
-    return noteOf(reports[index] as ReportedOrder, saleOf(index).id, details)
+    const report = reports[index] as Report
+    const details = { changed, decided_again: report.decision !== null }
+    return noteOf(report, sales.get(report.key)?.id ?? '', details)
   })
   await flagOrders(platform, tx, 'order_changed', notes)
 }
 
-async function flagDates(
-  platform: Platform,
-  tx: Tx,
-  reports: readonly ReportedOrder[],
-  decided: ReadonlyMap<number, DecidedOrder>,
-): Promise<void> {
-  const notes = [...decided].flatMap(([index, { row, suspicious }]) => {
-    if (suspicious.length === 0) return []
-    const report = reports[index] as ReportedOrder
-    const { receivedAt, triggeredAt, order } = report
-    return noteOf(report, row.id, {
+async function flagDates(platform: Platform, tx: Tx, reports: readonly Report[]): Promise<void> {
+  const notes = reports.flatMap((report) => {
+    const { decision, receivedAt, triggeredAt, order } = report
+    const suspicious = decision ? datesOf(platform, report, decision) : []
+    if (!decision || suspicious.length === 0) return []
+    return noteOf(report, decision.sale.id, {
       suspicious,
-      created_at: wireTimeOf(order.created_at),
-      received_at: wireTimeOf(receivedAt),
-      triggered_at: wireTimeOf(triggeredAt),
+      created_at: isoTime(order.created_at),
+      received_at: isoTime(receivedAt ?? null),
+      triggered_at: isoTime(triggeredAt ?? null),
     })
   })
   await flagOrders(platform, tx, 'order_date_suspicious', notes)
 }
 
-function datesOf(
-  { config }: Platform,
-  report: ReportedOrder,
-  facts: SaleFacts,
-  sale: SaleRow,
-): SuspiciousDate[] {
-  const { coupons = [] } = facts
-  const codes = [couponInForce(facts) ?? coupons].flat()
+function datesOf({ config }: Platform, report: Report, { sale, facts }: Decision): SuspiciousDate[] {
+  const codes = [couponInForce(facts) ?? facts.coupons ?? []].flat()
   const receivedAt = report.receivedAt ?? sale.decided_at ?? sale.created_at
   const dates = {
     createdAt: facts.order.created_at,
@@ -432,10 +387,6 @@ function datesOf(
   return suspiciousDates(dates, config.FLAG_ORDER_AGE_DAYS)
 }
 
-function wireTimeOf(time: number | null | undefined): string | null {
-  return time === null || time === undefined ? null : isoTime(time)
-}
-
 function noteOf(report: ReportedOrder, saleId: string, details: Record<string, unknown>): OrderNote {
   return {
     storeId: report.storeId,
@@ -444,45 +395,10 @@ function noteOf(report: ReportedOrder, saleId: string, details: Record<string, u
   }
 }
 
-/** Sales in the caller's scope, newest first. */
-export function listSales(platform: Platform, scope: SaleScope, filter: SaleFilter): Promise<SaleWithSlug[]> {
-  return findSales(platform.database.reader, scope, filter)
-}
-
-export function getSale(
-  platform: Platform,
-  scope: SaleScope,
-  saleId: string,
-): Promise<SaleWithSlug | undefined> {
-  return findSale(platform.database.reader, scope, saleId)
-}
-
-/** How many orders of a store were rejected since `since` (epoch ms), by reason. */
-export async function rejectionsOf(
-  { database }: Platform,
-  store: { id: string; merchant_id: string },
-  since: number,
-): Promise<Record<string, number>> {
-  const rows = await countRejections(database.reader, store, since)
-  return Object.fromEntries(rows.map((row) => [row.rejection_reason ?? '', row.orders]))
-}
-
-/** The store's order id and name of a sale. */
-export interface SaleName {
-  orderId: string
-  orderName: string | null
-}
-
-/** By sale id, for a few thousand ids at most. */
-export async function saleNamesOf(db: Queries, saleIds: readonly string[]): Promise<Map<string, SaleName>> {
-  const rows = await orderNamesBySale(db, [...new Set(saleIds)])
-  return new Map(rows.map((row) => [row.id, { orderId: row.order_id, orderName: row.order_name }]))
-}
-
 /** Sales for an export, as their merchant or creator sees them; `all` as merchants do, with the merchant's id. */
 export function scanSales(platform: Platform, scope: ScanScope): KeysetScan<Sale & { merchant_id?: string }> {
   const db = platform.database.reader
-  const shape = (row: Awaited<ReturnType<typeof readSales>>[number]) => {
+  const shape = (row: ExportedSale) => {
     if (scope === 'all') return { ...wireSale(row, 'merchant'), merchant_id: row.merchant_id }
     return wireSale(row, 'merchantId' in scope ? 'merchant' : 'creator')
   }

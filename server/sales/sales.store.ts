@@ -1,6 +1,5 @@
-import { type Selectable, sql } from 'kysely'
-import type { RejectionReason } from '../../shared/rejection-reasons.ts'
-import { bulkInsert, inList, valuesTable } from '../platform/database/bulk-values.ts'
+import { type Selectable, type SqlBool, sql } from 'kysely'
+import { bulkInsert, type ColumnTypes, inList, valuesTable } from '../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
 import { countRows, type ScanCount, type ScanPage, type ScanScope } from '../platform/database/keyset-scan.ts'
 import type { Schema } from '../platform/database/schema.ts'
@@ -26,42 +25,22 @@ export async function findRecorded(db: Queries, orders: readonly OrderKey[]): Pr
   return found.rows
 }
 
-/** A sale for the comparison with a store's own orders. `receipt`: of an accepted sale, otherwise `null`. */
-export type ComparedSaleRow = Pick<SaleRow, 'id' | 'order_id' | 'order_name' | 'rejection_reason'> & {
-  receipt: string | null
-}
-
-/** Most orders of a shop are rejected, and their receipts are large. */
-const COMPARED = sql.raw(`sale.id, sale.order_id, sale.order_name, sale.rejection_reason,
-  case when sale.rejection_reason is null then sale.receipt end as receipt`)
-
-/** The sales that exist for these orders. */
-export async function findCompared(db: Queries, orders: readonly OrderKey[]): Promise<ComparedSaleRow[]> {
-  if (orders.length === 0) return []
-  const found = await sql<ComparedSaleRow>`
-    select ${COMPARED}
-    from ${reportedOrders(dialectOf(db), orders)}
-    join sales as sale on sale.store_id = reported.store_id and sale.order_id = reported.order_id`.execute(db)
-  return found.rows
-}
-
 /** The sales of these stores with these order names, which repeat across stores. */
-export async function findComparedByName(
+export function findRecordedByName(
   db: Queries,
   storeIds: readonly string[],
   names: readonly string[],
-): Promise<ComparedSaleRow[]> {
-  if (names.length === 0) return []
+): Promise<SaleRow[]> {
   const dialect = dialectOf(db)
-  const found = await sql<ComparedSaleRow>`
-    select ${COMPARED} from sales as sale
-    where sale.store_id ${inList(dialect, 'uuid', storeIds)} and sale.order_name ${inList(dialect, 'text', names)}`.execute(
-    db,
-  )
-  return found.rows
+  return db
+    .selectFrom('sales')
+    .selectAll()
+    .where(sql<SqlBool>`store_id ${inList(dialect, 'uuid', storeIds)}`)
+    .where(sql<SqlBool>`order_name ${inList(dialect, 'text', names)}`)
+    .execute()
 }
 
-export const insertSales = bulkInsert<SaleRow>('sales', {
+const COLUMNS: ColumnTypes<SaleRow> = {
   id: 'uuid',
   store_id: 'uuid',
   merchant_id: 'uuid',
@@ -85,7 +64,9 @@ export const insertSales = bulkInsert<SaleRow>('sales', {
   event_id: 'uuid',
   receipt: 'json',
   buyer_name_matches: 'int',
-})
+}
+
+export const insertSales = bulkInsert('sales', COLUMNS)
 
 /**
  * Replaces the decision of a sale that was rejected as `not_paid`, once, and keeps the former one. Returns false if the sale has been
@@ -115,34 +96,35 @@ export async function replaceDecision(tx: Tx, row: SaleRow): Promise<boolean> {
   return numUpdatedRows === 1n
 }
 
-export type FormerDecision = Selectable<Schema['sale_decisions']>
-
-/** The former decisions by sale id. Sales that were decided once are missing. */
-export async function formerDecisions(
+/** The former decisions of those of these sales that were decided again. */
+export function formerDecisions(
   db: Queries,
   saleIds: readonly string[],
-): Promise<Map<string, FormerDecision>> {
-  if (saleIds.length === 0) return new Map()
-  const rows = await db.selectFrom('sale_decisions').selectAll().where('sale_id', 'in', saleIds).execute()
-  return new Map(rows.map((row) => [row.sale_id, row]))
+): Promise<Selectable<Schema['sale_decisions']>[]> {
+  return db
+    .selectFrom('sale_decisions')
+    .selectAll()
+    .where(sql<SqlBool>`sale_id ${inList(dialectOf(db), 'uuid', saleIds)}`)
+    .execute()
 }
 
-/** The sales that a caller sees: of own stores or own links. `all` is for the operator. */
-export type SaleScope = { merchantId: string } | { creatorId: string } | 'all'
+type FilterColumn =
+  | 'acceptance_status'
+  | 'rejection_reason'
+  | 'offer_id'
+  | 'creator_id'
+  | 'store_id'
+  | 'order_id'
+  | 'order_name'
 
 export interface SaleFilter {
-  acceptanceStatus: 'accepted' | 'rejected' | null
-  offerId: string | null
-  rejectionReason?: RejectionReason | undefined
-  creatorId?: string | undefined
-  storeId?: string | undefined
+  /** What these columns hold. */
+  columns?: { [Column in FilterColumn]?: SaleRow[Column] | undefined }
+  /** Of the link. */
   slug?: string | undefined
-  orderId?: string | undefined
-  orderName?: string | undefined
-  /** Epoch ms, inclusive. */
-  from: number | null
-  /** Epoch ms, exclusive. */
-  to: number | null
+  /** Epoch ms: inclusive, exclusive. */
+  from?: number | null
+  to?: number | null
   limit: number
   /** Only sales older than this id. */
   before: string | null
@@ -151,7 +133,7 @@ export interface SaleFilter {
 /** A sale with its link's slug. */
 export type SaleWithSlug = SaleRow & { slug: string | null }
 
-function salesInScope(db: Queries, scope: SaleScope) {
+function salesInScope(db: Queries, scope: ScanScope) {
   const sales = db.selectFrom('sales')
   if (scope === 'all') return sales
   return 'merchantId' in scope
@@ -159,38 +141,34 @@ function salesInScope(db: Queries, scope: SaleScope) {
     : sales.where('sales.creator_id', '=', scope.creatorId)
 }
 
-function salesWithSlug(db: Queries, scope: SaleScope) {
+function salesWithSlug(db: Queries, scope: ScanScope) {
   return salesInScope(db, scope)
     .leftJoin('affiliate_links as link', 'link.id', 'sales.link_id')
     .selectAll('sales')
     .select('link.slug')
 }
 
-export function findSales(db: Queries, scope: SaleScope, filter: SaleFilter): Promise<SaleWithSlug[]> {
+/** Sales in the caller's scope, newest first. */
+export function findSales(db: Queries, scope: ScanScope, filter: SaleFilter): Promise<SaleWithSlug[]> {
+  const { columns = {}, slug, from, to, before } = filter
   return salesWithSlug(db, scope)
-    .$if(filter.acceptanceStatus !== null, (query) =>
-      query.where('sales.acceptance_status', '=', filter.acceptanceStatus ?? 'accepted'),
-    )
-    .$if(filter.offerId !== null, (query) => query.where('sales.offer_id', '=', filter.offerId ?? ''))
     .where((eb) =>
-      eb.and({
-        ...(filter.rejectionReason !== undefined && { 'sales.rejection_reason': filter.rejectionReason }),
-        ...(filter.creatorId !== undefined && { 'sales.creator_id': filter.creatorId }),
-        ...(filter.storeId !== undefined && { 'sales.store_id': filter.storeId }),
-        ...(filter.slug !== undefined && { 'link.slug': filter.slug }),
-        ...(filter.orderId !== undefined && { 'sales.order_id': filter.orderId }),
-        ...(filter.orderName !== undefined && { 'sales.order_name': filter.orderName }),
-      }),
+      eb.and(
+        Object.entries(columns).flatMap(([column, value]) =>
+          value === undefined ? [] : eb(`sales.${column as FilterColumn}`, '=', value),
+        ),
+      ),
     )
-    .$if(filter.from !== null, (query) => query.where('sales.created_at', '>=', filter.from ?? 0))
-    .$if(filter.to !== null, (query) => query.where('sales.created_at', '<', filter.to ?? 0))
-    .$if(filter.before !== null, (query) => query.where('sales.id', '<', filter.before ?? ''))
+    .$if(slug !== undefined, (query) => query.where('link.slug', '=', slug ?? ''))
+    .$if(typeof from === 'number', (query) => query.where('sales.created_at', '>=', from ?? 0))
+    .$if(typeof to === 'number', (query) => query.where('sales.created_at', '<', to ?? 0))
+    .$if(before !== null, (query) => query.where('sales.id', '<', before ?? ''))
     .orderBy('sales.id', 'desc')
     .limit(filter.limit)
     .execute()
 }
 
-export function findSale(db: Queries, scope: SaleScope, saleId: string): Promise<SaleWithSlug | undefined> {
+export function findSale(db: Queries, scope: ScanScope, saleId: string): Promise<SaleWithSlug | undefined> {
   return salesWithSlug(db, scope).where('sales.id', '=', saleId).executeTakeFirst()
 }
 
@@ -200,11 +178,13 @@ export function findSalesByOrder(
   order: { id: string } | { name: string },
   storeIds: readonly string[] | null,
 ): Promise<SaleWithSlug[]> {
-  if (storeIds?.length === 0) return Promise.resolve([])
   return salesWithSlug(db, 'all')
-    .$if('id' in order, (query) => query.where('sales.order_id', '=', (order as { id: string }).id))
-    .$if('name' in order, (query) => query.where('sales.order_name', '=', (order as { name: string }).name))
-    .$if(storeIds !== null, (query) => query.where('sales.store_id', 'in', storeIds ?? []))
+    .where(({ eb }) =>
+      'id' in order ? eb('sales.order_id', '=', order.id) : eb('sales.order_name', '=', order.name),
+    )
+    .$if(storeIds !== null, (query) =>
+      query.where(sql<SqlBool>`sales.store_id ${inList(dialectOf(db), 'uuid', storeIds ?? [])}`),
+    )
     .orderBy('sales.id')
     .limit(50)
     .execute()
@@ -235,78 +215,61 @@ export async function linkEarnings(
   )
 }
 
-/** The rejected sales of a store recorded since `since` (epoch ms), by reason. */
-export async function countRejections(
+/** How many orders of a store were rejected since `since` (epoch ms), by reason. */
+export async function rejectionsOf(
   db: Queries,
   store: { id: string; merchant_id: string },
   since: number,
-): Promise<{ rejection_reason: RejectionReason | null; orders: number }[]> {
-  return (
-    db
-      .selectFrom('sales')
-      .select((eb) => ['rejection_reason', eb.fn.countAll<number>().as('orders')])
-      // By the index of a merchant's sales.
-      .where('merchant_id', '=', store.merchant_id)
-      .where('id', '>=', firstIdAt(since))
-      .where('store_id', '=', store.id)
-      .where('acceptance_status', '=', 'rejected')
-      .groupBy('rejection_reason')
-      .execute()
-  )
+): Promise<Record<string, number>> {
+  const rows = await db
+    .selectFrom('sales')
+    .select((eb) => ['rejection_reason', eb.fn.countAll<number>().as('orders')])
+    // By the index of a merchant's sales.
+    .where('merchant_id', '=', store.merchant_id)
+    .where('id', '>=', firstIdAt(since))
+    .where('store_id', '=', store.id)
+    .where('acceptance_status', '=', 'rejected')
+    .groupBy('rejection_reason')
+    .execute()
+  return Object.fromEntries(rows.map((row) => [row.rejection_reason ?? '', row.orders]))
 }
 
-export async function orderNamesBySale(
-  db: Queries,
-  saleIds: readonly string[],
-): Promise<{ id: string; order_id: string; order_name: string | null }[]> {
-  if (saleIds.length === 0) return []
-  return db.selectFrom('sales').select(['id', 'order_id', 'order_name']).where('id', 'in', saleIds).execute()
+/** What the store calls the order of a sale. */
+export type SaleName = Pick<SaleRow, 'id' | 'order_id' | 'order_name'>
+
+/** By sale id, for a few thousand ids at most. */
+export async function saleNamesOf(db: Queries, ids: readonly string[]): Promise<Map<string, SaleName>> {
+  const rows = await db
+    .selectFrom('sales')
+    .select(['id', 'order_id', 'order_name'])
+    .where(sql<SqlBool>`id ${inList(dialectOf(db), 'uuid', [...new Set(ids)])}`)
+    .execute()
+  return new Map(rows.map((row) => [row.id, row]))
 }
 
-const DECISION_COLUMNS = [
-  'id',
-  'store_id',
-  'merchant_id',
-  'order_id',
-  'order_name',
-  'acceptance_status',
-  'rejection_reason',
-  'creator_id',
-  'net_amount',
-  'commission_rate',
-  'commission',
-  'platform_fee',
-  'event_id',
-  'receipt',
-] as const
-
-/** A sale with its decision and receipt. */
-export type DecidedSaleRow = Pick<SaleRow, (typeof DECISION_COLUMNS)[number]>
-
-export async function salesById(db: Queries, ids: readonly string[]): Promise<DecidedSaleRow[]> {
-  if (ids.length === 0) return []
-  return db.selectFrom('sales').select(DECISION_COLUMNS).where('id', 'in', ids).execute()
-}
-
-/** The former decisions of the sales among `ids` that were decided again. */
-export async function formerSalesById(db: Queries, ids: readonly string[]): Promise<FormerSaleRow[]> {
-  if (ids.length === 0) return []
+export function salesById(db: Queries, ids: readonly string[]): Promise<SaleRow[]> {
   return db
-    .selectFrom('sale_decisions as former')
-    .innerJoin('sales as sale', 'sale.id', 'former.sale_id')
-    .select(['sale.id', 'sale.store_id', 'sale.merchant_id', 'sale.order_id'])
-    .select(['former.event_id', 'former.receipt'])
-    .where('former.sale_id', 'in', ids)
+    .selectFrom('sales')
+    .selectAll()
+    .where(sql<SqlBool>`id ${inList(dialectOf(db), 'uuid', ids)}`)
     .execute()
 }
 
-export type FormerSaleRow = Pick<
-  SaleRow,
-  'id' | 'store_id' | 'merchant_id' | 'order_id' | 'event_id' | 'receipt'
->
+/** What others than its merchant and creator may not see, and a large receipt. */
+type HiddenColumn = 'receipt' | 'event_id' | 'click_id' | 'buyer_name_matches'
 
 /** A sale without its large receipt. */
-export type ExportedSale = Omit<SaleWithSlug, 'receipt' | 'event_id' | 'click_id' | 'buyer_name_matches'>
+export type ExportedSale = Omit<SaleWithSlug, HiddenColumn>
+
+const HIDDEN: readonly string[] = [
+  'receipt',
+  'event_id',
+  'click_id',
+  'buyer_name_matches',
+] satisfies HiddenColumn[]
+const EXPORTED = (Object.keys(COLUMNS) as Exclude<keyof SaleRow, HiddenColumn>[]).filter(
+  (column) => !HIDDEN.includes(column),
+)
 
 function stepOf(db: Queries, scope: ScanScope, step: ScanPage) {
   return salesInScope(db, scope)
@@ -318,28 +281,8 @@ function stepOf(db: Queries, scope: ScanScope, step: ScanPage) {
 export function readSales(db: Queries, scope: ScanScope, step: ScanPage): Promise<ExportedSale[]> {
   return stepOf(db, scope, step)
     .leftJoin('affiliate_links as link', 'link.id', 'sales.link_id')
-    .select([
-      'sales.id',
-      'sales.store_id',
-      'sales.merchant_id',
-      'sales.order_id',
-      'sales.order_name',
-      'sales.acceptance_status',
-      'sales.rejection_reason',
-      'sales.offer_id',
-      'sales.creator_id',
-      'sales.link_id',
-      'sales.coupon_code',
-      'sales.net_amount',
-      'sales.commission_rate',
-      'sales.commission',
-      'sales.platform_fee',
-      'sales.billing_cycle_id',
-      'sales.ordered_at',
-      'sales.created_at',
-      'sales.decided_at',
-      'link.slug',
-    ])
+    .select(EXPORTED.map((column) => `sales.${column}` as const))
+    .select('link.slug')
     .execute()
 }
 

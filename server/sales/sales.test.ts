@@ -15,7 +15,7 @@ import { outcomeOf, requestOf, setSuspended } from '../test/testkit/people.ts'
 import { poisonOrder } from '../test/testkit/tamper.ts'
 import { DAY, MINUTE } from '../test/testkit/testbed.ts'
 import { salesRouter } from './sales.procedures.ts'
-import { getSale, listSales } from './sales.service.ts'
+import { findSale, findSales } from './sales.service.ts'
 
 interface ManifestEntry {
   file: string
@@ -34,7 +34,6 @@ interface ManifestEntry {
 const FIXTURES = new URL('../../fixtures/', import.meta.url)
 const read = (path: string) => readFileSync(new URL(path, FIXTURES), 'utf8')
 const manifest: ManifestEntry[] = JSON.parse(read('store-sales.manifest.json'))
-const EVERYTHING = { acceptanceStatus: null, offerId: null, from: null, to: null, limit: 1000, before: null }
 
 interface Context {
   market: Marketplace
@@ -222,8 +221,9 @@ for (const { it } of marketSuites<Context>('sales', { settings: { HIGH_COMMISSIO
       [sale?.rejection_reason, sale?.creator_id, sale?.offer_id, sale?.link_id, sale?.click_id],
       ['other_merchants_link', null, null, null, null],
     )
-    const seen = async (scope: Parameters<typeof listSales>[1]) =>
-      (await listSales(market.platform, scope, EVERYTHING)).length
+    const { reader } = market.platform.database
+    const seen = async (scope: Parameters<typeof findSales>[1]) =>
+      (await findSales(reader, scope, { limit: 100, before: null })).length
     assert.equal(
       [
         await seen({ merchantId: shop.merchantId }),
@@ -232,7 +232,7 @@ for (const { it } of marketSuites<Context>('sales', { settings: { HIGH_COMMISSIO
       ],
       [1, 0, 0],
     )
-    assert.is(await getSale(market.platform, { merchantId: other.merchantId }, sale?.id ?? ''), undefined)
+    assert.is(await findSale(reader, { merchantId: other.merchantId }, sale?.id ?? ''), undefined)
     await market.verify()
   })
 

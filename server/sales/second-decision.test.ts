@@ -15,7 +15,7 @@ import { type OrderChanges, orderBody } from '../test/testkit/orders.ts'
 import { setSuspended } from '../test/testkit/people.ts'
 import { DAY, HOUR, MINUTE } from '../test/testkit/testbed.ts'
 import { reprocessOrders } from './reprocess.service.ts'
-import { explainSale, explainSaleToParty } from './sale-explanation.service.ts'
+import { explainSale } from './sale-explanation.service.ts'
 import { wireExplanation } from './sale-wire.ts'
 
 for (const dialect of testDialects()) {
@@ -154,20 +154,20 @@ for (const dialect of testDialects()) {
       ['merchant', { merchantId: shop.merchantId }],
       ['creator', { creatorId: creator.userId }],
     ] as const) {
-      const story = await explainSaleToParty(market.platform, scope, id)
-      const wire = story && wireExplanation(story, role)
-      assert.is(wire?.acceptance_status, 'accepted')
-      assert.is(Date.parse(wire?.decided_at ?? '') - Date.parse(wire?.created_at ?? ''), HOUR)
+      const story = await explainSale(market.platform, scope, id)
+      const wire = wireExplanation(story, role)
+      assert.is(wire.acceptance_status, 'accepted')
+      assert.is(Date.parse(wire.decided_at) - Date.parse(wire.created_at), HOUR)
       assert.equal(
-        wire?.former_decisions.map((one) => [one.decided_at, one.rejection_reason, one.receipt.net_amount]),
-        [[wire?.created_at, 'not_paid', '4000.00']],
+        wire.former_decisions.map((one) => [one.decided_at, one.rejection_reason, one.receipt.net_amount]),
+        [[wire.created_at, 'not_paid', '4000.00']],
       )
       assert.equal(JSON.stringify(wire).includes('buyer_name'), false)
     }
-    const explained = await explainSale(market.platform, id)
+    const explained = await explainSale(market.platform, 'all', id)
     assert.is(explained.decidedAt, market.clock.now())
     assert.equal(
-      explained.formerDecisions.map(({ decision }) => decision.rejection_reason),
+      explained.formerDecisions.map(({ receipt }) => receipt.decision.rejection_reason),
       ['not_paid'],
     )
     const differences: unknown[] = []
@@ -186,8 +186,8 @@ for (const dialect of testDialects()) {
     const sale = await theSale()
     assert.equal([sale.acceptance_status, sale.creator_id], ['accepted', other.userId])
     const scope = { creatorId: other.userId }
-    const story = await explainSaleToParty(market.platform, scope, sale.id)
-    assert.equal(story && wireExplanation(story, 'creator').former_decisions, [])
+    const story = await explainSale(market.platform, scope, sale.id)
+    assert.equal(wireExplanation(story, 'creator').former_decisions, [])
     assert.equal(await changedParts(), [['tracking_reference']])
     await market.verify()
   })

@@ -25,8 +25,6 @@ export class MalformedOrder extends Error {
   }
 }
 
-/** Readers for one field each: a checked plain value, or `MalformedOrder` that names the field. */
-
 export type Fields = Record<string, unknown>
 
 /** The largest order in PKR, a billion rupees in paisa: far above honest trade. See decision 3. */
@@ -51,7 +49,7 @@ export function readList(value: unknown, name: string): Fields[] {
   return value
 }
 
-/** A store's id as its digits; see `parseLossless` for ids above 2^53. */
+/** A store's id as its digits; see `parseBoundedJson` for ids above 2^53. */
 export function readId(value: unknown, name: string): string {
   if (typeof value === 'number' && Number.isSafeInteger(value) && value > 0) return String(value)
   if (typeof value === 'string' && ID.test(value)) return value

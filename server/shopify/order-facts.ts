@@ -79,10 +79,10 @@ export function readOrderFacts(rawBody: string, trackingParameter: string): Orde
 
 function parseOrder(rawBody: string): Fields {
   try {
-    const order = parseLossless(rawBody)
+    const order = parseBoundedJson(rawBody)
     if (isFields(order)) return order
   } catch (error) {
-    throw error instanceof MalformedOrder ? new MalformedOrder(error.reason, namesInHead(rawBody)) : error
+    throw error instanceof UnreadableJson ? new MalformedOrder(error.reason, namesInHead(rawBody)) : error
   }
   throw new MalformedOrder('not an object')
 }
@@ -108,7 +108,9 @@ function namesInHead(rawBody: string): OrderNames {
 
 function factsOf(order: Fields, trackingParameter: string): OrderFacts {
   const order_id = readId(order.id, 'id')
-  const currency = readCurrency(order.currency)
+  const { currency } = order
+  if (typeof currency !== 'string' || !CURRENCY_CODE.test(currency))
+    throw new MalformedOrder('currency is no code of three letters')
   return {
     order_id,
     order_name: readText(order.name, MAX_NAME) ?? order_id,
@@ -127,27 +129,22 @@ function factsOf(order: Fields, trackingParameter: string): OrderFacts {
   }
 }
 
-function readCurrency(value: unknown): string {
-  if (typeof value === 'string' && CURRENCY_CODE.test(value)) return value
-  throw new MalformedOrder('currency is no code of three letters')
+/** Staff and apps fill in some of these places only, and not always with the same address. */
+function buyersOf({ customer, billing_address, shipping_address }: Fields): Fields[] {
+  return [customer, billing_address, shipping_address].filter(isFields)
 }
 
-/** Staff and apps fill in some of these places only, and not always with the same address. */
 function readBuyerEmails(order: Fields): string[] {
-  const parts = [order.customer, order.billing_address, order.shipping_address].filter(isFields)
-  const values = [order.email, order.contact_email, ...parts.map(({ email }) => email)]
-  const emails = values.map((value) => readText(value, 320)?.toLowerCase() ?? null)
-  return [...new Set(emails.filter((email) => email !== null))]
+  const values = [order.email, order.contact_email, ...buyersOf(order).map(({ email }) => email)]
+  return [...new Set(values.flatMap((value) => readText(value, 320)?.toLowerCase() ?? []))]
 }
 
 function readBuyerNames(order: Fields): string[] {
-  const parts = [order.customer, order.billing_address, order.shipping_address].filter(isFields)
-  const names = parts.flatMap((part) => {
-    const first = readText(part.first_name, 100)
-    const last = readText(part.last_name, 100)
-    return [readText(part.name, 200), first || last ? `${first ?? ''} ${last ?? ''}`.trim() : null]
+  const names = buyersOf(order).flatMap((part) => {
+    const both = [readText(part.first_name, 100), readText(part.last_name, 100)].filter(Boolean).join(' ')
+    return [readText(part.name, 200) ?? [], both || []].flat()
   })
-  return [...new Set(names.filter((name) => name !== null))]
+  return [...new Set(names)]
 }
 
 function readLines(value: unknown, currency: string): OrderLine[] {
@@ -171,12 +168,12 @@ function readLines(value: unknown, currency: string): OrderLine[] {
 
 function readLine(line: Fields, name: string): OrderLine {
   const original_quantity = readCount(line.quantity, `${name}.quantity`)
-  const edited = line.current_quantity !== undefined && line.current_quantity !== null
-  const hasProduct = line.product_id !== undefined && line.product_id !== null
+  const quantity = line.current_quantity ?? null
+  const product_id = line.product_id ?? null
   return {
-    product_id: hasProduct ? readId(line.product_id, `${name}.product_id`) : null,
+    product_id: product_id === null ? null : readId(product_id, `${name}.product_id`),
     title: readText(line.title, 255) ?? '',
-    quantity: edited ? readCount(line.current_quantity, `${name}.current_quantity`) : original_quantity,
+    quantity: quantity === null ? original_quantity : readCount(quantity, `${name}.current_quantity`),
     original_quantity,
     unit_price: readAmount(line.price, `${name}.price`),
     discount: sumOf(line.discount_allocations, 'amount', `${name}.discount_allocations`),
@@ -193,8 +190,7 @@ const LONGEST_ADDRESS = 2048
 
 /** The host names under which the order shows its shop: of the buyer's order page, and of the session's first page where that is a whole address. */
 function readShopHosts(order: Fields): string[] {
-  const hosts = [order.order_status_url, order.landing_site].flatMap(hostIn)
-  return [...new Set(hosts)]
+  return [...new Set([order.order_status_url, order.landing_site].flatMap(hostIn))]
 }
 
 function hostIn(value: unknown): string[] {
@@ -202,16 +198,6 @@ function hostIn(value: unknown): string[] {
   if (!URL.canParse(value)) return []
   const host = shopDomain.safeParse(new URL(value).hostname)
   return host.success ? [host.data] : []
-}
-
-/** `parseBoundedJson`, which keeps every digit of long integers; throws `MalformedOrder` for what it refuses. */
-export function parseLossless(text: string): unknown {
-  try {
-    return parseBoundedJson(text)
-  } catch (error) {
-    if (error instanceof UnreadableJson) throw new MalformedOrder(error.reason)
-    throw error
-  }
 }
 
 /** The one topic that reports a sale; everything else that a store signs is noted and needs nothing. */

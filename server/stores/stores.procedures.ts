@@ -1,13 +1,6 @@
 import { z } from 'zod'
-import {
-  connectStoreInput,
-  getStoreInput,
-  listStoresInput,
-  removeStoreInput,
-  rotateSecretInput,
-  store,
-  storePage,
-} from '../../shared/schemas/stores.ts'
+import { idInput, listInput } from '../../shared/schemas/common.ts'
+import { connectStoreInput, rotateSecretInput, store, storePage } from '../../shared/schemas/stores.ts'
 import { procedure, router } from '../platform/api/procedure.ts'
 import { removeStore } from './remove-store.service.ts'
 import { showStore, showStores } from './store-activity.service.ts'
@@ -36,7 +29,7 @@ export const storesRouter = router({
     rest: { method: 'GET', path: '/stores' },
     summary: 'List own stores',
   })
-    .input(listStoresInput)
+    .input(listInput)
     .output(storePage)
     .query(async ({ ctx, input }) => {
       const { items, ...page } = await listStores(ctx.platform, ctx.actor.userId, input)
@@ -48,7 +41,7 @@ export const storesRouter = router({
     summary: 'Get one of your own stores',
     errors: ['not_found'],
   })
-    .input(getStoreInput)
+    .input(idInput)
     .output(store)
     .query(async ({ ctx, input }) =>
       showStore(ctx.platform, await getStore(ctx.platform, ctx.actor.userId, input.id)),
@@ -91,7 +84,7 @@ export const storesRouter = router({
       'It can report no further sales; the ones that it has reported stay. Removing your last store pauses your live offers.',
     errors: ['not_found'],
   })
-    .input(removeStoreInput)
+    .input(idInput)
     .output(z.void())
     .mutation(async ({ ctx, input }) => {
       const { offersPaused } = await removeStore(ctx.platform, ctx.actor.userId, input.id)

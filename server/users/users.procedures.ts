@@ -1,15 +1,12 @@
 import { z } from 'zod'
 import { suspensionInput } from '../../shared/schemas/admin.ts'
+import { idInput, listInput } from '../../shared/schemas/common.ts'
 import { notifications, updateNotificationsInput } from '../../shared/schemas/notifications.ts'
 import {
   changePasswordInput,
-  confirmTotpInput,
-  disableTotpInput,
-  endSessionInput,
-  listSessionsInput,
   noInput,
   recoveryCodes,
-  renewRecoveryCodesInput,
+  secondFactorInput,
   sessionList,
   stepUpInput,
   totpEnrollment,
@@ -46,7 +43,7 @@ export const authProcedures = {
     rest: { method: 'GET', path: '/auth/sessions' },
     summary: "The account's open sessions",
   })
-    .input(listSessionsInput)
+    .input(listInput)
     .output(sessionList)
     .query(async ({ ctx, input }) =>
       mapPage(await listSessions(ctx.platform, ctx.actor.userId, input), (record) => ({
@@ -60,7 +57,7 @@ export const authProcedures = {
     summary: "End one of the account's sessions",
     errors: ['not_found'],
   })
-    .input(endSessionInput)
+    .input(idInput)
     .output(z.void())
     .mutation(({ ctx, input }) => endOwnSession(ctx.platform, ctx.actor, input.id)),
 
@@ -96,7 +93,7 @@ export const authProcedures = {
     errors: ['invalid_credentials', 'conflict'],
     details: { conflict: 'Start with POST /auth/totp.' },
   })
-    .input(confirmTotpInput)
+    .input(secondFactorInput)
     .output(recoveryCodes)
     .mutation(async ({ ctx, input }) => ({
       recovery_codes: await confirmOwnTotp(ctx.platform, ctx.actor, input.code),
@@ -109,7 +106,7 @@ export const authProcedures = {
       'Needs a code of the authenticator app or a recovery code. Answers ten new codes once; the former ones work no more.',
     errors: ['invalid_credentials', 'not_found'],
   })
-    .input(renewRecoveryCodesInput)
+    .input(secondFactorInput)
     .output(recoveryCodes)
     .mutation(async ({ ctx, input }) => ({
       recovery_codes: await renewRecoveryCodes(ctx.platform, ctx.actor, {
@@ -136,7 +133,7 @@ export const authProcedures = {
     errors: ['invalid_credentials', 'step_up_required', 'not_found', 'conflict'],
     details: { conflict: 'Admins need their second factor. An operator can reset it.' },
   })
-    .input(disableTotpInput)
+    .input(secondFactorInput)
     .output(z.void())
     .mutation(({ ctx, input }) =>
       disableTotp(ctx.platform, ctx.actor, { code: input.code, address: ctx.clientAddress }),

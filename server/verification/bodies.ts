@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
-import { sql } from 'kysely'
+import { type SqlBool, sql } from 'kysely'
+import { jsonOrNull } from '../../shared/json.ts'
 import type { EventSource } from '../inbox/event-states.ts'
+import { inList } from '../platform/database/bulk-values.ts'
 import { dialectOf, type Queries } from '../platform/database/database.ts'
 import { isId } from '../platform/ids.ts'
 import { MalformedOrder } from '../shopify/fields.ts'
@@ -11,14 +13,14 @@ import type { Scope } from './scope.ts'
 /** A body may have 2 MiB: 32 MB at once. */
 const PAGE = 16
 
-/** What must hold of the raw bodies that the retention time has left; both need our own code. */
+/** What must hold of the raw bodies that the retention time has left; these checks need our own code. */
 export const BODY_INVARIANTS: Invariant[] = [
   {
     name: 'bodies-hash',
     statement: 'Each raw body that is still kept is the one whose hash was taken when it came.',
     table: 'inbound_bodies',
     breaches: (db, _keys, scope) =>
-      inPages((after: string | null) => readBodies(db, after, scope), eventIdOf, wrongHashes),
+      inPages((after: HashedBody | null) => readBodies(db, after, scope), wrongHashes),
   },
   {
     name: 'charges-as-confirmed',
@@ -27,8 +29,7 @@ export const BODY_INVARIANTS: Invariant[] = [
     table: 'billing_cycles',
     breaches: (db, _keys, scope) =>
       inPages(
-        (after: string | null) => readAppliedEvents(db, after, scope, 'processor'),
-        eventIdOf,
+        (after: AppliedEvent | null) => readAppliedEvents(db, after, scope, 'processor', 'billing_cycle_id'),
         (page) => wrongReferences(db, page),
       ),
   },
@@ -38,8 +39,7 @@ export const BODY_INVARIANTS: Invariant[] = [
     table: 'inbound_bodies',
     breaches: (db, _keys, scope) =>
       inPages(
-        (after: string | null) => readAppliedEvents(db, after, scope, 'store'),
-        eventIdOf,
+        (after: AppliedEvent | null) => readAppliedEvents(db, after, scope, 'store', 'sale_id'),
         (page) => wrongOrders(db, page),
       ),
   },
@@ -51,20 +51,15 @@ interface KeptBody {
   encoding: 'utf8' | 'base64'
 }
 
-function eventIdOf({ event_id }: KeptBody): string {
-  return event_id
-}
-
-function keptBodies(db: Queries, after: string | null, scope: Scope) {
+function keptBodies(db: Queries, after: KeptBody | null, scope: Scope) {
+  const last = after?.event_id ?? ''
   return (
     db
       .selectFrom('inbound_bodies as kept')
       .innerJoin('inbound_events as event', 'event.id', 'kept.event_id')
       .select(['kept.event_id', 'kept.body', 'kept.encoding'])
       // On both tables: otherwise PostgreSQL may read the events of each page from the first one.
-      .$if(after !== null, (query) =>
-        query.where('kept.event_id', '>', after ?? '').where('event.id', '>', after ?? ''),
-      )
+      .$if(after !== null, (query) => query.where('kept.event_id', '>', last).where('event.id', '>', last))
       .where(scope.isNew('kept.event_id'))
       .orderBy('kept.event_id')
       .limit(PAGE)
@@ -72,7 +67,7 @@ function keptBodies(db: Queries, after: string | null, scope: Scope) {
 }
 
 /** Of texts on PostgreSQL, which hashes them where they lie, only those that are not as they were. */
-function readBodies(db: Queries, after: string | null, scope: Scope) {
+function readBodies(db: Queries, after: KeptBody | null, scope: Scope) {
   const changed = sql<boolean>`(kept.encoding <> 'utf8'
     or encode(sha256(convert_to(kept.body, 'UTF8')), 'hex') <> event.body_hash)`
   return keptBodies(db, after, scope)
@@ -85,7 +80,7 @@ type HashedBody = Awaited<ReturnType<typeof readBodies>>[number]
 
 function wrongHashes(page: readonly HashedBody[]): Breach[] {
   return page.flatMap((row) => {
-    const hash = createHash('sha256').update(bytesOf(row)).digest('hex')
+    const hash = createHash('sha256').update(row.body, row.encoding).digest('hex')
     if (hash === row.body_hash) return []
     return [
       { subject: `event ${row.event_id}`, detail: `its body hashes to ${hash}, not to ${row.body_hash}` },
@@ -93,83 +88,82 @@ function wrongHashes(page: readonly HashedBody[]): Breach[] {
   })
 }
 
-function bytesOf(row: KeptBody): Buffer {
-  return Buffer.from(row.body, row.encoding)
+interface AppliedEvent extends KeptBody {
+  /** The id of what the event changed, by its kept outcome; `null` when it was about something else. */
+  subjectId: string | null
 }
 
-function readAppliedEvents(db: Queries, after: string | null, scope: Scope, source: EventSource) {
-  return keptBodies(db, after, scope)
+async function readAppliedEvents(
+  db: Queries,
+  after: KeptBody | null,
+  scope: Scope,
+  source: EventSource,
+  field: 'billing_cycle_id' | 'sale_id',
+): Promise<AppliedEvent[]> {
+  const events = await keptBodies(db, after, scope)
     .where('event.source', '=', source)
     .where('event.state', '=', 'done')
     .select('event.result')
     .execute()
+  return events.map((event) => {
+    const id = (jsonOrNull(event.result ?? '') as Record<string, unknown> | null)?.[field]
+    return { ...event, subjectId: typeof id === 'string' && isId(id) ? id : null }
+  })
 }
 
-type AppliedEvent = Awaited<ReturnType<typeof readAppliedEvents>>[number]
+function textOf({ body, encoding }: KeptBody): string {
+  return Buffer.from(body, encoding).toString('utf8')
+}
+
+/** A condition for the rows that these events are about. */
+function areSubjects(db: Queries, page: readonly AppliedEvent[]) {
+  const ids = new Set(page.flatMap(({ subjectId }) => subjectId ?? []))
+  return sql<SqlBool>`id ${inList(dialectOf(db), 'uuid', [...ids])}`
+}
 
 async function wrongReferences(db: Queries, page: readonly AppliedEvent[]): Promise<Breach[]> {
-  const applied = page.flatMap((event) => {
-    const cycleId = idIn(event.result, 'billing_cycle_id')
-    return cycleId === null ? [] : [{ event, cycleId }]
+  const rows = await db
+    .selectFrom('billing_cycles')
+    .select(['id', 'state', 'processor_payment_reference as reference'])
+    .where(areSubjects(db, page))
+    .execute()
+  const cycles = new Map(rows.map((row) => [row.id, row]))
+  return page.flatMap((event) => {
+    if (event.subjectId === null) return []
+    const cycle = cycles.get(event.subjectId)
+    const subject = `cycle ${event.subjectId}`
+    if (cycle?.state !== 'charged')
+      return [{ subject, detail: `event ${event.event_id} charged it, and it is not charged` }]
+    if (textsOf(jsonOrNull(textOf(event))).has(cycle.reference ?? '')) return []
+    return [{ subject, detail: `event ${event.event_id} does not name the payment ${cycle.reference}` }]
   })
-  const cycles = await readCycles(db, [...new Set(applied.map(({ cycleId }) => cycleId))])
-  return applied.flatMap(({ event, cycleId }) => {
-    const cycle = cycles.get(cycleId)
-    if (cycle?.state !== 'charged') {
-      return [
-        { subject: `cycle ${cycleId}`, detail: `event ${event.event_id} charged it, and it is not charged` },
-      ]
-    }
-    if (textsOf(parsed(bytesOf(event).toString('utf8'))).has(cycle.processor_payment_reference ?? ''))
-      return []
-    const detail = `event ${event.event_id} does not name the payment ${cycle.processor_payment_reference}`
-    return [{ subject: `cycle ${cycleId}`, detail }]
-  })
-}
-
-async function readCycles(db: Queries, ids: readonly string[]) {
-  const rows =
-    ids.length === 0
-      ? []
-      : await db
-          .selectFrom('billing_cycles')
-          .select(['id', 'state', 'processor_payment_reference'])
-          .where('id', 'in', ids)
-          .execute()
-  return new Map(rows.map((row) => [row.id, row]))
 }
 
 async function wrongOrders(db: Queries, page: readonly AppliedEvent[]): Promise<Breach[]> {
-  const applied = page.map((event) => ({ event, saleId: idIn(event.result, 'sale_id') }))
-  const sales = await readOrders(
-    db,
-    applied.flatMap(({ saleId }) => saleId ?? []),
-  )
-  return applied.flatMap(({ event, saleId }) => {
-    const sale = sales.get(saleId ?? '')
+  const rows = await readOrders(db, page)
+  const sales = new Map(rows.map((row) => [row.id, row]))
+  return page.flatMap((event) => {
+    const sale = sales.get(event.subjectId ?? '')
     const detail = sale ? orderDifference(sale, event) : 'its sale is missing'
     return detail === null ? [] : [{ subject: `event ${event.event_id}`, detail }]
   })
 }
 
-async function readOrders(db: Queries, saleIds: readonly string[]) {
-  const rows =
-    saleIds.length === 0
-      ? []
-      : await db
-          .selectFrom('sales')
-          .select(['id', 'event_id', 'order_id', 'order_name', 'ordered_at'])
-          .where('id', 'in', saleIds)
-          .execute()
-  return new Map(rows.map((row) => [row.id, row]))
+function readOrders(db: Queries, page: readonly AppliedEvent[]) {
+  return db
+    .selectFrom('sales')
+    .select(['id', 'event_id', 'order_id', 'order_name', 'ordered_at'])
+    .where(areSubjects(db, page))
+    .execute()
 }
 
-type StoredOrder = Awaited<ReturnType<typeof readOrders>> extends Map<string, infer Row> ? Row : never
-
 /** A sale that was decided again has name and time from its second event. */
-function orderDifference(sale: StoredOrder, event: AppliedEvent): string | null {
+function orderDifference(
+  sale: Awaited<ReturnType<typeof readOrders>>[number],
+  event: AppliedEvent,
+): string | null {
   try {
-    const order = readOrderFacts(bytesOf(event).toString('utf8'), '')
+    const order = readOrderFacts(textOf(event), '')
     if (order.order_id !== sale.order_id) return `it reported order ${order.order_id}, not ${sale.order_id}`
     if (sale.event_id !== event.event_id) return null
     const isSame = order.order_name === sale.order_name && order.created_at === sale.ordered_at
@@ -177,21 +171,6 @@ function orderDifference(sale: StoredOrder, event: AppliedEvent): string | null 
   } catch (error) {
     if (error instanceof MalformedOrder) return `it is about sale ${sale.id}, and its body is no order`
     throw error
-  }
-}
-
-/** An id in what is kept of an event's outcome; `null` when it was about something else. */
-function idIn(result: string | null, field: 'billing_cycle_id' | 'sale_id'): string | null {
-  const outcome = parsed(result ?? '') as Record<string, unknown> | null
-  const id = typeof outcome === 'object' ? outcome?.[field] : null
-  return typeof id === 'string' && isId(id) ? id : null
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return null
   }
 }
 

@@ -3,6 +3,7 @@ import {
   type ChainedEntry,
   type ChainKeys,
   chainFault,
+  type Digest,
   type Head,
   headText,
   keyIdOf,
@@ -10,15 +11,17 @@ import {
 } from '../ledger/chain.rule.ts'
 import { CHAINED_ENTRY, chainKeys } from '../ledger/checked-entry.service.ts'
 import { journalKeys } from '../ledger/journal-keys.ts'
+import { retiredKeys } from '../ledger/seals/seals.service.ts'
 import type { AppKeys } from '../platform/crypto/key-ring.ts'
 import { valuesTable } from '../platform/database/bulk-values.ts'
 import { type Dialect, dialectOf, type Queries } from '../platform/database/database.ts'
+import type { Platform } from '../platform/platform.ts'
 import { type Breach, type Invariant, inPages, sqlInvariant } from './invariant.ts'
-import type { Scope, VerifiedHead } from './scope.ts'
+import { EVERYTHING, type Scope } from './scope.ts'
 
 const PAGE = 5000
 
-const verifiedHeads = valuesTable<VerifiedHead>('verified', {
+const verifiedHeads = valuesTable<Head>('verified', {
   ledgerId: 'uuid',
   sequence: 'int',
   hash: 'text',
@@ -66,29 +69,10 @@ export const CHAIN_INVARIANTS: Invariant[] = [
   }),
 ]
 
-/** Where a page begins: after this entry. The id tells apart entries that a database writer gave the same place. */
-interface Place {
-  ledgerId: string
-  sequence: number
-  id: string
-}
-
-async function findFaults(db: Queries, keys: AppKeys, scope: Scope): Promise<Breach[]> {
-  const chain = await chainKeys(db, keys)
-  const check = chainChecker(chain, scope.covered?.heads ?? [])
-  return inPages(
-    (after: Place | null) => readEntries(db, after, scope),
-    (entry): Place => entry,
-    check,
-  )
-}
-
 /** Checks entries in the order of their chains and reports the first fault of each ledger; later ones follow from it. */
-function chainChecker(
-  keys: ChainKeys,
-  verified: readonly Head[],
-): (page: readonly ChainedEntry[]) => Breach[] {
-  const starts = new Map(verified.map((head) => [head.ledgerId, head]))
+async function findFaults(db: Queries, appKeys: AppKeys, scope: Scope): Promise<Breach[]> {
+  const keys = await chainKeys(db, appKeys)
+  const starts = new Map(scope.covered?.heads.map((head) => [head.ledgerId, head]))
   let before: Head = { ledgerId: '', sequence: 0, hash: NO_HASH }
   let broken = false
   const faultsAt = (entry: ChainedEntry): Breach[] => {
@@ -103,10 +87,14 @@ function chainChecker(
     const subject = `${entry.kind} entry ${entry.id}`
     return [{ subject, detail: `number ${entry.sequence} of ledger ${entry.ledgerId}: ${fault}` }]
   }
-  return (page) => page.flatMap(faultsAt)
+  return inPages(
+    (after: ChainedEntry | null) => readEntries(db, after, scope),
+    (page) => page.flatMap(faultsAt),
+  )
 }
 
-async function readEntries(db: Queries, after: Place | null, scope: Scope): Promise<ChainedEntry[]> {
+/** The id tells apart entries that a database writer gave the same place. */
+async function readEntries(db: Queries, after: ChainedEntry | null, scope: Scope): Promise<ChainedEntry[]> {
   const verified = scope.covered && verifiedHeads(dialectOf(db), [...scope.covered.heads])
   const behind = after
     ? sql`(entry.ledger_id, entry.sequence, entry.id) > (${after.ledgerId}, ${after.sequence}, ${after.id})`
@@ -138,23 +126,25 @@ async function findForgedHeads(db: Queries, keys: AppKeys): Promise<Breach[]> {
   const journal = journalKeys(keys)
   const chain = await chainKeys(db, keys)
   return inPages(
-    (after: string | null) => readHeads(db, after),
-    ({ ledgerId }) => ledgerId,
-    (page) =>
+    (after: Head | null) => readHeads(db, after),
+    (page: readonly StoredHead[]) =>
       page.flatMap((head) => {
-        const fault = headFault(chain, (keyId) => journal.find(keyId)?.head, head)
-        return fault === null ? [] : [{ subject: `ledger ${head.ledgerId}`, detail: fault }]
+        const keyId = keyIdOf(head.mac ?? '')
+        const fault = headFault(chain, keyId, journal.find(keyId ?? '')?.head, head)
+        if (fault === null) return []
+        const detail = `its head, number ${head.sequence}, ${fault}`
+        return [{ subject: `ledger ${head.ledgerId}`, detail }]
       }),
   )
 }
 
 type StoredHead = Head & { mac: string | null }
 
-function readHeads(db: Queries, after: string | null): Promise<StoredHead[]> {
+function readHeads(db: Queries, after: Head | null): Promise<StoredHead[]> {
   return db
     .selectFrom('ledger_heads')
     .select(['ledger_id as ledgerId', 'sequence', 'hash', 'mac'])
-    .$if(after !== null, (query) => query.where('ledger_id', '>', after ?? ''))
+    .$if(after !== null, (query) => query.where('ledger_id', '>', after?.ledgerId ?? ''))
     .orderBy('ledger_id')
     .limit(PAGE)
     .execute()
@@ -162,19 +152,15 @@ function readHeads(db: Queries, after: string | null): Promise<StoredHead[]> {
 
 function headFault(
   chain: ChainKeys,
-  digestOf: (keyId: string) => ((text: string) => string) | undefined,
+  keyId: string | null,
+  digest: Digest | undefined,
   head: StoredHead,
 ): string | null {
-  const where = `its head, number ${head.sequence},`
-  const keyId = head.mac === null ? null : keyIdOf(head.mac)
-  if (keyId === null) return `${where} was set without the key of this service`
-  if (head.sequence > chain.lastWith(keyId, head.ledgerId)) {
-    return `${where} was set with key ${keyId}, which had been retired before`
-  }
-  const digest = digestOf(keyId)
-  return !digest || digest(headText(head)) === head.mac
-    ? null
-    : `${where} does not have the MAC of where the ledger ended: entries were cut off or added`
+  if (keyId === null) return 'was set without the key of this service'
+  if (head.sequence > chain.lastWith(keyId, head.ledgerId))
+    return `was set with key ${keyId}, which had been retired before`
+  if (!digest || digest(headText(head)) === head.mac) return null
+  return 'does not have the MAC of where the ledger ended: entries were cut off or added'
 }
 
 async function findUnknownKeys(db: Queries, keys: AppKeys, scope: Scope): Promise<Breach[]> {
@@ -190,7 +176,7 @@ async function findUnknownKeys(db: Queries, keys: AppKeys, scope: Scope): Promis
   })
 }
 
-export interface KeyInUse {
+interface KeyInUse {
   keyId: string
   entries: number
   /** The id of the first entry with it, and when that was made (epoch ms); `null` without entries. */
@@ -199,7 +185,7 @@ export interface KeyInUse {
 }
 
 /** The keys that made the entries of the scope, and all heads and seals, oldest first. */
-export async function readKeysInUse(db: Queries, scope: Scope): Promise<KeyInUse[]> {
+async function readKeysInUse(db: Queries, scope: Scope): Promise<KeyInUse[]> {
   const keyOf = (column: string) => {
     const hash = sql.ref(column)
     return sql`case when length(${hash}) = 73 and substr(${hash}, 9, 1) = '.' then substr(${hash}, 1, 8) end`
@@ -215,4 +201,35 @@ export async function readKeysInUse(db: Queries, scope: Scope): Promise<KeyInUse
     db,
   )
   return rows.map((row) => ({ ...row, entries: Number(row.entries) }))
+}
+
+export interface JournalKeying {
+  /** What entries, heads and seals were made with, the oldest first. */
+  keys: (KeyInUse & {
+    /** `unknown`: neither APP_KEY nor one of APP_KEYS_FORMER. */
+    use: 'current' | 'former' | 'unknown'
+    /** Position of the seal after which it may not be used. */
+    retiredBy: number | null
+  })[]
+}
+
+/** The keys that the journal was made with. */
+export async function describeKeys({
+  database,
+  keys,
+}: Pick<Platform, 'database' | 'keys'>): Promise<JournalKeying> {
+  const db = database.reader
+  const retired = await retiredKeys(db)
+  const found = await readKeysInUse(db, EVERYTHING)
+  const useOf = (keyId: string) => {
+    if (keyId === keys.current.id) return 'current'
+    return journalKeys(keys).find(keyId) ? 'former' : 'unknown'
+  }
+  return {
+    keys: found.map((key) => ({
+      ...key,
+      use: useOf(key.keyId),
+      retiredBy: retired.get(key.keyId) ?? null,
+    })),
+  }
 }

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { AppKeys } from '../platform/crypto/key-ring.ts'
-import { type Dialect, dialectOf, type Queries } from '../platform/database/database.ts'
+import { dialectOf, type Queries } from '../platform/database/database.ts'
 import type { Scope } from './scope.ts'
 
 export interface Breach {
@@ -31,19 +31,15 @@ export function sqlInvariant(options: {
   name: string
   statement: string
   table: string
-  breaches: RawBuilder<Breach> | ((scope: Scope, dialect: Dialect) => RawBuilder<Breach>)
+  breaches: RawBuilder<Breach> | ((scope: Scope) => RawBuilder<Breach>)
 }): Invariant {
   return {
-    name: options.name,
-    statement: options.statement,
-    table: options.table,
+    ...options,
     async breaches(db, _keys, scope) {
       // Usually there is no breach, so everything is read. Because of the limit PostgreSQL would plan to find the first few row by row;
       // it plans a materialized query as a whole. SQLite would store all breaches.
-      const dialect = dialectOf(db)
-      const once = sql.raw(dialect === 'postgresql' ? 'materialized' : 'not materialized')
-      const query =
-        typeof options.breaches === 'function' ? options.breaches(scope, dialect) : options.breaches
+      const once = sql.raw(dialectOf(db) === 'postgresql' ? 'materialized' : 'not materialized')
+      const query = typeof options.breaches === 'function' ? options.breaches(scope) : options.breaches
       const limited = sql<Breach>`with breach as ${once} (${query})
         select * from breach limit ${sql.lit(MOST_BREACHES)}`
       const found = await limited.execute(db)
@@ -81,19 +77,17 @@ function conditionOn(table: string, scope: Scope): RawBuilder<boolean> {
   }
 }
 
-/** Checks rows page by page, in the order of their keys, until `MOST_BREACHES` are found. */
-export async function inPages<Row, Key>(
-  readPage: (after: Key | null) => Promise<Row[]>,
-  keyOf: (row: Row) => Key,
+/** Checks rows page by page until `MOST_BREACHES` are found. `readPage` gets the last row of the page before. */
+export async function inPages<Row>(
+  readPage: (after: Row | null) => Promise<Row[]>,
   check: (page: readonly Row[]) => Breach[] | Promise<Breach[]>,
 ): Promise<Breach[]> {
   const breaches: Breach[] = []
-  for (let after: Key | null = null; breaches.length < MOST_BREACHES; ) {
+  for (let after: Row | null = null; breaches.length < MOST_BREACHES; ) {
     const page: Row[] = await readPage(after)
-    const last = page.at(-1)
-    if (last === undefined) break
+    if (page.length === 0) break
     breaches.push(...(await check(page)))
-    after = keyOf(last)
+    after = page.at(-1) ?? null
   }
   return breaches.slice(0, MOST_BREACHES)
 }

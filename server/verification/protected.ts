@@ -34,9 +34,10 @@ function findChanged(db: Queries, keys: AppKeys, table: Digested, scope: Scope):
   const { key, large }: { key: readonly string[]; large?: true } = DIGESTED_TABLES[table]
   const missing = new Set<string>()
   return inPages(
-    async (after: readonly unknown[] | null) =>
-      (await pageOfRows(db, table, after, PAGE, large && scope.isNew('id'))).rows,
-    (row) => key.map((column) => row[column]),
+    async (after: Record<string, unknown> | null) => {
+      const last = after && key.map((column) => after[column])
+      return (await pageOfRows(db, table, last, PAGE, large && scope.isNew('id'))).rows
+    },
     (page) =>
       page.flatMap((row) => {
         const state = stateOf(keys, table, row)

@@ -1,19 +1,13 @@
 import { type RawBuilder, sql } from 'kysely'
+import type { Head } from '../ledger/chain.rule.ts'
 import { firstIdAt } from '../platform/ids.ts'
-
-/** The end of a ledger up to which its chain was verified. */
-export interface VerifiedHead {
-  ledgerId: string
-  sequence: number
-  hash: string
-}
 
 /** What an earlier verification has covered. */
 export interface Covered {
   /** The last seal that was verified. */
   seal: { position: number; digest: string }
   /** Where each ledger ended at that seal. */
-  heads: readonly VerifiedHead[]
+  heads: readonly Head[]
   /** Rows whose ids were made before this time were verified, unless they have changed since (epoch ms). */
   before: number
   /** Sales that were decided again since, and the events of both decisions. */

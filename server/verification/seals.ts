@@ -1,7 +1,8 @@
 import { sql } from 'kysely'
-import { type Head, keyIdOf } from '../ledger/chain.rule.ts'
+import type { Head } from '../ledger/chain.rule.ts'
 import { journalKeys } from '../ledger/journal-keys.ts'
-import { NO_SEAL, type SealKeys, type SealsSoFar, sealFault } from '../ledger/seals/seal.rule.ts'
+import { NO_SEAL, type SealsSoFar, sealFault } from '../ledger/seals/seal.rule.ts'
+import { retiredKeys } from '../ledger/seals/seals.service.ts'
 import type { AppKeys } from '../platform/crypto/key-ring.ts'
 import type { Queries } from '../platform/database/database.ts'
 import { type Breach, type Invariant, MOST_BREACHES } from './invariant.ts'
@@ -25,21 +26,15 @@ export const SEALS_HOLD: Invariant = {
   },
 }
 
-export interface KeptSeal {
-  /** The seal with that digest; `null` when there is none. */
-  position: number | null
-  /** Epoch ms. */
-  sealedAt: number | null
-  /** Ledger ends that were compared with the journal. */
-  rows: number
-  breaches: Breach[]
-}
-
 /**
- * Compares the journal with a digest that was kept elsewhere: the one thing that a database writer cannot
- * change along with it.
+ * Compares the journal with a digest that was kept elsewhere: the one thing that a database writer cannot change along with it. `rows`
+ * counts the ledger ends that were compared.
  */
-export async function compareWithKept(db: Queries, keys: AppKeys, digest: string): Promise<KeptSeal> {
+export async function compareWithKept(
+  db: Queries,
+  keys: AppKeys,
+  digest: string,
+): Promise<{ rows: number; breaches: Breach[] }> {
   const breaches: Breach[] = []
   let seals = 0
   let rows = 0
@@ -47,57 +42,34 @@ export async function compareWithKept(db: Queries, keys: AppKeys, digest: string
     seals += 1
     rows += heads
     breaches.push(...faults)
-    if (seal.digest !== digest) continue
-    return {
-      position: seal.position,
-      sealedAt: seal.sealed_at,
-      rows,
-      breaches: breaches.slice(0, MOST_BREACHES),
-    }
+    if (seal.digest === digest) return { rows, breaches: breaches.slice(0, MOST_BREACHES) }
   }
   const known = seals === 1 ? 'the one seal' : `any of the ${seals} seals`
   const detail = `it is not the digest of ${seals === 0 ? 'any seal: there are none' : known} in this database. Either the books were rewritten or seals taken out after it was noted, or it was noted from other books or with a slip`
-  return { position: null, sealedAt: null, rows, breaches: [{ subject: `digest ${digest}`, detail }] }
-}
-
-interface StoredSeal {
-  position: number
-  sealed_at: number
-  digest: string
-  retires: string | null
+  return { rows, breaches: [{ subject: `digest ${digest}`, detail }] }
 }
 
 /** Every seal after a verified one, or from the first, with what is wrong with it. */
-async function* judgedSeals(db: Queries, ring: AppKeys, verified = { position: 0, digest: NO_SEAL }) {
-  const journal = journalKeys(ring)
-  const keys: SealKeys = { digest: (keyId) => journal.find(keyId)?.seal }
-  const retired = await retiredUpTo(db, verified.position)
-  let before: SealsSoFar = { ...verified, retired }
-  for (;;) {
+async function* judgedSeals(db: Queries, keys: AppKeys, verified = { position: 0, digest: NO_SEAL }) {
+  const retired = await retiredKeys(db)
+  for (let before: SealsSoFar = { ...verified, retired }; ; ) {
     const seals = await readSeals(db, before.position)
     const last = seals.at(-1)
     if (!last) return
-    const heads = Map.groupBy(await readHeads(db, before.position, last.position), ({ position }) => position)
+    const sealed = Map.groupBy(await readHeads(db, before.position, last.position), (head) => head.position)
     for (const seal of seals) {
-      const sealed = heads.get(seal.position) ?? []
-      yield { seal, heads: sealed.length, faults: faultsOf(keys, before, seal, sealed) }
-      if (seal.retires !== null) retired.set(seal.retires, seal.position)
+      const heads = sealed.get(seal.position) ?? []
+      const contents = { ...seal, sealedAt: seal.sealed_at, heads }
+      const fault = sealFault((keyId) => journalKeys(keys).find(keyId)?.seal, before, contents)
+      const details = [...(fault === null ? [] : [fault]), ...heads.flatMap(changedHead)]
+      const faults = details.map((detail): Breach => ({ subject: `seal ${seal.position}`, detail }))
+      yield { seal, heads: heads.length, faults }
       before = { ...seal, retired }
     }
   }
 }
 
-async function retiredUpTo(db: Queries, position: number): Promise<Map<string, number>> {
-  const rows = await db
-    .selectFrom('ledger_seals')
-    .select(['position', 'retires'])
-    .where('retires', 'is not', null)
-    .where('position', '<=', position)
-    .execute()
-  return new Map(rows.map(({ position, retires }) => [retires ?? '', position]))
-}
-
-function readSeals(db: Queries, after: number): Promise<StoredSeal[]> {
+function readSeals(db: Queries, after: number) {
   return db
     .selectFrom('ledger_seals')
     .selectAll()
@@ -124,29 +96,8 @@ async function readHeads(db: Queries, after: number, upTo: number): Promise<Seal
   return heads.rows
 }
 
-function faultsOf(
-  keys: SealKeys,
-  before: SealsSoFar,
-  seal: StoredSeal,
-  heads: readonly SealedHead[],
-): Breach[] {
-  const { position } = seal
-  const subject = `seal ${position}`
-  const faults: Breach[] = []
-  const fault = sealFault(keys, before, {
-    ...seal,
-    keyId: keyIdOf(seal.digest),
-    sealedAt: seal.sealed_at,
-    heads,
-  })
-  if (fault !== null) faults.push({ subject, detail: fault })
-  for (const { ledgerId, sequence, hash, found } of heads) {
-    if (found === hash) continue
-    const now = found === null ? 'is missing' : 'is another one now'
-    faults.push({
-      subject,
-      detail: `entry ${sequence} of ledger ${ledgerId}, which was sealed with it, ${now}`,
-    })
-  }
-  return faults
+function changedHead({ ledgerId, sequence, hash, found }: SealedHead): string[] {
+  if (found === hash) return []
+  const now = found === null ? 'is missing' : 'is another one now'
+  return [`entry ${sequence} of ledger ${ledgerId}, which was sealed with it, ${now}`]
 }

@@ -2,12 +2,13 @@ import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
 import { z } from 'zod'
 import { HOUR_MS } from '../../shared/durations.ts'
+import type { Head } from '../ledger/chain.rule.ts'
 import { lastSeal } from '../ledger/seals/seals.service.ts'
 import { createVault, IntegrityError, UnknownKeyError } from '../platform/crypto/vault.ts'
 import type { Database, Queries } from '../platform/database/database.ts'
 import { readWatermark, setWatermark } from '../platform/database/watermarks.ts'
 import { timeOfId } from '../platform/ids.ts'
-import type { Covered, VerifiedHead } from './scope.ts'
+import type { Covered } from './scope.ts'
 import type { Books } from './verify-books.ts'
 
 /*
@@ -103,8 +104,8 @@ export async function storeVerifiedMark(database: Database, value: string): Prom
 }
 
 /** Where each ledger ended at a seal: its end at the newest seal up to that one that has it. */
-async function headsAt(db: Queries, position: number): Promise<VerifiedHead[]> {
-  const { rows } = await sql<VerifiedHead>`
+async function headsAt(db: Queries, position: number): Promise<Head[]> {
+  const { rows } = await sql<Head>`
     select head.ledger_id as "ledgerId", head.sequence, head.hash
     from ledger_seal_heads as head
     join (
@@ -115,7 +116,7 @@ async function headsAt(db: Queries, position: number): Promise<VerifiedHead[]> {
   return rows
 }
 
-function digestOf(heads: readonly VerifiedHead[]): string {
+function digestOf(heads: readonly Head[]): string {
   const hash = createHash('sha256')
   for (const { ledgerId, sequence, hash: end } of heads) hash.update(`${ledgerId} ${sequence} ${end}\n`)
   return hash.digest('hex')

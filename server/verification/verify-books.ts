@@ -10,7 +10,7 @@ import { LINK_INVARIANTS } from './links.ts'
 import { OPERATION_INVARIANTS } from './operations.ts'
 import { PAYOUT_INVARIANTS } from './payouts.ts'
 import { PROTECTED_INVARIANTS } from './protected.ts'
-import { FORMER_DECISIONS_REPLAY, RECEIPTS_REPLAY } from './receipts.ts'
+import { RECEIPT_INVARIANTS } from './receipts.ts'
 import { SALE_INVARIANTS } from './sales.ts'
 import { EVERYTHING, type Scope } from './scope.ts'
 import { SEALED_INVARIANTS } from './sealed.ts'
@@ -22,8 +22,7 @@ export const INVARIANTS: readonly Invariant[] = [
   SEALS_HOLD,
   ...LINK_INVARIANTS,
   ...SALE_INVARIANTS,
-  RECEIPTS_REPLAY,
-  FORMER_DECISIONS_REPLAY,
+  ...RECEIPT_INVARIANTS,
   ...BILLING_INVARIANTS,
   ...PAYOUT_INVARIANTS,
   ...EVENT_INVARIANTS,

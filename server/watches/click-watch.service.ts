@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { raiseFlags } from '../flags/flags.service.ts'
-import { type LinkRecord, linkRecords } from '../links/links.service.ts'
+import { linkRecords } from '../links/links.service.ts'
+import type { Tx } from '../platform/database/database.ts'
 import { RateLimiter } from '../platform/network/rate-limiter.ts'
 import type { Platform } from '../platform/platform.ts'
 import { countVisit, type VisitWindow, visitsWithin } from './patterns.rule.ts'
@@ -10,8 +11,10 @@ const MAX_COUNTERS = 50_000
 const FLUSH_AFTER_MS = 1000
 const MAX_PENDING_LINKS = 1000
 const MAX_ADDRESSES = 10
+/** An address that has made this part of the visits that are flagged is counted over all processes. */
+const SHARED_PART = 8
 
-export interface Visit {
+interface Visit {
   /** The hash of an address. */
   visitor: string
   linkId: string
@@ -19,31 +22,15 @@ export interface Visit {
   at: number
 }
 
-export interface ClickWatch {
-  /** Counts one visit, in a few microseconds. Never throws. */
-  observe(visit: Visit): void
-  /** Resolves when all pending flags are on disk. */
-  flush(): Promise<void>
+interface Share extends Pick<Visit, 'linkId' | 'visitor'> {
+  visits: number
 }
-
-/** An address that has made this part of the visits that are flagged is counted over all processes. */
-const SHARED_PART = 8
 
 /**
  * Flags links that one address visits too often. Visits are counted by link and hash of the address in the memory of this process; those
  * of a busy address also over all processes, where the database is PostgreSQL. Flags are written after a second, in their own transaction.
  */
-export function createClickWatch(platform: Platform): ClickWatch {
-  return new Watch(platform)
-}
-
-interface Share {
-  linkId: string
-  visitor: string
-  visits: number
-}
-
-class Watch implements ClickWatch {
+export class ClickWatch {
   readonly #platform: Platform
   /** By link id and visitor. Created at first use: it reserves memory for all. */
   #counters: LRUCache<string, { window: VisitWindow; shared: boolean }> | undefined
@@ -60,12 +47,11 @@ class Watch implements ClickWatch {
     this.#platform = platform
     const { config, database } = platform
     const limit = { points: config.FLAG_CLICKS, seconds: config.FLAG_CLICKS_SECONDS }
-    this.#all =
-      database.dialect === 'postgresql'
-        ? new RateLimiter(limit, { shared: { name: 'clicks', database } })
-        : null
+    const shared = { shared: { name: 'clicks', database } }
+    this.#all = database.dialect === 'postgresql' ? new RateLimiter(limit, shared) : null
   }
 
+  /** Counts one visit, in a few microseconds. Never throws. */
   observe({ visitor, linkId, at }: Visit): void {
     const { FLAG_CLICKS: limit, FLAG_CLICKS_SECONDS: seconds } = this.#platform.config
     if (limit === 0) return
@@ -80,14 +66,13 @@ class Watch implements ClickWatch {
     const wasShared = counter.shared
     counter.shared = visits >= limit / SHARED_PART
     if (visits >= limit) this.#addPending(linkId, visitor, visits)
-    else if (counter.shared)
-      this.#share(`${key} ${Math.floor(at / (seconds * 1000))}`, {
-        linkId,
-        visitor,
-        visits: wasShared ? 1 : visits,
-      })
+    else if (counter.shared) {
+      const span = Math.floor(at / (seconds * 1000))
+      this.#share(`${key} ${span}`, { linkId, visitor, visits: wasShared ? 1 : visits })
+    }
   }
 
+  /** Resolves when all pending flags are on disk. */
   flush(): Promise<void> {
     clearTimeout(this.#timer)
     this.#timer = undefined
@@ -116,6 +101,19 @@ class Watch implements ClickWatch {
     this.#timer ??= setTimeout(() => void this.flush(), FLUSH_AFTER_MS).unref()
   }
 
+  /** A failure only delays a flag: further visits raise it again. */
+  async #write(): Promise<void> {
+    const { database, log } = this.#platform
+    try {
+      await this.#addToAll()
+      const pending = this.#pending
+      this.#pending = new Map()
+      if (pending.size > 0) await database.transaction((tx) => this.#flag(tx, pending))
+    } catch (error) {
+      log.warn({ err: error }, 'cannot count or flag clicks')
+    }
+  }
+
   async #addToAll(): Promise<void> {
     const shares = this.#shares
     this.#shares = new Map()
@@ -125,46 +123,30 @@ class Watch implements ClickWatch {
     }
   }
 
-  async #write(): Promise<void> {
-    await this.#addToAll().catch((error: unknown) =>
-      this.#platform.log.warn({ err: error }, 'cannot count clicks with other processes'),
-    )
-    const pending = this.#pending
-    if (pending.size === 0) return
-    this.#pending = new Map()
-    try {
-      await this.#platform.database.transaction(async (tx) => {
-        const links = await linkRecords(tx, [...pending.keys()])
-        const flags = [...links.values()].map((link) =>
-          flagOf(this.#platform, link, pending.get(link.id) ?? new Map()),
-        )
-        await raiseFlags(this.#platform, tx, flags)
-      })
-    } catch (error) {
-      // Further visits raise the flag again.
-      this.#platform.log.warn({ err: error, links: pending.size }, 'cannot write flags about clicks')
-    }
+  async #flag(tx: Tx, pending: ReadonlyMap<string, ReadonlyMap<string, number>>): Promise<void> {
+    const { FLAG_CLICKS: limit, FLAG_CLICKS_SECONDS: seconds } = this.#platform.config
+    const links = await linkRecords(tx, [...pending.keys()])
+    const flags = [...links.values()].map(({ id, slug, creator_id, merchant_id, offer_id }) => {
+      const addresses = pending.get(id) ?? new Map<string, number>()
+      return {
+        kind: 'click_velocity' as const,
+        subjectType: 'affiliate_link' as const,
+        subjectId: id,
+        summary: `A link was visited ${Math.max(...addresses.values())} times from one address within ${seconds} seconds.`,
+        evidence: {
+          affiliate_link_slug: slug,
+          creator_id,
+          merchant_id,
+          offer_id,
+          limit,
+          within_seconds: seconds,
+          /** The hash's key lasts a day and is not stored. */
+          visits_by_address_hash: Object.fromEntries(addresses),
+        },
+      }
+    })
+    await raiseFlags(this.#platform, tx, flags)
   }
-}
-
-function flagOf(platform: Platform, link: LinkRecord, addresses: ReadonlyMap<string, number>) {
-  const { FLAG_CLICKS: limit, FLAG_CLICKS_SECONDS: seconds } = platform.config
-  return {
-    kind: 'click_velocity',
-    subjectType: 'affiliate_link',
-    subjectId: link.id,
-    summary: `A link was visited ${Math.max(...addresses.values())} times from one address within ${seconds} seconds.`,
-    evidence: {
-      affiliate_link_slug: link.slug,
-      creator_id: link.creator_id,
-      merchant_id: link.merchant_id,
-      offer_id: link.offer_id,
-      limit,
-      within_seconds: seconds,
-      /** The hash's key lasts a day and is not stored. */
-      visits_by_address_hash: Object.fromEntries(addresses),
-    },
-  } as const
 }
 
 export { addDailyVisits } from './watches.store.ts'

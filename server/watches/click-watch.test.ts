@@ -8,7 +8,7 @@ import { createSignatureScheme } from '../processor/signatures/choose-scheme.ts'
 import { testDialects } from '../test/testkit/databases.ts'
 import { DAY, HOUR } from '../test/testkit/testbed.ts'
 import { openWatchedWorld, type WatchedWorld } from '../test/testkit/watched-world.ts'
-import { createClickWatch } from './click-watch.service.ts'
+import { ClickWatch } from './click-watch.service.ts'
 
 const SETTINGS = { FLAG_CLICKS: '5', FLAG_CLICKS_SECONDS: '60' }
 const BROWSER = 'Mozilla/5.0 (Linux; Android 14) AppleWebKit/537.36 Chrome/140.0.0.0 Mobile Safari/537.36'
@@ -25,7 +25,7 @@ for (const dialect of testDialects()) {
 
   it('flags a link that one address visits too often', async ({ world }) => {
     const { platform, clock, link } = world
-    const watch = createClickWatch(platform)
+    const watch = new ClickWatch(platform)
     const addresses = new AddressHashes()
     const observe = (address: string, times: number) => {
       for (let time = 0; time < times; time += 1) {
@@ -52,7 +52,7 @@ for (const dialect of testDialects()) {
   it('flags what two processes count together on PostgreSQL', async ({ world }) => {
     if (dialect === 'sqlite') return
     const { platform, clock, link } = world
-    const watches = [createClickWatch(platform), createClickWatch({ ...platform })]
+    const watches = [new ClickWatch(platform), new ClickWatch({ ...platform })]
     const visit = async (times: number, visitor: string) => {
       for (const watch of watches) {
         for (let time = 0; time < times; time += 1)
@@ -71,7 +71,7 @@ for (const dialect of testDialects()) {
 
   it('forgets what is older than the window, and the key by which it hashed', async ({ world }) => {
     const { platform, clock, link } = world
-    const watch = createClickWatch(platform)
+    const watch = new ClickWatch(platform)
     const addresses = new AddressHashes()
     const visit = () => {
       const at = clock.now()
@@ -99,8 +99,8 @@ for (const dialect of testDialects()) {
 
   it('flags nothing when it is off, and no link that there is not', async ({ world }) => {
     const { platform, clock, link } = world
-    const off = createClickWatch({ ...platform, config: { ...platform.config, FLAG_CLICKS: 0 } })
-    const on = createClickWatch(platform)
+    const off = new ClickWatch({ ...platform, config: { ...platform.config, FLAG_CLICKS: 0 } })
+    const on = new ClickWatch(platform)
     for (let time = 0; time < 20; time += 1) {
       off.observe({ visitor: 'one', linkId: link.id, at: clock.now() })
       on.observe({ visitor: 'one', linkId: platform.ids.next(), at: clock.now() })

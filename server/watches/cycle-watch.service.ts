@@ -9,58 +9,44 @@ import { isoTime } from '../platform/clock.ts'
 import type { Tx } from '../platform/database/database.ts'
 import { rowProblem } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
+import { chargedCycles, unpaidCycles } from './watches.store.ts'
 
-import { isOverdue } from './patterns.rule.ts'
-import { chargedCycles, cyclesClosedBefore, type UnpaidCycle } from './watches.store.ts'
+const UNPAID = { kind: 'cycle_unpaid', subjectType: 'billing_cycle' } as const
 
-const KIND = 'cycle_unpaid'
-
-/** Flags closed cycles whose payment is overdue, and resolves the flags of those that were paid. */
+/**
+ * Flags closed cycles that have not been paid for FLAG_CYCLE_UNPAID_DAYS, and again that long after a flag was resolved; resolves the flags of
+ * those that were paid.
+ */
 export async function watchCycles(platform: Platform): Promise<boolean> {
-  const now = platform.clock.now()
-  const { FLAG_CYCLE_UNPAID_DAYS: graceDays } = platform.config
-  await platform.database.transaction(async (tx) => {
-    for (const cycle of await cyclesClosedBefore(tx, now - graceDays * DAY_MS, KIND)) {
-      const { closed_at: closedAt, resolved_at: resolvedAt } = cycle
-      if (closedAt === null || !isOverdue({ closedAt, resolvedAt, now, graceDays })) continue
-      await flagCycle(platform, tx, cycle, closedAt)
-      await publishOverdue(platform, tx, cycle.id)
+  const { clock, config, database } = platform
+  const graceMs = config.FLAG_CYCLE_UNPAID_DAYS * DAY_MS
+  await database.transaction(async (tx) => {
+    for (const id of await unpaidCycles(tx, clock.now() - graceMs, UNPAID.kind)) {
+      await flagOverdue(platform, tx, id)
     }
-    const flagged = (await openFlags(tx, KIND)).map((flag) => flag.subject_id)
+    const flagged = (await openFlags(tx, UNPAID.kind)).map((flag) => flag.subject_id)
     for (const subjectId of await chargedCycles(tx, flagged)) {
-      await closeFlag(platform, tx, { kind: KIND, subjectType: 'billing_cycle', subjectId }, 'It was paid.')
+      await closeFlag(platform, tx, { ...UNPAID, subjectId }, 'It was paid.')
     }
   })
   return false
 }
 
-async function publishOverdue(platform: Platform, tx: Tx, cycleId: string): Promise<void> {
-  const cycle = await getCycle(tx, cycleId)
-  if (!cycle) throw new Error(`there is no billing cycle ${cycleId}`)
-  const { merchant_id: accountId, id: subjectId } = cycle
+async function flagOverdue(platform: Platform, tx: Tx, subjectId: string): Promise<void> {
+  const cycle = await getCycle(tx, subjectId)
+  if (!cycle) return
+  const { merchant_id, closed_at, processor_invoice_id } = cycle
+  const amount_due = formatMoney(cycle.amount_due)
+  await raiseFlag(platform, tx, {
+    ...UNPAID,
+    subjectId,
+    summary: `A merchant has not paid a billing cycle of Rs ${amount_due} for ${platform.config.FLAG_CYCLE_UNPAID_DAYS} days.`,
+    evidence: { merchant_id, amount_due, closed_at: isoTime(closed_at ?? 0), processor_invoice_id },
+  })
   const problem = rowProblem(platform.keys, 'billing_cycles', cycle)
   if (problem !== null) await flagForgedRows(platform, tx, 'billing_cycles', [{ id: subjectId, problem }])
+  const data = wireCycle(withCheckedLink(platform, cycle))
   await publishEvents(platform, tx, [
-    {
-      type: 'billing_cycle.overdue',
-      accountId,
-      subjectId,
-      data: wireCycle(withCheckedLink(platform, cycle)),
-    },
+    { type: 'billing_cycle.overdue', accountId: merchant_id, subjectId, data },
   ])
-}
-
-function flagCycle(platform: Platform, tx: Tx, cycle: UnpaidCycle, closedAt: number): Promise<void> {
-  return raiseFlag(platform, tx, {
-    kind: KIND,
-    subjectType: 'billing_cycle',
-    subjectId: cycle.id,
-    summary: `A merchant has not paid a billing cycle of Rs ${formatMoney(cycle.amount_due)} for ${platform.config.FLAG_CYCLE_UNPAID_DAYS} days.`,
-    evidence: {
-      merchant_id: cycle.merchant_id,
-      amount_due: formatMoney(cycle.amount_due),
-      closed_at: isoTime(closedAt),
-      processor_invoice_id: cycle.processor_invoice_id,
-    },
-  })
 }

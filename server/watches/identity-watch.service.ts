@@ -1,13 +1,13 @@
-import { raiseFlag } from '../flags/flags.service.ts'
+import { raiseFlags } from '../flags/flags.service.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
-import { firstIdAt, NIL_ID } from '../platform/ids.ts'
+import { NIL_ID } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import { mailboxOf } from '../users/mailbox.rule.ts'
 import { ibanFingerprints } from '../users/sealed-accounts.service.ts'
 import { withNewRows } from './patterns.service.ts'
 import {
-  accountsBetween,
-  destinationsBetween,
+  accounts,
+  destinations,
   destinationsWithIban,
   holdersOfMailboxes,
   type IbanRow,
@@ -16,27 +16,22 @@ import {
   setMailboxFingerprint,
 } from './watches.store.ts'
 
-const ROWS_PER_RUN = 500
-/** A row commits within this time after its id is made, ms. */
-const LAG_MS = 30_000
+const ROWS = { first: NIL_ID, limit: 500 }
+const MAX_LISTED = 50
 
 /**
  * Compares new accounts and payout destinations with all others: flags a creator and a merchant with one mailbox, and users with one IBAN.
  * Returns whether there are more.
  */
 export async function watchIdentities(platform: Platform): Promise<boolean> {
-  const fresh = { first: NIL_ID, to: firstIdAt(platform.clock.now() - LAG_MS), limit: ROWS_PER_RUN }
-  const moreAccounts = await platform.database.transaction((tx) => {
-    const rows = { ...fresh, watermark: 'watches.accounts' }
-    return withNewRows(tx, { ...rows, read: (range) => accountsBetween(tx, range) }, (accounts) =>
-      compareMailboxes(platform, tx, accounts),
-    )
+  const { database } = platform
+  const moreAccounts = await database.transaction((tx) => {
+    const rows = { ...ROWS, watermark: 'watches.accounts', query: accounts(tx) }
+    return withNewRows(platform, tx, rows, (fresh) => compareMailboxes(platform, tx, fresh))
   })
-  const moreDestinations = await platform.database.transaction((tx) => {
-    const rows = { ...fresh, watermark: 'watches.destinations' }
-    return withNewRows(tx, { ...rows, read: (range) => destinationsBetween(tx, range) }, (destinations) =>
-      compareIbans(platform, tx, destinations),
-    )
+  const moreDestinations = await database.transaction((tx) => {
+    const rows = { ...ROWS, watermark: 'watches.destinations', query: destinations(tx) }
+    return withNewRows(platform, tx, rows, (fresh) => compareIbans(platform, tx, fresh))
   })
   return moreAccounts || moreDestinations
 }
@@ -44,21 +39,32 @@ export async function watchIdentities(platform: Platform): Promise<boolean> {
 async function compareMailboxes(
   platform: Platform,
   tx: Tx,
-  accounts: readonly { id: string; email: string }[],
+  fresh: readonly { id: string; email: string }[],
 ): Promise<void> {
-  const found = accounts.map(({ id, email }) => ({
-    user_id: id,
-    fingerprints: mailboxFingerprints(platform, email),
-  }))
+  const found = fresh.map(({ id, email }) => ({ user_id: id, prints: mailboxFingerprints(platform, email) }))
   await insertMailboxes(
     tx,
-    found.map(({ user_id, fingerprints: [fingerprint = ''] }) => ({ user_id, fingerprint })),
+    found.map(({ user_id, prints: [fingerprint = ''] }) => ({ user_id, fingerprint })),
   )
-  await flagSharedMailboxes(
-    platform,
-    tx,
-    found.map(({ fingerprints }) => fingerprints),
-  )
+  const mailboxWith = new Map(found.flatMap(({ prints }) => prints.map((one) => [one, prints[0]] as const)))
+  const holders = await holdersOfMailboxes(tx, [...mailboxWith.keys()])
+  const shared = Map.groupBy(holders, (holder) => mailboxWith.get(holder.fingerprint))
+  const flags = [...shared.values()].flatMap((sharing) => {
+    const idsOf = (role: string) => sharing.flatMap((one) => (one.role === role ? one.user_id : []))
+    const merchant_ids = idsOf('merchant')
+    return idsOf('creator').flatMap((creator_id) =>
+      merchant_ids.length === 0
+        ? []
+        : {
+            kind: 'shared_mailbox' as const,
+            subjectType: 'user' as const,
+            subjectId: creator_id,
+            summary: "A creator's e-mail address has the same mailbox as a merchant's.",
+            evidence: { creator_id, merchant_ids },
+          },
+    )
+  })
+  await raiseFlags(platform, tx, flags)
 }
 
 /** The current key's fingerprint first; during a key rotation, rows may have another one. */
@@ -82,54 +88,23 @@ export async function refreshMailboxes(
   return { last: page.at(-1)?.user_id ?? null, rows: page.length, changed: changes.length }
 }
 
-/** `mailboxes` holds all fingerprints of each mailbox. */
-async function flagSharedMailboxes(
-  platform: Platform,
-  tx: Tx,
-  mailboxes: readonly (readonly string[])[],
-): Promise<void> {
-  const mailboxWith = new Map(mailboxes.flatMap((all) => all.map((one) => [one, all[0]] as const)))
-  const holders = await holdersOfMailboxes(tx, [...mailboxWith.keys()])
-  for (const sharing of Map.groupBy(holders, (holder) => mailboxWith.get(holder.fingerprint)).values()) {
-    const merchantIds = sharing.flatMap((holder) => (holder.role === 'merchant' ? holder.user_id : []))
-    if (merchantIds.length === 0) continue
-    for (const creator of sharing.filter((holder) => holder.role === 'creator')) {
-      await raiseFlag(platform, tx, {
-        kind: 'shared_mailbox',
-        subjectType: 'user',
-        subjectId: creator.user_id,
-        summary: "A creator's e-mail address has the same mailbox as a merchant's.",
-        evidence: { creator_id: creator.user_id, merchant_ids: merchantIds },
-      })
-    }
-  }
-}
-
 async function compareIbans(platform: Platform, tx: Tx, fresh: readonly IbanRow[]): Promise<void> {
-  const prints = new Map<string, string[]>()
-  for (const row of fresh) prints.set(row.id, ibanFingerprints(platform, row))
-  const byIban = Map.groupBy(
-    await destinationsWithIban(tx, [...new Set([...prints.values()].flat())]),
-    (row) => row.iban_fingerprint,
-  )
-  for (const row of fresh) {
-    const withIban = (prints.get(row.id) ?? []).flatMap((fingerprint) => byIban.get(fingerprint) ?? [])
-    const others = withIban.filter((other) => isEarlierOfAnother(other, row))
-    if (others.length === 0) continue
-    await raiseFlag(platform, tx, {
-      kind: 'shared_iban',
-      subjectType: 'user',
-      subjectId: row.user_id,
+  const prints = new Map(fresh.map((row) => [row.id, ibanFingerprints(platform, row)]))
+  const known = await destinationsWithIban(tx, [...new Set([...prints.values()].flat())])
+  const byIban = Map.groupBy(known, (row) => row.iban_fingerprint)
+  const flags = fresh.flatMap(({ id, user_id, iban_last4 }) => {
+    const others = (prints.get(id) ?? [])
+      .flatMap((fingerprint) => byIban.get(fingerprint) ?? [])
+      .filter((other) => other.user_id !== user_id && other.id < id)
+    if (others.length === 0) return []
+    const other_user_ids = [...new Set(others.map((other) => other.user_id))].slice(0, MAX_LISTED)
+    return {
+      kind: 'shared_iban' as const,
+      subjectType: 'user' as const,
+      subjectId: user_id,
       summary: 'A user gave an IBAN that another user gave before.',
-      evidence: {
-        user_id: row.user_id,
-        other_user_ids: [...new Set(others.map((other) => other.user_id))].slice(0, 50),
-        iban_last4: row.iban_last4,
-      },
-    })
-  }
-}
-
-function isEarlierOfAnother(other: IbanRow, row: IbanRow): boolean {
-  return other.user_id !== row.user_id && other.id < row.id
+      evidence: { user_id, other_user_ids, iban_last4 },
+    }
+  })
+  await raiseFlags(platform, tx, flags)
 }

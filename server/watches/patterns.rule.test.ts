@@ -7,10 +7,8 @@ import {
   conversionDropped,
   countVisit,
   isBurstOfRejections,
-  isOverdue,
   type JudgedSale,
   missesCoupon,
-  pausedInTraffic,
   rejectsMoreThanBefore,
   unusualConversion,
   type VisitWindow,
@@ -91,13 +89,6 @@ test('a conversion has dropped when a tenth of the expected sales is left', () =
   assert.not(dropped(1000, 0, 200, 20, 0), 'off')
 })
 
-test('an offer is paused in traffic when it had enough of either sort', () => {
-  assert.ok(pausedInTraffic({ tracked: 50, untracked: 50 }, 50))
-  assert.not(pausedInTraffic({ tracked: 49, untracked: 500 }, 50))
-  assert.not(pausedInTraffic({ tracked: 500, untracked: 49 }, 50))
-  assert.not(pausedInTraffic({ tracked: 500, untracked: 500 }, 0))
-})
-
 const SPAN_MS = 600_000
 
 test('visits of one span count less and less over the next', () => {
@@ -133,20 +124,6 @@ test('the estimate is between the visits of the last span and of the last two', 
     }),
     { numRuns: 500 },
   )
-})
-
-const DAY = 86_400_000
-const facts = { closedAt: 5 * DAY, resolvedAt: null, graceDays: 14 }
-
-test('a closed cycle is overdue from the end of its grace on', () => {
-  assert.not(isOverdue({ ...facts, now: 19 * DAY - 1 }))
-  assert.ok(isOverdue({ ...facts, now: 19 * DAY }))
-})
-
-test('a resolved flag gives the cycle another grace', () => {
-  const resolved = { ...facts, resolvedAt: 20 * DAY }
-  assert.not(isOverdue({ ...resolved, now: 34 * DAY - 1 }))
-  assert.ok(isOverdue({ ...resolved, now: 34 * DAY }))
 })
 
 test('an order misses the coupon code of an offer if none of its codes was in force', () => {

@@ -1,4 +1,3 @@
-import { DAY_MS } from '../../shared/durations.ts'
 import { type BasisPoints, rateOf } from '../../shared/rates.ts'
 import { type RejectionReason, SALE_REJECTION_REASONS } from '../../shared/rejection-reasons.ts'
 import { type CouponTimes, couponInForce } from '../sales/accept-sale.rule.ts'
@@ -109,21 +108,6 @@ export function conversionDropped(course: LinkCourse, least: number): boolean {
   return pastSales * visits >= least * pastVisits && sales * DROP_FACTOR * pastVisits <= pastSales * visits
 }
 
-/** Visits of an offer's links in two days. */
-export interface OfferTraffic {
-  tracked: number
-  /** On the second day. */
-  untracked: number
-}
-
-/**
- * Whether an offer was paused while its links had traffic, at least `least` visits both tracked and untracked (0 = off). Pausing after
- * links were shared deprives creators of their commissions.
- */
-export function pausedInTraffic({ tracked, untracked }: OfferTraffic, least: number): boolean {
-  return least > 0 && tracked >= least && untracked >= least
-}
-
 /** What shows whether an order's coupon code was in force. */
 export interface CouponFacts {
   order: Pick<SaleOrder, 'created_at'>
@@ -155,19 +139,4 @@ export function countVisit(window: VisitWindow | undefined, at: number, spanMs: 
 export function visitsWithin(window: VisitWindow, at: number, spanMs: number): number {
   const elapsed = Math.min(Math.max(0, at - window.since), spanMs)
   return window.present + Math.floor((window.former * (spanMs - elapsed)) / spanMs)
-}
-
-export interface UnpaidCycleFacts {
-  /** Epoch ms, like all times here. */
-  closedAt: number
-  /** When the last flag about it was resolved; `null` for never. */
-  resolvedAt: number | null
-  now: number
-  /** Days that a closed cycle may wait for its payment, and again after its flag was resolved. */
-  graceDays: number
-}
-
-/** Whether a closed cycle has waited too long for its payment. */
-export function isOverdue({ closedAt, resolvedAt, now, graceDays }: UnpaidCycleFacts): boolean {
-  return now - Math.max(closedAt, resolvedAt ?? 0) >= graceDays * DAY_MS
 }

@@ -1,6 +1,13 @@
 import { DAY_MS } from '../../shared/durations.ts'
 import type { Store } from '../../shared/schemas/stores.ts'
-import { openFlags, raiseFlag, resolvedFlagTimes } from '../flags/flags.service.ts'
+import {
+  closeFlag,
+  type FlagKind,
+  type NewFlag,
+  openFlags,
+  raiseFlags,
+  resolvedFlagTimes,
+} from '../flags/flags.service.ts'
 import { publishEvents } from '../notifications/outbox.service.ts'
 import { isoTime } from '../platform/clock.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
@@ -16,7 +23,6 @@ import {
   sourceShift,
 } from '../stores/store-status.rule.ts'
 import { lockStores, noteRefusalSteps, refusedStores, type StoreRow } from '../stores/stores.service.ts'
-import { closeAnswered } from './patterns.service.ts'
 
 const WATERMARK = 'watches.stores'
 const PAGE = 500
@@ -26,80 +32,95 @@ const WEEK = 7
 
 type ActiveStore = Awaited<ReturnType<typeof recentlyActive>>[number]
 
-interface ShiftedStore {
+/** What shows that something is wrong with a store. */
+interface StoreSign extends Pick<NewFlag, 'summary' | 'evidence'> {
   store: StoreRow
-  before: SourceCounts
-  after: SourceCounts
-  share: number
+  /** Epoch ms. */
+  since: number
+}
+
+/** Flags signs of stores, but for those that someone has looked at since they began. Returns the stores. */
+async function flagStores(
+  platform: Platform,
+  tx: Tx,
+  kind: FlagKind,
+  signs: readonly StoreSign[],
+): Promise<StoreRow[]> {
+  const ids = signs.map(({ store }) => store.id)
+  const resolved = await resolvedFlagTimes(tx, kind, ids)
+  const fresh = signs.filter(({ store, since }) => (resolved.get(store.id) ?? -1) < since)
+  const flags = fresh.map(({ store: { id, merchant_id, shop_domain }, summary, evidence }) => ({
+    ...{ kind, subjectType: 'store' as const, subjectId: id, summary },
+    evidence: { merchant_id, shop_domain, ...evidence },
+  }))
+  await raiseFlags(platform, tx, flags)
+  return fresh.map(({ store }) => store)
 }
 
 /** Once a day: flags stores that went silent, and stores whose orders name their links in another way than the week before. */
 export async function watchStores(platform: Platform): Promise<boolean> {
-  const { reader } = platform.database
-  const now = platform.clock.now()
+  const { database, clock } = platform
+  const { reader } = database
+  const now = clock.now()
   const today = dayOf(now)
   const start = firstIdAt(today * DAY_MS)
   if (((await readWatermark(reader, WATERMARK)) ?? '') >= start) return false
-  const silent: ActiveStore[] = []
-  const shifted: ShiftedStore[] = []
+  const silent: StoreSign[] = []
+  const shifted: StoreSign[] = []
   const since = { activeFrom: today - LONGEST_SILENCE_DAYS, fromDay: today - 2 * WEEK }
   // Before the transaction, which on SQLite keeps all other writers waiting.
   for (let after: string | undefined = NIL_ID; after !== undefined; ) {
     const stores = await recentlyActive(reader, since, { after, limit: PAGE })
-    silent.push(...stores.filter((one) => isSilentNow(platform, one, now)))
-    shifted.push(...stores.flatMap((one) => shiftedStore(platform, one, today)))
+    silent.push(...stores.flatMap((one) => silenceOf(platform, one, now)))
+    shifted.push(...stores.flatMap((one) => shiftOf(platform, one, today)))
     after = stores.length < PAGE ? undefined : stores.at(-1)?.store.id
   }
-  await platform.database.transaction(async (tx) => {
+  await database.transaction(async (tx) => {
     if ((await lockWatermark(tx, WATERMARK, NIL_ID)) >= start) return
-    await flagSilent(platform, tx, silent)
-    await flagShifted(platform, tx, shifted, today)
+    const known = (await openFlags(tx, 'store_silent')).map((flag) => flag.subject_id)
+    const flagged = await flagStores(platform, tx, 'store_silent', silent)
+    await flagStores(platform, tx, 'tracking_source_shift', shifted)
+    const fresh = flagged.filter(({ id }) => !known.includes(id))
+    await publishStores(platform, tx, 'store.silent', fresh)
     await setWatermark(tx, WATERMARK, start)
   })
   await closeAnswered(platform, 'store_silent', 'last_event_at', 'The store sends again.')
   return false
 }
 
-function isSilentNow({ config }: Platform, { activity }: ActiveStore, now: number): boolean {
+function silenceOf({ config }: Platform, { store, activity }: ActiveStore, now: number): StoreSign[] {
   const { lastEventAt, orderDays } = activity
-  return lastEventAt !== null && isSilent({ lastEventAt, orderDays }, now, silenceLimits(config))
+  if (lastEventAt === null || !isSilent({ lastEventAt, orderDays }, now, silenceLimits(config))) return []
+  const { shop_domain: domain, last_refused_at: refusedAt } = store
+  const summary = `${domain} has sent nothing since ${isoTime(lastEventAt).slice(0, 10)}, after orders came on ${orderDays} of 28 days. Run "affiliate stores check ${domain}".`
+  const evidence = {
+    last_event_at: isoTime(lastEventAt),
+    last_refused_at: refusedAt === null ? null : isoTime(refusedAt),
+    order_days: orderDays,
+  }
+  return [{ store, since: lastEventAt, summary, evidence }]
 }
 
-function shiftedStore({ config }: Platform, { store, days }: ActiveStore, today: number): ShiftedStore[] {
+function shiftOf({ config }: Platform, { store, days }: ActiveStore, today: number): StoreSign[] {
   const { FLAG_TRACKING_SHIFT: limit, FLAG_TRACKING_SHIFT_ORDERS: least } = config
   if (least === 0) return []
   const ordersFrom = (from: number) => sumOf(days.filter(({ day }) => day >= from && day < from + WEEK))
   const before = ordersFrom(today - 2 * WEEK)
   const after = ordersFrom(today - WEEK)
   const share = sourceShift(before, after, least)
-  return share * 10_000 > limit ? [{ store, before, after, share }] : []
+  if (share * 10_000 <= limit) return []
+  const percent = Math.round(share * 100)
+  const summary = `${percent} % of the orders of ${store.shop_domain} name their link in another way than the week before: ${words(before)} became ${words(after)}.`
+  const evidence = { week_before: before, week: after, moved_percent: percent }
+  // A shift is seen for several days in a row.
+  return [{ store, since: (today - WEEK) * DAY_MS, summary, evidence }]
 }
 
-async function flagSilent(platform: Platform, tx: Tx, silent: readonly ActiveStore[]): Promise<void> {
-  const ids = silent.map(({ store }) => store.id)
-  const resolved = await resolvedFlagTimes(tx, 'store_silent', ids)
-  const known = new Set((await openFlags(tx, 'store_silent')).map((flag) => flag.subject_id))
-  const fresh: StoreRow[] = []
-  for (const { store, activity } of silent) {
-    const lastEventAt = activity.lastEventAt ?? 0
-    // Someone has looked at this silence.
-    if ((resolved.get(store.id) ?? 0) > lastEventAt) continue
-    if (!known.has(store.id)) fresh.push(store)
-    await raiseFlag(platform, tx, {
-      kind: 'store_silent',
-      subjectType: 'store',
-      subjectId: store.id,
-      summary: `${store.shop_domain} has sent nothing since ${isoTime(lastEventAt).slice(0, 10)}, after orders came on ${activity.orderDays} of 28 days. Run "affiliate stores check ${store.shop_domain}".`,
-      evidence: {
-        merchant_id: store.merchant_id,
-        shop_domain: store.shop_domain,
-        last_event_at: isoTime(lastEventAt),
-        last_refused_at: store.last_refused_at === null ? null : isoTime(store.last_refused_at),
-        order_days: activity.orderDays,
-      },
-    })
-  }
-  await publishStores(platform, tx, 'store.silent', fresh)
+function words(counts: SourceCounts): string {
+  return Object.entries(counts)
+    .filter(([, orders]) => orders > 0)
+    .map(([source, orders]) => `${source} ${orders}`)
+    .join(', ')
 }
 
 /** Notifies the stores' merchants. */
@@ -114,41 +135,6 @@ async function publishStores(
     return { type, accountId, subjectId: id, data: shown[index] as Store } as const
   })
   await publishEvents(platform, tx, events)
-}
-
-async function flagShifted(
-  platform: Platform,
-  tx: Tx,
-  shifted: readonly ShiftedStore[],
-  today: number,
-): Promise<void> {
-  const ids = shifted.map(({ store }) => store.id)
-  const resolved = await resolvedFlagTimes(tx, 'tracking_source_shift', ids)
-  for (const { store, before, after, share } of shifted) {
-    // A shift is seen for several days in a row.
-    if ((resolved.get(store.id) ?? 0) >= (today - WEEK) * DAY_MS) continue
-    const moved_percent = Math.round(share * 100)
-    await raiseFlag(platform, tx, {
-      kind: 'tracking_source_shift',
-      subjectType: 'store',
-      subjectId: store.id,
-      summary: `${moved_percent} % of the orders of ${store.shop_domain} name their link in another way than the week before: ${words(before)} became ${words(after)}.`,
-      evidence: {
-        merchant_id: store.merchant_id,
-        shop_domain: store.shop_domain,
-        week_before: before,
-        week: after,
-        moved_percent,
-      },
-    })
-  }
-}
-
-function words(counts: SourceCounts): string {
-  return Object.entries(counts)
-    .filter(([, orders]) => orders > 0)
-    .map(([source, orders]) => `${source} ${orders}`)
-    .join(', ')
 }
 
 /** Notifies merchants whose stores' deliveries are refused, and flags stores for which that lasts a day. */
@@ -181,30 +167,38 @@ async function stepsOf(platform: Platform, db: Queries | Tx, stores: readonly St
 }
 
 async function takeSteps(platform: Platform, tx: Tx, storeIds: readonly string[]): Promise<void> {
-  const stores = await lockStores(tx, storeIds)
-  const resolved = await resolvedFlagTimes(tx, 'store_rejecting', storeIds)
-  const notified: StoreRow[] = []
-  for (const { store, since, lastRefusedAt, steps } of await stepsOf(platform, tx, stores)) {
+  const due = await stepsOf(platform, tx, await lockStores(tx, storeIds))
+  for (const { store, steps } of due) {
     await noteRefusalSteps(tx, store, {
       ...(steps.answered && { refused_since: null, refused_count: 0 }),
       ...(steps.notify && { rejecting_sent_at: platform.clock.now() }),
     })
-    if (steps.notify) notified.push(store)
-    // Someone has looked at these refusals.
-    if (!steps.flag || (resolved.get(store.id) ?? 0) >= lastRefusedAt) continue
-    await raiseFlag(platform, tx, {
-      kind: 'store_rejecting',
-      subjectType: 'store',
-      subjectId: store.id,
-      summary: `Deliveries from ${store.shop_domain} have been refused for a day, and no valid one came. Run "affiliate stores check ${store.shop_domain}".`,
-      evidence: {
-        merchant_id: store.merchant_id,
-        shop_domain: store.shop_domain,
-        refused_since: isoTime(since),
-        last_refused_at: isoTime(lastRefusedAt),
-        reason: store.last_refusal,
-      },
-    })
   }
+  const signs = due.flatMap(({ store, since, lastRefusedAt, steps }) => {
+    const summary = `Deliveries from ${store.shop_domain} have been refused for a day, and no valid one came. Run "affiliate stores check ${store.shop_domain}".`
+    const evidence = {
+      refused_since: isoTime(since),
+      last_refused_at: isoTime(lastRefusedAt),
+      reason: store.last_refusal,
+    }
+    return steps.flag ? [{ store, since: lastRefusedAt, summary, evidence }] : []
+  })
+  await flagStores(platform, tx, 'store_rejecting', signs)
+  const notified = due.flatMap(({ store, steps }) => (steps.notify ? store : []))
   await publishStores(platform, tx, 'store.rejecting', notified)
+}
+
+/** Resolves flags about stores that have sent something since the time in `field` of their evidence. Those of stores out of use wait for a person. */
+async function closeAnswered(platform: Platform, kind: FlagKind, field: string, note: string): Promise<void> {
+  const { database, clock } = platform
+  const flags = await openFlags(database.reader, kind)
+  const ids = flags.map((flag) => flag.subject_id)
+  const activity = await activityOf(database.reader, ids, clock.now())
+  for (const { subject_id: subjectId, evidence } of flags) {
+    const lastEventAt = activity.get(subjectId)?.lastEventAt ?? 0
+    if (lastEventAt <= Date.parse(JSON.parse(evidence)[field])) continue
+    await database.transaction((tx) =>
+      closeFlag(platform, tx, { kind, subjectType: 'store', subjectId }, note),
+    )
+  }
 }

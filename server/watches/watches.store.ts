@@ -1,12 +1,43 @@
-import { type ExpressionBuilder, type RawBuilder, type Selectable, sql } from 'kysely'
+import { type RawBuilder, type Selectable, type SelectQueryBuilder, sql } from 'kysely'
 import { DAY_MS, HOUR_MS } from '../../shared/durations.ts'
 import type { RejectionReason } from '../../shared/rejection-reasons.ts'
 import type { Role } from '../../shared/schemas/common.ts'
 import { inList, valuesTable } from '../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
 import type { Schema } from '../platform/database/schema.ts'
-import { firstIdAt, timeOfId } from '../platform/ids.ts'
-import { BEFORE_REFERENCE, type LinkCourse, type LinkTally, type OfferTraffic } from './patterns.rule.ts'
+import { firstIdAt, NIL_ID, timeOfId } from '../platform/ids.ts'
+import { BEFORE_REFERENCE, type LinkCourse, type LinkTally } from './patterns.rule.ts'
+
+/** Ids after `after` and before `to`. */
+export interface IdRange {
+  after: string
+  to: string
+}
+
+/** The first rows of a query with ids in a range, oldest first. */
+export function rowsBetween<Table extends keyof Schema, Row>(
+  query: SelectQueryBuilder<Schema, Table, Row>,
+  { after, to }: IdRange,
+  limit: number,
+): Promise<Row[]> {
+  return query
+    .where(sql<boolean>`id > ${after} and id < ${to}`)
+    .orderBy(sql`id`)
+    .limit(limit)
+    .execute() as Promise<Row[]>
+}
+
+/** The rows of a statement by their column `id`. */
+async function byId<Row>(
+  db: Queries,
+  statement: RawBuilder<Row & { id: string }>,
+): Promise<Map<string, Row>> {
+  const { rows } = await statement.execute(db)
+  return new Map(rows.map(({ id, ...row }) => [id, row as Row]))
+}
+
+const within = (db: Queries, ids: readonly string[]) => inList(dialectOf(db), 'uuid', ids)
+const literals = (texts: readonly string[]) => sql.join(texts.map((text) => sql.lit(text)))
 
 const NEW_SALE = [
   'id',
@@ -23,32 +54,11 @@ const NEW_SALE = [
 
 export type NewSale = Pick<Selectable<Schema['sales']>, (typeof NEW_SALE)[number]>
 
-/** Ids after `after` and before `to`. */
-interface IdRange {
-  after: string
-  to: string
-}
-
-/** Sales with these ids, oldest first. */
-export function salesBetween(
-  db: Queries,
-  { after, to, limit }: IdRange & { limit: number },
-): Promise<NewSale[]> {
-  return db
-    .selectFrom('sales')
-    .select(NEW_SALE)
-    .where('id', '>', after)
-    .where('id', '<', to)
-    .orderBy('id')
-    .limit(limit)
-    .execute()
-}
+export const decidedSales = (db: Queries) => db.selectFrom('sales').select(NEW_SALE)
 
 /** Sales decided a second time between the times of the ids `after` (inclusive) and `to` (exclusive). */
 export function decidedAgainBetween(db: Queries, { after, to }: IdRange): Promise<NewSale[]> {
-  return db
-    .selectFrom('sales')
-    .select(NEW_SALE)
+  return decidedSales(db)
     .where('decided_at', '>=', timeOfId(after))
     .where('decided_at', '<', timeOfId(to))
     .orderBy('id')
@@ -56,15 +66,19 @@ export function decidedAgainBetween(db: Queries, { after, to }: IdRange): Promis
 }
 
 /**
- * Two conditions that together find each sale decided since `since` (epoch ms) once, by an index: sales recorded since, and earlier sales
- * decided again since.
+ * The sales of some parties decided since `since` (epoch ms): recorded since, or recorded earlier and decided again since. Two halves,
+ * because each has an index.
  */
-const decidedSince = (since: number) => [
-  sql<boolean>`sales.id >= ${firstIdAt(since)}`,
-  // A subquery, because SQLite would otherwise read all sales of a party.
-  sql<boolean>`sales.id in (
-    select again.id from sales as again where again.decided_at >= ${since} and again.id < ${firstIdAt(since)})`,
-]
+function decidedSince(ofParties: RawBuilder<unknown>, since: number): RawBuilder<unknown> {
+  const first = firstIdAt(since)
+  const columns = sql`id, store_id, merchant_id, creator_id, link_id, rejection_reason, buyer_name_matches`
+  return sql`(
+    select ${columns} from sales where ${ofParties} and id >= ${first}
+    union all
+    select ${columns} from sales where ${ofParties}
+      and id in (select again.id from sales as again where again.decided_at >= ${since} and again.id < ${first})
+  ) as decided`
+}
 
 export interface OwnOrders {
   /** Rejected because the buyer's address was the creator's. */
@@ -74,223 +88,191 @@ export interface OwnOrders {
 }
 
 /** The orders since `since` (epoch ms) that each creator probably placed through their own links. */
-export async function countOwnOrders(
+export function countOwnOrders(
   db: Queries,
   creatorIds: readonly string[],
   since: number,
 ): Promise<Map<string, OwnOrders>> {
-  const counts = new Map<string, OwnOrders>()
-  if (creatorIds.length === 0) return counts
-  const rejected = sql<number>`case when rejection_reason is null then 0 else 1 end`
-  for (const decided of decidedSince(since)) {
-    const rows = await db
-      .selectFrom('sales')
-      .select((eb) => ['creator_id', rejected.as('rejected'), eb.fn.countAll<number>().as('count')])
-      .where('creator_id', 'in', creatorIds)
-      .where(decided)
-      .where((where) =>
-        where.or([
-          where('rejection_reason', '=', 'self_purchase'),
-          where.and([where('rejection_reason', 'is', null), where('buyer_name_matches', '=', 1)]),
-        ]),
-      )
-      .groupBy(['creator_id', rejected])
-      .execute()
-    for (const row of rows) {
-      const own = counts.get(row.creator_id ?? '') ?? { self_purchases: 0, name_matches: 0 }
-      counts.set(row.creator_id ?? '', own)
-      own[row.rejected === 1 ? 'self_purchases' : 'name_matches'] += row.count
-    }
-  }
-  return counts
+  return byId(
+    db,
+    sql`select creator_id as id, count(rejection_reason) as self_purchases,
+        count(*) - count(rejection_reason) as name_matches
+      from ${decidedSince(sql`creator_id ${within(db, creatorIds)}`, since)}
+      where rejection_reason = 'self_purchase' or (rejection_reason is null and buyer_name_matches = 1)
+      group by creator_id`,
+  )
 }
 
 export interface StoreOrders {
   store_id: string
+  merchant_id: string
   /** `null`: accepted. */
   rejection_reason: RejectionReason | null
-  /** 1 if the order led to a link of the merchant. */
-  linked: number
   orders: number
 }
 
-/** The orders of these merchants' stores decided since `since` (epoch ms), by store and outcome. */
-export async function countStoreOrders(
+/** These stores' orders that claim a commission, by outcome: decided since `from`, or recorded between `from` and `to`; epoch ms. */
+export async function countClaims(
   db: Queries,
-  merchantIds: readonly string[],
-  since: number,
-): Promise<StoreOrders[]> {
-  const rows = []
-  for (const decided of decidedSince(since)) rows.push(...(await storeOrders(db, merchantIds, decided)))
-  return rows
-}
-
-/** Their orders recorded between `from` (inclusive) and `to` (exclusive), epoch ms. */
-export function countStoreOrdersBetween(
-  db: Queries,
-  merchantIds: readonly string[],
+  storeIds: readonly string[],
   from: number,
-  to: number,
+  to?: number,
 ): Promise<StoreOrders[]> {
-  const recorded = sql<boolean>`sales.id >= ${firstIdAt(from)} and sales.id < ${firstIdAt(to)}`
-  return storeOrders(db, merchantIds, recorded)
-}
-
-function storeOrders(
-  db: Queries,
-  merchantIds: readonly string[],
-  condition: RawBuilder<boolean>,
-): Promise<StoreOrders[]> {
-  if (merchantIds.length === 0) return Promise.resolve([])
-  const linked = sql<number>`case when link_id is null then 0 else 1 end`
-  return db
-    .selectFrom('sales')
-    .select((eb) => [
-      'store_id',
-      'rejection_reason',
-      linked.as('linked'),
-      eb.fn.countAll<number>().as('orders'),
-    ])
-    .where('merchant_id', 'in', merchantIds)
-    .where(condition)
-    .groupBy(['store_id', 'rejection_reason', linked])
-    .execute()
+  const stores = within(db, storeIds)
+  // Sales have no index by store.
+  const ofStores = sql`merchant_id in (select merchant_id from stores where id ${stores}) and store_id ${stores}`
+  const orders =
+    to === undefined
+      ? decidedSince(ofStores, from)
+      : sql`sales where ${ofStores} and id >= ${firstIdAt(from)} and id < ${firstIdAt(to)}`
+  const { rows } = await sql<StoreOrders>`
+    select store_id, merchant_id, rejection_reason, count(*) as orders from (select * from ${orders}) as claimed
+    where rejection_reason is null or link_id is not null or rejection_reason not in (${literals(BEFORE_REFERENCE)})
+    group by store_id, merchant_id, rejection_reason`.execute(db)
+  return rows
 }
 
 const SHORT_PAUSE_MS = HOUR_MS
 
-/** These sales of these merchants with the short pauses of their offers, and the short gaps between two periods of a coupon code, that they lie in. */
-function salesInPauses(db: Queries, merchantIds: readonly string[], saleIds: readonly string[]) {
-  const dialect = dialectOf(db)
-  const ofMerchants = (column: string) => sql`${sql.ref(column)} ${inList(dialect, 'uuid', merchantIds)}`
-  const pauses = sql<{ offer_id: string; merchant_id: string; starts_at: number; ends_at: number }>`(
-    select offer.id as offer_id, offer.merchant_id, paused.changed_at as starts_at, next.changed_at as ends_at
-    from offers as offer
-    join offer_status_changes as paused on paused.offer_id = offer.id and paused.status = 'paused'
-    join offer_status_changes as next on next.offer_id = offer.id and next.sequence = paused.sequence + 1
-    where ${ofMerchants('offer.merchant_id')} and next.changed_at - paused.changed_at <= ${SHORT_PAUSE_MS}
-    union all
-    select link.offer_id, former.merchant_id, former.ends_at, next.starts_at
-    from link_coupons as former
-    join link_coupons as next on next.merchant_id = former.merchant_id and next.code = former.code
-      and next.starts_at > former.ends_at and next.starts_at <= former.ends_at + ${SHORT_PAUSE_MS}
-    join affiliate_links as link on link.id = former.link_id
-    where ${ofMerchants('former.merchant_id')})`
-  return db
-    .selectFrom('sales')
-    .innerJoin(pauses.as('pause'), 'pause.merchant_id', 'sales.merchant_id')
-    .where(sql<boolean>`sales.id ${inList(dialect, 'uuid', saleIds)}`)
-    .whereRef('sales.ordered_at', '>=', 'pause.starts_at')
-    .whereRef('sales.ordered_at', '<', 'pause.ends_at')
+/** Sales with the short pauses of their merchants' offers, and the short gaps between two periods of a coupon code, that they lie in. */
+function salesInPauses(saleIds: RawBuilder<unknown>, ofMerchants: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql`sales join (
+      select offer.id as offer_id, offer.merchant_id, paused.changed_at as starts_at, next.changed_at as ends_at
+      from offers as offer
+      join offer_status_changes as paused on paused.offer_id = offer.id and paused.status = 'paused'
+      join offer_status_changes as next on next.offer_id = offer.id and next.sequence = paused.sequence + 1
+      where offer.merchant_id ${ofMerchants} and next.changed_at - paused.changed_at <= ${SHORT_PAUSE_MS}
+      union all
+      select link.offer_id, former.merchant_id, former.ends_at, next.starts_at
+      from link_coupons as former
+      join link_coupons as next on next.merchant_id = former.merchant_id and next.code = former.code
+        and next.starts_at > former.ends_at and next.starts_at <= former.ends_at + ${SHORT_PAUSE_MS}
+      join affiliate_links as link on link.id = former.link_id
+      where former.merchant_id ${ofMerchants}
+    ) as pause on pause.merchant_id = sales.merchant_id
+      and sales.ordered_at >= pause.starts_at and sales.ordered_at < pause.ends_at
+    where sales.id ${saleIds}`
 }
 
 /** The offers, with their merchants, in whose short pauses any of these sales lie. */
 export function offersOfPauses(
   db: Queries,
-  merchantIds: readonly string[],
-  saleIds: readonly string[],
-): Promise<{ offer_id: string; merchant_id: string }[]> {
-  if (saleIds.length === 0) return Promise.resolve([])
-  return salesInPauses(db, merchantIds, saleIds)
-    .select(['pause.offer_id', 'pause.merchant_id'])
-    .distinct()
-    .execute()
+  sales: readonly NewSale[],
+): Promise<Map<string, { merchant_id: string }>> {
+  const ids = sales.map((sale) => sale.id)
+  const merchantIds = [...new Set(sales.map((sale) => sale.merchant_id))]
+  return byId(
+    db,
+    sql`select distinct pause.offer_id as id, pause.merchant_id
+      from ${salesInPauses(within(db, ids), within(db, merchantIds))}`,
+  )
 }
 
 /** A pause costs as many comparisons. */
 const MAX_IN_PAUSES = 1000
 
 /** The receipts of an offer's orders that lie in short pauses, of the merchant's latest rejected orders that claim a commission since `since` (epoch ms). */
-export async function receiptsInPauses(
+export function receiptsInPauses(
   db: Queries,
-  offer: { offer_id: string; merchant_id: string },
+  offerId: string,
+  merchantId: string,
   since: number,
-): Promise<Map<string, string>> {
-  const ids = new Set<string>()
-  for (const decided of decidedSince(since)) {
-    const latest = await db
-      .selectFrom('sales')
-      .select('id')
-      .where('merchant_id', '=', offer.merchant_id)
-      .where('rejection_reason', 'not in', BEFORE_REFERENCE)
-      .where(decided)
-      .orderBy('id', 'desc')
-      .limit(MAX_IN_PAUSES)
-      .execute()
-    for (const { id } of latest) ids.add(id)
-  }
-  const rows = await salesInPauses(db, [offer.merchant_id], [...ids])
-    .where('pause.offer_id', '=', offer.offer_id)
-    .select(['sales.id', 'sales.receipt'])
-    .orderBy('sales.id', 'desc')
-    .execute()
-  return new Map(rows.map((row) => [row.id, row.receipt]))
+): Promise<Map<string, { receipt: string }>> {
+  const ofMerchant = within(db, [merchantId])
+  const latest = sql`in (select id from ${decidedSince(sql`merchant_id ${ofMerchant}`, since)}
+    where rejection_reason not in (${literals(BEFORE_REFERENCE)}) order by id desc limit ${sql.lit(MAX_IN_PAUSES)})`
+  return byId(
+    db,
+    sql`select sales.id, sales.receipt from ${salesInPauses(latest, ofMerchant)} and pause.offer_id = ${offerId}
+      order by sales.id desc`,
+  )
 }
 
 export interface ClickOrders {
   link_id: string
   click_id: string
+  merchant_id: string
+  creator_id: string
   orders: number
 }
 
-/** The number of accepted orders since `since` (epoch ms) for each of these clicks, by the index on link and click. */
-export async function countOrdersByClick(
+/** Of these clicks those with more than `most` accepted orders since `since` (epoch ms), the most used first, by the index on link and click. */
+export async function overusedClicks(
   db: Queries,
   linkIds: readonly string[],
   clickIds: readonly string[],
-  since: number,
+  { most, since }: { most: number; since: number },
 ): Promise<ClickOrders[]> {
-  if (linkIds.length === 0) return []
-  const dialect = dialectOf(db)
-  const rows = await db
-    .selectFrom('sales')
-    .select((eb) => ['link_id', 'click_id', eb.fn.countAll<number>().as('orders')])
-    .where(sql<boolean>`link_id ${inList(dialect, 'uuid', linkIds)}`)
-    .where(sql<boolean>`click_id ${inList(dialect, 'uuid', clickIds)}`)
-    .where('acceptance_status', '=', 'accepted')
-    .where(sql<boolean>`coalesce(decided_at, created_at) >= ${since}`)
-    .groupBy(['link_id', 'click_id'])
-    .execute()
-  return rows.map((row) => ({ ...row, link_id: row.link_id ?? '', click_id: row.click_id ?? '' }))
+  const { rows } = await sql<ClickOrders>`
+    select link_id, click_id, merchant_id, creator_id, count(*) as orders from sales
+    where link_id ${within(db, linkIds)} and click_id ${within(db, clickIds)}
+      and acceptance_status = 'accepted' and coalesce(decided_at, created_at) >= ${since}
+    group by link_id, click_id, merchant_id, creator_id having count(*) > ${most}
+    order by count(*) desc`.execute(db)
+  return rows
+}
+
+/** A link, as evidence names it. */
+interface AboutLink {
+  affiliate_link_slug: string
+  creator_id: string
+  merchant_id: string
+  offer_id: string
+}
+
+const ABOUT_LINK = sql`link.id, link.slug as affiliate_link_slug, link.creator_id, link.merchant_id, link.offer_id`
+
+/** Days since 1970, UTC, both inclusive. */
+export interface Days {
+  firstDay: number
+  lastDay: number
+}
+
+/** Clicks of these links in some days, and the accepted sales from clicks since the first. Links without clicks are missing. */
+export function tallyLinks(
+  db: Queries,
+  linkIds: readonly string[],
+  { firstDay, lastDay }: Days,
+): Promise<Map<string, LinkTally & AboutLink>> {
+  return byId(
+    db,
+    sql`select ${ABOUT_LINK}, total.visits, total.clicks, (
+        select count(*) from sales where sales.link_id = total.link_id
+          and acceptance_status = 'accepted' and click_id >= ${firstIdAt(firstDay * DAY_MS)}) as sales
+      from (
+        select link_id, sum(visits) as visits, sum(clicks) as clicks from link_days
+        where link_id ${within(db, linkIds)} and day between ${firstDay} and ${lastDay} group by link_id) as total
+      join affiliate_links as link on link.id = total.link_id`,
+  )
 }
 
 /**
- * Clicks of these links from one day to another, both inclusive, and the accepted sales from clicks since the first. Links without clicks
- * are missing.
+ * Visits of these links and the accepted sales from clicks, from `pastDay` to before `firstDay`, and from `firstDay` to the end of `lastDay`.
+ * A sale counts on the day of its acceptance, because an order may be paid weeks after its click.
  */
-export async function tallyLinks(
+export function linkCourses(
   db: Queries,
   linkIds: readonly string[],
-  sinceDay: number,
-  lastDay: number,
-): Promise<Map<string, LinkTally>> {
-  if (linkIds.length === 0) return new Map()
-  const visits = await db
-    .selectFrom('link_days')
-    .select((eb) => [
-      'link_id',
-      eb.fn.sum<number>('visits').as('visits'),
-      eb.fn.sum<number>('clicks').as('clicks'),
-    ])
-    .where('link_id', 'in', linkIds)
-    .where('day', '>=', sinceDay)
-    .where('day', '<=', lastDay)
-    .groupBy('link_id')
-    .execute()
-  const sales = await db
-    .selectFrom('sales')
-    .select((eb) => ['link_id', eb.fn.countAll<number>().as('sales')])
-    .where('link_id', 'in', linkIds)
-    .where('acceptance_status', '=', 'accepted')
-    .where('click_id', '>=', firstIdAt(sinceDay * DAY_MS))
-    .groupBy('link_id')
-    .execute()
-  const sold = new Map(sales.map((row) => [row.link_id, row.sales]))
-  return new Map(
-    visits.map((row) => [
-      row.link_id,
-      { visits: Number(row.visits), clicks: Number(row.clicks), sales: sold.get(row.link_id) ?? 0 },
-    ]),
+  { pastDay, firstDay, lastDay }: Days & { pastDay: number },
+): Promise<Map<string, LinkCourse & AboutLink>> {
+  const links = within(db, linkIds)
+  return byId(
+    db,
+    sql`select ${ABOUT_LINK}, visited.visits, visited.past_visits as "pastVisits",
+        coalesce(sold.sales, 0) as sales, coalesce(sold.past_sales, 0) as "pastSales"
+      from (
+        select link_id, sum(case when day >= ${firstDay} then visits else 0 end) as visits,
+          sum(case when day < ${firstDay} then visits else 0 end) as past_visits
+        from link_days where link_id ${links} and day between ${pastDay} and ${lastDay} group by link_id) as visited
+      join affiliate_links as link on link.id = visited.link_id
+      left join (
+        select link_id, sum(case when at >= ${firstDay * DAY_MS} then 1 else 0 end) as sales,
+          sum(case when at < ${firstDay * DAY_MS} then 1 else 0 end) as past_sales
+        from (
+          select link_id, coalesce(decided_at, created_at) as at from sales
+          where link_id ${links} and acceptance_status = 'accepted' and coupon_code is null) as accepted
+        where at >= ${pastDay * DAY_MS} and at < ${(lastDay + 1) * DAY_MS} group by link_id
+      ) as sold on sold.link_id = visited.link_id`,
   )
 }
 
@@ -311,35 +293,26 @@ const dailyVisits = valuesTable<DailyVisits>('daily', {
   untracked_visits: 'int',
 })
 
-/** Adds clicks to the totals by link and day. Those of day 0 belong to no day. */
+/** Adds clicks to the totals by link and day, in their order, so that two transactions lock them in the same order. Day 0 is no day. */
 export async function addDailyVisits(tx: Tx, visits: readonly DailyVisits[]): Promise<void> {
-  const days = visits.filter(({ day }) => day > 0)
-  if (days.length === 0) return
   await sql`insert into link_days (link_id, day, visits, clicks, untracked_visits)
-    select link_id, day, visits, clicks, untracked_visits from ${dailyVisits(dialectOf(tx), days)} where true
+    select link_id, day, sum(visits), sum(clicks), sum(untracked_visits)
+    from ${dailyVisits(dialectOf(tx), visits)} where day > 0 group by link_id, day order by link_id, day
     on conflict (link_id, day) do update set visits = link_days.visits + excluded.visits,
       clicks = link_days.clicks + excluded.clicks,
       untracked_visits = link_days.untracked_visits + excluded.untracked_visits`.execute(tx)
 }
 
-/** Links visited on `day` that have at least `visits` visits from `sinceDay` to that day. */
+/** Links visited on the last of some days that have at least `visits` visits in them. */
 export async function linksVisited(
   db: Queries,
-  day: number,
-  sinceDay: number,
+  { firstDay, lastDay }: Days,
   visits: number,
 ): Promise<string[]> {
-  const rows = await db
-    .selectFrom('link_days')
-    .select('link_id')
-    .where('day', '>=', sinceDay)
-    .where('day', '<=', day)
-    .where('link_id', 'in', (eb) =>
-      eb.selectFrom('link_days as today').select('today.link_id').where('today.day', '=', day),
-    )
-    .groupBy('link_id')
-    .having((eb) => eb(eb.fn.sum<number>('visits'), '>=', visits))
-    .execute()
+  const { rows } = await sql<{ link_id: string }>`
+    select link_id from link_days where day between ${firstDay} and ${lastDay}
+      and link_id in (select today.link_id from link_days as today where today.day = ${lastDay})
+    group by link_id having sum(visits) >= ${visits}`.execute(db)
   return rows.map((row) => row.link_id)
 }
 
@@ -349,66 +322,8 @@ export async function deleteDaysBefore(tx: Tx, day: number): Promise<void> {
 
 /** The first day with click totals; `null` if there is none. */
 export async function firstDayWithVisits(db: Queries): Promise<number | null> {
-  const row = await db
-    .selectFrom('link_days')
-    .select((eb) => eb.fn.min('day').as('day'))
-    .executeTakeFirst()
-  return row?.day ?? null
-}
-
-/**
- * Visits and the accepted sales from clicks of these links, from `pastDay` to before `sinceDay`, and from `sinceDay` to the end of `lastDay`. A sale counts
- * on the day of its acceptance, because an order may be paid weeks after its click.
- */
-export async function linkCourses(
-  db: Queries,
-  linkIds: readonly string[],
-  days: { pastDay: number; sinceDay: number; lastDay: number },
-): Promise<Map<string, LinkCourse>> {
-  if (linkIds.length === 0) return new Map()
-  const { pastDay, sinceDay, lastDay } = days
-  const sumIf = (column: 'visits', condition: RawBuilder<boolean>) =>
-    sql<number>`sum(case when ${condition} then ${sql.ref(column)} else 0 end)`
-  const visits = await db
-    .selectFrom('link_days')
-    .select([
-      'link_id',
-      sumIf('visits', sql`day >= ${sinceDay}`).as('visits'),
-      sumIf('visits', sql`day < ${sinceDay}`).as('past'),
-    ])
-    .where('link_id', 'in', linkIds)
-    .where('day', '>=', pastDay)
-    .where('day', '<=', lastDay)
-    .groupBy('link_id')
-    .execute()
-  const decided = sql<number>`coalesce(decided_at, created_at)`
-  const count = (condition: RawBuilder<boolean>) => sql<number>`sum(case when ${condition} then 1 else 0 end)`
-  const sales = await db
-    .selectFrom('sales')
-    .select([
-      'link_id',
-      count(sql`${decided} >= ${sinceDay * DAY_MS}`).as('sales'),
-      count(sql`${decided} < ${sinceDay * DAY_MS}`).as('past'),
-    ])
-    .where('link_id', 'in', linkIds)
-    .where('acceptance_status', '=', 'accepted')
-    .where('coupon_code', 'is', null)
-    .where(decided, '>=', pastDay * DAY_MS)
-    .where(decided, '<', (lastDay + 1) * DAY_MS)
-    .groupBy('link_id')
-    .execute()
-  const sold = new Map(sales.map((row) => [row.link_id, row]))
-  return new Map(
-    visits.map((row) => [
-      row.link_id,
-      {
-        visits: Number(row.visits),
-        sales: Number(sold.get(row.link_id)?.sales ?? 0),
-        pastVisits: Number(row.past),
-        pastSales: Number(sold.get(row.link_id)?.past ?? 0),
-      },
-    ]),
-  )
+  const { rows } = await sql<{ day: number | null }>`select min(day) as day from link_days`.execute(db)
+  return rows[0]?.day ?? null
 }
 
 /** The orders that a link's coupon codes earned, and the clicks on all links of its creator, in the same days. */
@@ -419,162 +334,79 @@ export interface CouponTally {
   merchant_id: string
 }
 
-/** By link, for the days from `sinceDay` on. Links without such orders are missing. */
-export async function tallyCoupons(
+/** By link, for the days from `firstDay` on. Links without such orders are missing. */
+export function tallyCoupons(
   db: Queries,
   linkIds: readonly string[],
-  sinceDay: number,
+  firstDay: number,
 ): Promise<Map<string, CouponTally>> {
-  if (linkIds.length === 0) return new Map()
-  const rows = await db
-    .selectFrom('sales')
-    .select((eb) => ['link_id', 'creator_id', 'merchant_id', eb.fn.countAll<number>().as('orders')])
-    .where('link_id', 'in', linkIds)
-    .where('id', '>=', firstIdAt(sinceDay * DAY_MS))
-    .where('coupon_code', 'is not', null)
-    .where('acceptance_status', '=', 'accepted')
-    .groupBy(['link_id', 'creator_id', 'merchant_id'])
-    .execute()
-  const clicks = await clicksByCreator(
+  return byId(
     db,
-    [...new Set(rows.flatMap((row) => row.creator_id ?? []))],
-    sinceDay,
-  )
-  return new Map(
-    rows.map(({ link_id, creator_id, merchant_id, orders }) => [
-      link_id ?? '',
-      { orders, clicks: clicks.get(creator_id ?? '') ?? 0, creator_id: creator_id ?? '', merchant_id },
-    ]),
+    sql`select link_id as id, creator_id, merchant_id, count(*) as orders, (
+        select coalesce(sum(link_days.clicks), 0) from affiliate_links as link
+        join link_days on link_days.link_id = link.id
+        where link.creator_id = sale.creator_id and link_days.day >= ${firstDay}) as clicks
+      from sales as sale
+      where link_id ${within(db, linkIds)} and id >= ${firstIdAt(firstDay * DAY_MS)}
+        and coupon_code is not null and acceptance_status = 'accepted'
+      group by link_id, creator_id, merchant_id`,
   )
 }
 
-async function clicksByCreator(
-  db: Queries,
-  creatorIds: readonly string[],
-  sinceDay: number,
-): Promise<Map<string, number>> {
-  if (creatorIds.length === 0) return new Map()
-  const rows = await db
-    .selectFrom('affiliate_links as link')
-    .innerJoin('link_days', 'link_days.link_id', 'link.id')
-    .select((eb) => ['link.creator_id', eb.fn.sum<number>('link_days.clicks').as('clicks')])
-    .where('link.creator_id', 'in', creatorIds)
-    .where('link_days.day', '>=', sinceDay)
-    .groupBy('link.creator_id')
-    .execute()
-  return new Map(rows.map((row) => [row.creator_id, Number(row.clicks)]))
-}
-
-export interface OfferTrafficRow extends OfferTraffic {
-  offer_id: string
+/** Visits of an offer's links on a day, and the tracked ones of the day before too. */
+interface OfferTraffic {
   merchant_id: string
   status: string
+  tracked: number
+  untracked: number
 }
 
 /**
- * Offers whose links had at least `least` untracked visits on a day, with the tracked visits of that day and the day before. Links of
- * suspended creators do not count, because the merchant did not pause them.
+ * Offers whose links had at least `least` visits untracked on a day, and as many tracked on that day and the day before. Links of suspended
+ * creators do not count, because the merchant did not pause them.
  */
-export async function offersWithUntrackedVisits(
+export function offersPausedInTraffic(
   db: Queries,
   day: number,
   least: number,
-): Promise<OfferTrafficRow[]> {
-  const untracked = sql<number>`sum(case when link_days.day = ${day} then link_days.untracked_visits else 0 end)`
-  const rows = await db
-    .selectFrom('link_days')
-    .innerJoin('affiliate_links as link', 'link.id', 'link_days.link_id')
-    .innerJoin('offers as offer', 'offer.id', 'link.offer_id')
-    .innerJoin('users as creator', 'creator.id', 'link.creator_id')
-    .select((eb) => [
-      'link.offer_id',
-      'offer.merchant_id',
-      'offer.status',
-      eb.fn.sum<number>('link_days.visits').as('tracked'),
-      untracked.as('untracked'),
-    ])
-    .where('link_days.day', '>=', day - 1)
-    .where('link_days.day', '<=', day)
-    .where('creator.suspended_at', 'is', null)
-    .groupBy(['link.offer_id', 'offer.merchant_id', 'offer.status'])
-    .having(untracked, '>=', least)
-    .execute()
-  return rows.map((row) => ({ ...row, tracked: Number(row.tracked), untracked: Number(row.untracked) }))
-}
-
-export interface UnpaidCycle {
-  id: string
-  merchant_id: string
-  /** Paisa. */
-  amount_due: number
-  processor_invoice_id: string | null
-  /** Epoch ms. */
-  closed_at: number | null
-  /** When its flag of this kind was last resolved. */
-  resolved_at: number | null
+): Promise<Map<string, OfferTraffic>> {
+  const untracked = sql`sum(case when link_days.day = ${day} then link_days.untracked_visits else 0 end)`
+  return byId(
+    db,
+    sql`select offer.id, offer.merchant_id, offer.status, sum(link_days.visits) as tracked, ${untracked} as untracked
+      from link_days
+      join affiliate_links as link on link.id = link_days.link_id
+      join offers as offer on offer.id = link.offer_id
+      join users as creator on creator.id = link.creator_id
+      where link_days.day between ${day - 1} and ${day} and creator.suspended_at is null
+      group by offer.id, offer.merchant_id, offer.status
+      having ${untracked} >= ${least} and sum(link_days.visits) >= ${least}`,
+  )
 }
 
 /**
- * Cycles in state `closed` since before `before` (epoch ms) that have no open flag of this kind, oldest first. `closed` is a literal,
- * because SQLite uses no partial index for a bound value.
+ * Cycles in state `closed` since `time` (epoch ms) or earlier, oldest first, without a flag of this kind that is open or was resolved later.
+ * `closed` is a literal, because SQLite uses no partial index for a bound value.
  */
-export function cyclesClosedBefore(db: Queries, before: number, kind: string): Promise<UnpaidCycle[]> {
-  return db
-    .selectFrom('billing_cycles')
-    .select((eb) => [
-      'id',
-      'merchant_id',
-      'amount_due',
-      'processor_invoice_id',
-      'closed_at',
-      flagsAbout(eb, kind)
-        .select((flag) => flag.fn.max('resolved_at').as('resolved_at'))
-        .as('resolved_at'),
-    ])
-    .where('state', '=', sql.lit('closed'))
-    .where('closed_at', '<=', before)
-    .where((eb) =>
-      eb.not(eb.exists(flagsAbout(eb, kind).select('flags.id').where('flags.status', '=', 'open'))),
-    )
-    .orderBy('closed_at')
-    .execute()
-}
-
-function flagsAbout(eb: ExpressionBuilder<Schema, 'billing_cycles'>, kind: string) {
-  return eb
-    .selectFrom('flags')
-    .where('flags.kind', '=', kind)
-    .where('flags.subject_id', '=', sql<string>`cast(billing_cycles.id as text)`)
+export async function unpaidCycles(db: Queries, time: number, kind: string): Promise<string[]> {
+  const { rows } = await sql<{ id: string }>`
+    select id from billing_cycles as cycle where state = 'closed' and closed_at <= ${time} and not exists (
+      select 1 from flags where flags.kind = ${kind} and flags.subject_id = cast(cycle.id as text)
+        and (flags.status = 'open' or flags.resolved_at > ${time}))
+    order by closed_at`.execute(db)
+  return rows.map(({ id }) => id)
 }
 
 /** The charged ones of these cycles. */
 export async function chargedCycles(db: Queries, ids: readonly string[]): Promise<string[]> {
-  if (ids.length === 0) return []
-  const rows = await db
-    .selectFrom('billing_cycles')
-    .select('id')
-    .where('id', 'in', ids)
-    .where('state', '=', 'charged')
-    .execute()
-  return rows.map((row) => row.id)
+  const { rows } = await sql<{ id: string }>`
+    select id from billing_cycles where id ${within(db, ids)} and state = 'charged'`.execute(db)
+  return rows.map(({ id }) => id)
 }
 
-/** Accounts with these ids, oldest first. */
-export function accountsBetween(
-  db: Queries,
-  { after, to, limit }: IdRange & { limit: number },
-): Promise<{ id: string; email: string }[]> {
-  return db
-    .selectFrom('users')
-    .select(['id', 'email'])
-    .where('id', '>', after)
-    .where('id', '<', to)
-    .orderBy('id')
-    .limit(limit)
-    .execute()
-}
+export const accounts = (db: Queries) => db.selectFrom('users').select(['id', 'email'])
 
-export interface MailboxRow {
+interface MailboxRow {
   user_id: string
   fingerprint: string
 }
@@ -598,7 +430,7 @@ export function mailboxesAfter(
     .selectFrom('mailboxes')
     .innerJoin('users', 'users.id', 'mailboxes.user_id')
     .select(['mailboxes.user_id', 'mailboxes.fingerprint', 'users.email'])
-    .$if(after !== null, (query) => query.where('mailboxes.user_id', '>', after ?? ''))
+    .where('mailboxes.user_id', '>', after ?? NIL_ID)
     .orderBy('mailboxes.user_id')
     .limit(limit)
     .execute()
@@ -609,11 +441,11 @@ export async function setMailboxFingerprint(tx: Tx, { user_id, fingerprint }: Ma
 }
 
 /** The users with these mailboxes. */
-export function holdersOfMailboxes(
+export async function holdersOfMailboxes(
   db: Queries,
   fingerprints: readonly string[],
 ): Promise<(MailboxRow & { role: Role })[]> {
-  if (fingerprints.length === 0) return Promise.resolve([])
+  if (fingerprints.length === 0) return []
   return db
     .selectFrom('mailboxes')
     .innerJoin('users', 'users.id', 'mailboxes.user_id')
@@ -625,28 +457,10 @@ export function holdersOfMailboxes(
 
 export type IbanRow = Selectable<Schema['payout_destinations']>
 
-/** Payout destinations with these ids, oldest first. */
-export function destinationsBetween(
-  db: Queries,
-  { after, to, limit }: IdRange & { limit: number },
-): Promise<IbanRow[]> {
-  return db
-    .selectFrom('payout_destinations')
-    .selectAll()
-    .where('id', '>', after)
-    .where('id', '<', to)
-    .orderBy('id')
-    .limit(limit)
-    .execute()
-}
+export const destinations = (db: Queries) => db.selectFrom('payout_destinations').selectAll()
 
 /** All users' destinations with one of these IBANs, oldest first. */
-export function destinationsWithIban(db: Queries, fingerprints: readonly string[]): Promise<IbanRow[]> {
-  if (fingerprints.length === 0) return Promise.resolve([])
-  return db
-    .selectFrom('payout_destinations')
-    .selectAll()
-    .where('iban_fingerprint', 'in', fingerprints)
-    .orderBy('id')
-    .execute()
+export async function destinationsWithIban(db: Queries, fingerprints: readonly string[]): Promise<IbanRow[]> {
+  if (fingerprints.length === 0) return []
+  return destinations(db).where('iban_fingerprint', 'in', fingerprints).orderBy('id').execute()
 }

@@ -11,56 +11,57 @@ import {
   wireTime,
 } from './common.ts'
 
-/** Every kind of thing that is put before a person. */
-export const flagKind = z
-  .enum([
-    'event_set_aside',
-    'event_body_conflict',
-    'processor_event_unmapped',
-    'payment_amount_mismatch',
-    'second_payment_reference',
-    'payout_amount_mismatch',
-    'payout_contradiction',
-    'processor_refusal',
-    'invoice_failed',
-    'payment_reversed',
-    'account_title_differs',
-    'processor_balance_low',
-    'events_undelivered',
-    'processor_disagrees',
-    'reconciliation_difference',
-    'payout_failed_repeatedly',
-    'payout_destination_replaced',
-    'billing_account_replaced',
-    'billing_account_missing',
-    'click_velocity',
-    'conversion_unusual',
-    'self_purchase',
-    'integrity_violation',
-    'shared_iban',
-    'shared_mailbox',
-    'rejected_sales_burst',
-    'order_changed',
-    'order_date_suspicious',
-    'click_reused',
-    'coupon_leak',
-    'tracking_source_shift',
-    'store_silent',
-    'store_rejecting',
-    'conversion_dropped',
-    'offer_paused_in_traffic',
-    'orders_in_pauses',
-    'cycle_unpaid',
-    'offer_vetting',
-    'credit_request',
-    'domain_shared',
-    'product_host_unverified',
-    'run_failed',
-  ])
-  .meta({ example: 'self_purchase' })
-export type FlagKindWire = z.infer<typeof flagKind>
-
 export const flagSeverity = z.enum(['low', 'medium', 'high'])
+export type FlagSeverity = z.infer<typeof flagSeverity>
+
+/** Every kind of thing that is put before a person, with its severity. */
+export const FLAG_KINDS = {
+  event_set_aside: 'high',
+  event_body_conflict: 'high',
+  processor_event_unmapped: 'high',
+  payment_amount_mismatch: 'high',
+  second_payment_reference: 'high',
+  payout_amount_mismatch: 'high',
+  payout_contradiction: 'high',
+  processor_refusal: 'high',
+  invoice_failed: 'medium',
+  payment_reversed: 'high',
+  account_title_differs: 'high',
+  processor_balance_low: 'high',
+  events_undelivered: 'high',
+  processor_disagrees: 'high',
+  reconciliation_difference: 'high',
+  payout_failed_repeatedly: 'medium',
+  payout_destination_replaced: 'medium',
+  billing_account_replaced: 'medium',
+  billing_account_missing: 'medium',
+  click_velocity: 'medium',
+  conversion_unusual: 'medium',
+  self_purchase: 'medium',
+  integrity_violation: 'high',
+  shared_iban: 'high',
+  shared_mailbox: 'high',
+  rejected_sales_burst: 'medium',
+  order_changed: 'medium',
+  order_date_suspicious: 'medium',
+  click_reused: 'high',
+  coupon_leak: 'medium',
+  tracking_source_shift: 'medium',
+  store_silent: 'medium',
+  store_rejecting: 'medium',
+  conversion_dropped: 'medium',
+  offer_paused_in_traffic: 'medium',
+  orders_in_pauses: 'medium',
+  cycle_unpaid: 'medium',
+  offer_vetting: 'low',
+  credit_request: 'medium',
+  domain_shared: 'high',
+  product_host_unverified: 'medium',
+  run_failed: 'high',
+} as const satisfies Record<string, FlagSeverity>
+export type FlagKind = keyof typeof FLAG_KINDS
+
+export const flagKind = z.enum(Object.keys(FLAG_KINDS) as FlagKind[]).meta({ example: 'self_purchase' })
 export const flagStatus = z.enum(['open', 'resolved'])
 
 export const flag = z

@@ -17,34 +17,15 @@ for (const [name, schema] of Object.entries({ lineOfText: lineOfText(1, 20), lon
 
 for (const [name, schema] of Object.entries({ lineOfText: lineOfText(0, 40), longText: longText(0, 40) })) {
   test(`${name} refuses what cannot be seen, and what turns the text around it`, () => {
-    const unseen = [
-      '\u200b',
-      '\u00ad',
-      '\u2060',
-      '\u200c\u200d',
-      ' \u200f ',
-      '\ufe0f',
-      '\u3164',
-      '\u2800',
-      '\u{e0041}',
-    ]
-    for (const text of unseen) {
+    const unseen = '\u200b,\u00ad,\u2060,\u200c\u200d, \u200f ,\ufe0f,\u3164,\u2800,\u{e0041}'
+    for (const text of unseen.split(',')) {
       assert.is(schema.safeParse(text).error?.issues[0]?.message, 'must have characters that can be seen')
     }
     for (const control of '\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069') {
       assert.match(schema.safeParse(`Sana${control}moc.live`).error?.issues[0]?.message ?? '', /direction/)
     }
-    const seen = [
-      '',
-      'می\u200cخواہم',
-      'ثنا\u200f Khan\u200e',
-      'क्\u200dष',
-      '👨\u200d👩\u200d👧',
-      '❤\ufe0f',
-      '٭',
-      '—',
-    ]
-    for (const text of seen) assert.is(schema.parse(text), text)
+    const seen = ',می\u200cخواہم,ثنا\u200f Khan\u200e,क्\u200dष,👨\u200d👩\u200d👧,❤\ufe0f,٭,—'
+    for (const text of seen.split(',')) assert.is(schema.parse(text), text)
   })
 }
 

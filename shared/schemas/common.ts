@@ -17,6 +17,9 @@ export const idParam = z
   .regex(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/, NOT_AN_ID)
   .meta({ description: 'A UUIDv7, in small letters.', example: EXAMPLE_ID })
 
+/** The input of a call about one resource. */
+export const idInput = z.strictObject({ id: idParam })
+
 /** Money as it is answered: always two places. Paisa → `formatMoney`. */
 export const moneyText = z
   .string()
@@ -124,6 +127,9 @@ export const pageInput = {
   limit: wholeNumber(1, 100).default(25).describe('How many items at most.'),
   cursor: z.string().max(1000).optional().describe('`next_cursor` of the page before.'),
 }
+
+/** The input of a list without filters. */
+export const listInput = z.strictObject(pageInput).prefault({})
 
 /** A list's answer. */
 export const pageOf = <Item extends z.ZodType>(item: Item) =>

@@ -36,8 +36,6 @@ export const startExportInput = z.strictObject({
   from: wireTimeInput.optional().describe('Inclusive, on created_at.'),
   to: wireTimeInput.optional().describe('Exclusive, on created_at.'),
 })
-export const getJobInput = z.strictObject({ id: idParam })
-
 /** A click as exports show it; there is no list of clicks. */
 export const exportedClick = z.object({
   id: idParam,

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { currency, idParam, moneyText, pageInput, pageOf, percent, wireTime } from './common.ts'
+import { currency, idParam, moneyText, pageOf, percent, wireTime } from './common.ts'
 import { offerStatus, party } from './offers.ts'
 
 export const slug = z
@@ -86,6 +86,5 @@ export const affiliateLink = z
 export type AffiliateLink = z.infer<typeof affiliateLink>
 
 export const resolveLinkInput = z.strictObject({ slug })
-export const listLinksInput = z.strictObject({ ...pageInput }).prefault({})
 export const setCouponInput = z.strictObject({ slug, coupon_code: couponCodeInput.nullable() })
 export const linkPage = pageOf(affiliateLink)

@@ -92,8 +92,6 @@ export const updateOfferInput = z.strictObject({
 })
 
 export const setOfferStatusInput = z.strictObject({ id: idParam, status: offerStatus })
-export const getOfferInput = z.strictObject({ id: idParam })
-
 export const listOffersInput = z
   .strictObject({
     category: unshownLine(1, 60).optional().describe('Whole category, in any case and spelling.'),

@@ -210,5 +210,4 @@ export const listSalesInput = z
   })
   .refine(isInOrder, NOT_IN_ORDER)
   .prefault({})
-export const getSaleInput = z.strictObject({ id: idParam })
 export const salePage = pageOf(listedSale)

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { idParam, pageInput, pageOf, wireTime } from './common.ts'
+import { idParam, pageOf, wireTime } from './common.ts'
 
 const HOST_NAME = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+(?:[a-z]{2,63}|xn--[a-z0-9-]{1,59})$/
 
@@ -83,8 +83,6 @@ export const store = z
 export type Store = z.infer<typeof store>
 
 export const connectStoreInput = z.strictObject({ shop_domain: shopDomain, webhook_secret: webhookSecret })
-export const listStoresInput = z.strictObject({ ...pageInput }).prefault({})
-export const getStoreInput = z.strictObject({ id: idParam })
 export const rotateSecretInput = z.strictObject({
   id: idParam,
   webhook_secret: webhookSecret,
@@ -95,5 +93,4 @@ export const rotateSecretInput = z.strictObject({
       'Ends the former secrets at once. Otherwise the one that is replaced stays valid for 24 hours.',
     ),
 })
-export const removeStoreInput = z.strictObject({ id: idParam })
 export const storePage = pageOf(store)

@@ -1,15 +1,5 @@
 import { z } from 'zod'
-import {
-  currency,
-  idParam,
-  lineOfText,
-  moneyText,
-  pageInput,
-  pageOf,
-  role,
-  wholeText,
-  wireTime,
-} from './common.ts'
+import { currency, idParam, lineOfText, moneyText, pageOf, role, wholeText, wireTime } from './common.ts'
 
 /** Trimmed and in lower case; accounts are distinguished by it. */
 export const emailAddress = z
@@ -52,11 +42,7 @@ export const loginInput = z.strictObject({
 
 export const stepUpInput = z.strictObject({ password: givenPassword, code: secondFactorCode.optional() })
 
-export const confirmTotpInput = z.strictObject({ code: secondFactorCode })
-
-export const disableTotpInput = z.strictObject({ code: secondFactorCode })
-
-export const renewRecoveryCodesInput = z.strictObject({ code: secondFactorCode })
+export const secondFactorInput = z.strictObject({ code: secondFactorCode })
 
 export const totpEnrollment = z
   .object({
@@ -204,10 +190,6 @@ export const session = z
       ),
   })
   .meta({ id: 'Session' })
-
-export const listSessionsInput = z.strictObject(pageInput).prefault({})
-
-export const endSessionInput = z.strictObject({ id: idParam })
 
 export const openSession = z
   .object({

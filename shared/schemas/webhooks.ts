@@ -100,8 +100,6 @@ export const updateWebhookInput = z.strictObject({
   description: description.optional(),
   enabled: z.boolean().optional().describe('`true` enables it again after any reason but `operator`.'),
 })
-export const listWebhooksInput = z.strictObject({ ...pageInput }).prefault({})
-export const webhookIdInput = z.strictObject({ id: idParam })
 export const listDeliveriesInput = z.strictObject({
   id: idParam,
   state: z.enum(['pending', 'delivered', 'failed']).optional(),

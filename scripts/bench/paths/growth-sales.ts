@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { closeDueCycles } from '../../../server/billing/close-cycle.service.ts'
 import { createInboxRecorder } from '../../../server/inbox/intake.service.ts'
 import { drainUntilIdle } from '../../../server/jobs/worker.ts'
-import { listSales } from '../../../server/sales/sales.service.ts'
+import { findSales } from '../../../server/sales/sales.service.ts'
 import { BILLING_INVARIANTS } from '../../../server/verification/billing.ts'
 import { EVERYTHING } from '../../../server/verification/scope.ts'
 import { DAY_MS } from '../../../shared/durations.ts'
@@ -106,8 +106,8 @@ async function drain(market: Market): Promise<number[]> {
 }
 
 function firstPage({ app }: Bed, [seller]: readonly Sellers[]): Promise<unknown> {
-  const filter = { acceptanceStatus: null, offerId: null, from: null, to: null, limit: 50, before: null }
-  return listSales(app.platform, { merchantId: seller?.merchantId ?? '' }, filter)
+  const merchantId = seller?.merchantId ?? ''
+  return findSales(app.platform.database.reader, { merchantId }, { limit: 50, before: null })
 }
 
 async function audit({ app }: Bed): Promise<void> {

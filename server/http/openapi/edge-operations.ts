@@ -66,237 +66,224 @@ const UNSUBSCRIBE_PAGE = {
   content: texts({ 'text/html': '<!doctype html>' }),
 }
 
-export const EDGE_PATHS = {
-  '/jobs/{id}/file': {
-    get: operation({
-      operationId: 'jobs.file',
-      tag: 'jobs',
-      security: [{ bearer: [] }],
-      summary: "An export's file",
-      description:
-        'Only for the user who started the export. 404 until the file is ready, 410 once it has expired. New CSV columns are added after the existing ones.',
-      parameters: [{ ...parameter('path', 'id', ids.jobs), schema: { type: 'string', format: 'uuid' } }],
-      answers: {
-        200: {
-          description: 'The file.',
-          headers: RATE_LIMIT,
-          content: texts({ 'text/csv': edge.files.csv, 'application/x-ndjson': edge.files.ndjson }),
-        },
+/** By method and path. */
+const OPERATIONS: Record<string, EdgeOperation> = {
+  'get /jobs/{id}/file': {
+    operationId: 'jobs.file',
+    tag: 'jobs',
+    security: [{ bearer: [] }],
+    summary: "An export's file",
+    description:
+      'Only for the user who started the export. 404 until the file is ready, 410 once it has expired. New CSV columns are added after the existing ones.',
+    parameters: [{ ...parameter('path', 'id', ids.jobs), schema: { type: 'string', format: 'uuid' } }],
+    answers: {
+      200: {
+        description: 'The file.',
+        headers: RATE_LIMIT,
+        content: texts({ 'text/csv': edge.files.csv, 'application/x-ndjson': edge.files.ndjson }),
       },
-      codes: [
-        'validation_failed',
-        'unauthenticated',
-        'not_found',
-        'gone',
-        'rate_limited',
-        'internal',
-        'unavailable',
-      ],
-    }),
+    },
+    codes: [
+      'validation_failed',
+      'unauthenticated',
+      'not_found',
+      'gone',
+      'rate_limited',
+      'internal',
+      'unavailable',
+    ],
   },
-  '/go/{slug}': {
-    get: operation({
-      operationId: 'redirect',
-      tag: 'redirect',
-      summary: "Record a click and redirect to the merchant's product page",
-      description:
-        'Adds a tracking reference to the product URL. The click is stored before the response is sent. If the offer is not live or the creator is suspended, the visitor is redirected without a reference.',
-      parameters: [parameter('path', 'slug', EXAMPLES.parameters.slug)],
-      answers: {
-        302: {
-          description: 'Redirect to the product page.',
-          headers: {
-            Location: {
-              required: true,
-              schema: { type: 'string', format: 'uri' },
-              example: edge.tracked_url,
-            },
+  'get /go/{slug}': {
+    operationId: 'redirect',
+    tag: 'redirect',
+    summary: "Record a click and redirect to the merchant's product page",
+    description:
+      'Adds a tracking reference to the product URL. The click is stored before the response is sent. If the offer is not live or the creator is suspended, the visitor is redirected without a reference.',
+    parameters: [parameter('path', 'slug', EXAMPLES.parameters.slug)],
+    answers: {
+      302: {
+        description: 'Redirect to the product page.',
+        headers: {
+          Location: {
+            required: true,
+            schema: { type: 'string', format: 'uri' },
+            example: edge.tracked_url,
           },
         },
       },
-      codes: ['not_found', 'gone', 'internal', 'unavailable'],
-    }),
+    },
+    codes: ['not_found', 'gone', 'internal', 'unavailable'],
   },
-  '/account/unsubscribe': {
-    get: operation({
-      operationId: 'mail.unsubscribePage',
-      tag: 'users',
-      summary: 'The page that asks whether to stop e-mails about one event',
-      description: 'Changes nothing. A browser gets refusals as a page.',
-      parameters: [UNSUBSCRIBE_TOKEN],
-      answers: { 200: UNSUBSCRIBE_PAGE },
-      codes: ['not_found', 'rate_limited', 'internal', 'unavailable'],
-    }),
-    post: operation({
-      operationId: 'mail.unsubscribe',
-      tag: 'users',
-      summary: 'Stop e-mails about one event',
-      description:
-        'The one-click address of RFC 8058 in the header `List-Unsubscribe` of e-mails about events. Its token is bound to one account and one event, and stands for a log-in. The body is ignored; again changes nothing.',
-      parameters: [UNSUBSCRIBE_TOKEN],
-      requestBody: {
-        required: false,
-        content: {
-          'application/x-www-form-urlencoded': {
-            schema: { type: 'object', properties: { 'List-Unsubscribe': { type: 'string' } } },
-            example: { 'List-Unsubscribe': 'One-Click' },
+  'get /account/unsubscribe': {
+    operationId: 'mail.unsubscribePage',
+    tag: 'users',
+    summary: 'The page that asks whether to stop e-mails about one event',
+    description: 'Changes nothing. A browser gets refusals as a page.',
+    parameters: [UNSUBSCRIBE_TOKEN],
+    answers: { 200: UNSUBSCRIBE_PAGE },
+    codes: ['not_found', 'rate_limited', 'internal', 'unavailable'],
+  },
+  'post /account/unsubscribe': {
+    operationId: 'mail.unsubscribe',
+    tag: 'users',
+    summary: 'Stop e-mails about one event',
+    description:
+      'The one-click address of RFC 8058 in the header `List-Unsubscribe` of e-mails about events. Its token is bound to one account and one event, and stands for a log-in. The body is ignored; again changes nothing.',
+    parameters: [UNSUBSCRIBE_TOKEN],
+    requestBody: {
+      required: false,
+      content: {
+        'application/x-www-form-urlencoded': {
+          schema: { type: 'object', properties: { 'List-Unsubscribe': { type: 'string' } } },
+          example: { 'List-Unsubscribe': 'One-Click' },
+        },
+      },
+    },
+    answers: { 200: UNSUBSCRIBE_PAGE },
+    codes: ['not_found', 'payload_too_large', 'rate_limited', 'internal', 'unavailable'],
+  },
+  'get /store.js': {
+    operationId: 'stores.script',
+    tag: 'stores',
+    summary: "The script for a store's theme",
+    description:
+      'Carries the tracking reference from the landing page into the order: as a cart attribute and, for buy-now buttons, as a line property. Attributes of the script tag: `data-parameter` (default: the TRACKING_PARAMETER of the service), `data-days` (how long a reference is kept; default 30), `data-consent="off"` (does not ask Shopify\'s consent API). Any origin may load it.',
+    parameters: [parameter('header', 'If-None-Match', SCRIPT_ETAG, 'The `ETag` of a stored response.')],
+    answers: {
+      200: {
+        description: 'The script, minified.',
+        headers: SCRIPT_HEADERS,
+        content: texts({ 'text/javascript': '(()=>{})();' }),
+      },
+      304: { description: 'The stored response is still current. No body.', headers: SCRIPT_HEADERS },
+    },
+    codes: ['method_not_allowed', 'internal'],
+  },
+  'post /webhooks/store-sales': {
+    operationId: 'webhooks.storeSales',
+    tag: 'incoming',
+    security: [{ storeSignature: [] }, { storeSignatureX: [] }],
+    summary: "A store's orders/paid event",
+    description:
+      'Sent by Shopify, whose headers have two forms of names: `Shopify-Topic` and `X-Shopify-Topic`. Either is accepted; the first is read first. `Shopify-Hmac-Sha256` is base64 of HMAC-SHA256 over the raw body, with the webhook secret of the store. If several merchants have connected the domain, the event belongs to the one whose secret verifies it. Other topics are stored and ignored. A redelivery changes nothing.',
+    parameters: [
+      parameter('header', 'Shopify-Shop-Domain', domain, "The store's domain."),
+      parameter(
+        'header',
+        'X-Shopify-Shop-Domain',
+        domain,
+        'The other name of `Shopify-Shop-Domain`. One of the two is required.',
+      ),
+      parameter('header', 'Shopify-Topic', 'orders/paid', '`orders/paid`'),
+      parameter('header', 'X-Shopify-Topic', 'orders/paid', 'The other name of `Shopify-Topic`.'),
+      parameter(
+        'header',
+        'Shopify-Event-Id',
+        delivery,
+        'Together with the topic, the delivery id if there is no webhook id.',
+      ),
+      parameter('header', 'X-Shopify-Webhook-Id', delivery, 'The delivery id; the same on retries.'),
+    ],
+    requestBody: {
+      required: true,
+      description: "Shopify's order, at most 2 MiB.",
+      content: { 'application/json': { schema: { type: 'object' }, example: edge.order } },
+    },
+    answers: {
+      200: received,
+      // Quotas are per store, so there are no RateLimit headers.
+      429: { ...(problemResponses(['rate_limited'])[429] as object), headers: RETRY_AFTER },
+    },
+    codes: ['invalid_signature', 'payload_too_large', 'internal', 'unavailable'],
+  },
+  'post /webhooks/processor': {
+    operationId: 'webhooks.processor',
+    tag: 'incoming',
+    security: [{ processorSignature: [] }],
+    summary: "The payment processor's event",
+    description:
+      'A confirmed billing payment, a confirmed payout, or a failed payout. A redelivery changes nothing. `webhook-signature` is `v1,` and base64 of HMAC-SHA256 over `webhook-id.webhook-timestamp.body`, with the webhook secret of the processor. These are the headers of Standard Webhooks, the default; `PROCESSOR_SIGNATURE` in the settings can choose others.',
+    parameters: [
+      parameter('header', 'webhook-id', 'msg_2mN8pQ4rT6vX', 'The delivery id; the same on retries.'),
+      parameter('header', 'webhook-timestamp', '1796204487', 'When it was sent, in Unix seconds.'),
+    ],
+    requestBody: {
+      required: true,
+      description: 'The event, at most 2 MiB.',
+      content: {
+        'application/json': { schema: { type: 'object' }, examples: namedExamples(edge.processor_events) },
+      },
+    },
+    answers: { 200: received },
+    codes: ['invalid_signature', 'payload_too_large', 'internal', 'unavailable'],
+  },
+  'get /healthz': {
+    operationId: 'health',
+    tag: 'operation',
+    summary: 'Liveness',
+    answers: {
+      200: {
+        description: 'The process answers.',
+        content: json({ status: { type: 'string' } }, { status: 'ok' }),
+      },
+    },
+    codes: ['method_not_allowed'],
+  },
+  'get /readyz': {
+    operationId: 'readiness',
+    tag: 'operation',
+    summary: 'Readiness: the database answers and has no pending migrations',
+    answers: {
+      200: {
+        description: 'Ready.',
+        content: json(
+          {
+            status: { type: 'string', const: 'ready' },
+            environment: { type: 'string', enum: ['development', 'test', 'production'] },
           },
-        },
-      },
-      answers: { 200: UNSUBSCRIBE_PAGE },
-      codes: ['not_found', 'payload_too_large', 'rate_limited', 'internal', 'unavailable'],
-    }),
-  },
-  '/store.js': {
-    get: operation({
-      operationId: 'stores.script',
-      tag: 'stores',
-      summary: "The script for a store's theme",
-      description:
-        'Carries the tracking reference from the landing page into the order: as a cart attribute and, for buy-now buttons, as a line property. Attributes of the script tag: `data-parameter` (default: the TRACKING_PARAMETER of the service), `data-days` (how long a reference is kept; default 30), `data-consent="off"` (does not ask Shopify\'s consent API). Any origin may load it.',
-      parameters: [parameter('header', 'If-None-Match', SCRIPT_ETAG, 'The `ETag` of a stored response.')],
-      answers: {
-        200: {
-          description: 'The script, minified.',
-          headers: SCRIPT_HEADERS,
-          content: texts({ 'text/javascript': '(()=>{})();' }),
-        },
-        304: { description: 'The stored response is still current. No body.', headers: SCRIPT_HEADERS },
-      },
-      codes: ['method_not_allowed', 'internal'],
-    }),
-  },
-  '/webhooks/store-sales': {
-    post: operation({
-      operationId: 'webhooks.storeSales',
-      tag: 'incoming',
-      security: [{ storeSignature: [] }, { storeSignatureX: [] }],
-      summary: "A store's orders/paid event",
-      description:
-        'Sent by Shopify, whose headers have two forms of names: `Shopify-Topic` and `X-Shopify-Topic`. Either is accepted; the first is read first. `Shopify-Hmac-Sha256` is base64 of HMAC-SHA256 over the raw body, with the webhook secret of the store. If several merchants have connected the domain, the event belongs to the one whose secret verifies it. Other topics are stored and ignored. A redelivery changes nothing.',
-      parameters: [
-        parameter('header', 'Shopify-Shop-Domain', domain, "The store's domain."),
-        parameter(
-          'header',
-          'X-Shopify-Shop-Domain',
-          domain,
-          'The other name of `Shopify-Shop-Domain`. One of the two is required.',
+          { status: 'ready', environment: 'production' },
         ),
-        parameter('header', 'Shopify-Topic', 'orders/paid', '`orders/paid`'),
-        parameter('header', 'X-Shopify-Topic', 'orders/paid', 'The other name of `Shopify-Topic`.'),
-        parameter(
-          'header',
-          'Shopify-Event-Id',
-          delivery,
-          'Together with the topic, the delivery id if there is no webhook id.',
-        ),
-        parameter('header', 'X-Shopify-Webhook-Id', delivery, 'The delivery id; the same on retries.'),
-      ],
-      requestBody: {
-        required: true,
-        description: "Shopify's order, at most 2 MiB.",
-        content: { 'application/json': { schema: { type: 'object' }, example: edge.order } },
       },
-      answers: {
-        200: received,
-        // Quotas are per store, so there are no RateLimit headers.
-        429: { ...(problemResponses(['rate_limited'])[429] as object), headers: RETRY_AFTER },
-      },
-      codes: ['invalid_signature', 'payload_too_large', 'internal', 'unavailable'],
-    }),
+    },
+    codes: ['method_not_allowed', 'unavailable'],
   },
-  '/webhooks/processor': {
-    post: operation({
-      operationId: 'webhooks.processor',
-      tag: 'incoming',
-      security: [{ processorSignature: [] }],
-      summary: "The payment processor's event",
-      description:
-        'A confirmed billing payment, a confirmed payout, or a failed payout. A redelivery changes nothing. `webhook-signature` is `v1,` and base64 of HMAC-SHA256 over `webhook-id.webhook-timestamp.body`, with the webhook secret of the processor. These are the headers of Standard Webhooks, the default; `PROCESSOR_SIGNATURE` in the settings can choose others.',
-      parameters: [
-        parameter('header', 'webhook-id', 'msg_2mN8pQ4rT6vX', 'The delivery id; the same on retries.'),
-        parameter('header', 'webhook-timestamp', '1796204487', 'When it was sent, in Unix seconds.'),
-      ],
-      requestBody: {
-        required: true,
-        description: 'The event, at most 2 MiB.',
-        content: {
-          'application/json': { schema: { type: 'object' }, examples: namedExamples(edge.processor_events) },
-        },
+  'get /metrics': {
+    operationId: 'metrics',
+    tag: 'operation',
+    security: [{}, { metricsToken: [] }],
+    summary: 'Prometheus metrics',
+    description:
+      'Needs METRICS_TOKEN as the bearer token. If it is not set, metrics are available on the same machine only, and disabled in production.',
+    answers: {
+      200: {
+        description: 'Prometheus text format.',
+        content: texts({ 'text/plain': 'affiliate_database_up 1\n' }),
       },
-      answers: { 200: received },
-      codes: ['invalid_signature', 'payload_too_large', 'internal', 'unavailable'],
-    }),
+    },
+    codes: ['unauthenticated', 'forbidden', 'internal'],
   },
-  '/healthz': {
-    get: operation({
-      operationId: 'health',
-      tag: 'operation',
-      summary: 'Liveness',
-      answers: {
-        200: {
-          description: 'The process answers.',
-          content: json({ status: { type: 'string' } }, { status: 'ok' }),
-        },
+  'get /.well-known/security.txt': {
+    operationId: 'securityTxt',
+    tag: 'operation',
+    summary: 'Where to report a vulnerability (RFC 9116)',
+    description: 'Available if SECURITY_CONTACT is set.',
+    answers: {
+      200: {
+        description: 'The contact, and until when it is valid.',
+        headers: RATE_LIMIT,
+        content: texts({
+          'text/plain': 'Contact: mailto:security@example.com\nExpires: 2027-05-01T07:00:00.000Z\n',
+        }),
       },
-      codes: ['method_not_allowed'],
-    }),
+    },
+    codes: ['not_found', 'rate_limited'],
   },
-  '/readyz': {
-    get: operation({
-      operationId: 'readiness',
-      tag: 'operation',
-      summary: 'Readiness: the database answers and has no pending migrations',
-      answers: {
-        200: {
-          description: 'Ready.',
-          content: json(
-            {
-              status: { type: 'string', const: 'ready' },
-              environment: { type: 'string', enum: ['development', 'test', 'production'] },
-            },
-            { status: 'ready', environment: 'production' },
-          ),
-        },
-      },
-      codes: ['method_not_allowed', 'unavailable'],
-    }),
-  },
-  '/metrics': {
-    get: operation({
-      operationId: 'metrics',
-      tag: 'operation',
-      security: [{}, { metricsToken: [] }],
-      summary: 'Prometheus metrics',
-      description:
-        'Needs METRICS_TOKEN as the bearer token. If it is not set, metrics are available on the same machine only, and disabled in production.',
-      answers: {
-        200: {
-          description: 'Prometheus text format.',
-          content: texts({ 'text/plain': 'affiliate_database_up 1\n' }),
-        },
-      },
-      codes: ['unauthenticated', 'forbidden', 'internal'],
-    }),
-  },
-  '/.well-known/security.txt': {
-    get: operation({
-      operationId: 'securityTxt',
-      tag: 'operation',
-      summary: 'Where to report a vulnerability (RFC 9116)',
-      description: 'Available if SECURITY_CONTACT is set.',
-      answers: {
-        200: {
-          description: 'The contact, and until when it is valid.',
-          headers: RATE_LIMIT,
-          content: texts({
-            'text/plain': 'Contact: mailto:security@example.com\nExpires: 2027-05-01T07:00:00.000Z\n',
-          }),
-        },
-      },
-      codes: ['not_found', 'rate_limited'],
-    }),
-  },
+}
+
+export const EDGE_PATHS: Record<string, Record<string, ReturnType<typeof operation>>> = {}
+for (const [route, facts] of Object.entries(OPERATIONS)) {
+  const [method = '', path = ''] = route.split(' ')
+  EDGE_PATHS[path] = { ...EDGE_PATHS[path], [method]: operation(facts) }
 }
 
 /** How callers prove who they are. */

@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http'
-import { ERROR_STATUS, ERROR_TEXTS, type ErrorCode, type Problem } from '../../../shared/error-codes.ts'
+import { ERROR_EXAMPLES, ERROR_STATUS, type ErrorCode, type Problem } from '../../../shared/error-codes.ts'
 import { EXAMPLES } from './examples.ts'
 
 const integer = (description: string, example: number) => ({
@@ -53,7 +53,7 @@ export function exampleProblem(code: ErrorCode, facts: ProblemFacts = {}): Probl
     type: 'about:blank',
     title: STATUS_CODES[status] ?? 'Error',
     status,
-    detail: ERROR_TEXTS[code].example,
+    detail: ERROR_EXAMPLES[code],
     code,
     request_id: EXAMPLES.edge.request_id,
     ...facts[code],

@@ -2,14 +2,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { sha256 } from '../../platform/crypto/vault.ts'
-import {
-  NO_SEAL,
-  type SealContent,
-  type SealKeys,
-  type SealsSoFar,
-  sealDigest,
-  sealFault,
-} from './seal.rule.ts'
+import { NO_SEAL, type SealContent, type SealsSoFar, sealDigest, sealFault } from './seal.rule.ts'
 
 const SEAL: SealContent = {
   position: 1,
@@ -35,12 +28,10 @@ test('a known vector: digests that people keep must stay what they are', () => {
 })
 
 const digestOf = (keyId: string) => (text: string) => `${keyId}.${sha256(keyId + text)}`
-const KEYS: SealKeys = {
-  digest: (keyId) => (keyId === 'aaaaaaaa' ? digestOf(keyId) : undefined),
-}
+const KEYS = (keyId: string) => (keyId === 'aaaaaaaa' ? digestOf(keyId) : undefined)
 const START: SealsSoFar = { position: 0, digest: NO_SEAL, retired: new Map() }
 const keyed = (seal: SealContent, keyId = 'aaaaaaaa') => {
-  return { ...seal, keyId, digest: sealDigest(digestOf(keyId), NO_SEAL, seal) }
+  return { ...seal, digest: sealDigest(digestOf(keyId), NO_SEAL, seal) }
 }
 
 test('a seal holds with its key', () => {
@@ -51,13 +42,15 @@ test('a seal holds with its key', () => {
 })
 
 test('a seal without a key is a fault', () => {
-  const unkeyed = { ...SEAL, keyId: null, digest: sealDigest(sha256, NO_SEAL, SEAL) }
+  const unkeyed = { ...SEAL, digest: sealDigest(sha256, NO_SEAL, SEAL) }
   assert.is(sealFault(KEYS, START, unkeyed), 'it was made without the key of this service')
 })
 
 test('a seal with a key that a seal before it retired is a fault', () => {
-  const before = { ...START, retired: new Map([['aaaaaaaa', 7]]) }
-  assert.is(sealFault(KEYS, before, keyed(SEAL)), 'it was made with key aaaaaaaa, which seal 7 had retired')
+  const before = { ...START, position: 7, retired: new Map([['aaaaaaaa', 7]]) }
+  assert.is(sealFault(KEYS, { ...before, position: 0 }, keyed(SEAL)), null)
+  const later = keyed({ ...SEAL, position: 8 })
+  assert.is(sealFault(KEYS, before, later), 'it was made with key aaaaaaaa, which seal 7 had retired')
 })
 
 test('every part counts', () => {

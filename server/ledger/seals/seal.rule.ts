@@ -1,4 +1,4 @@
-import type { Digest, Head } from '../chain.rule.ts'
+import { type Digest, type Head, keyIdOf } from '../chain.rule.ts'
 
 /** What the first seal follows on. */
 export const NO_SEAL = '0'.repeat(64)
@@ -24,34 +24,30 @@ function headLines({ heads }: SealContent): string[] {
   return heads.map(({ ledgerId, sequence, hash }) => `${ledgerId} ${sequence} ${hash}`)
 }
 
-/** What has been found of the seals up to one. */
+/** The seal before one, and what retires keys. */
 export interface SealsSoFar {
   position: number
   digest: string
-  /** Positions of the seals that retired a key, by its id. */
+  /** Positions of the seals that retired a key, by its id; also of later ones. */
   retired: ReadonlyMap<string, number>
 }
 
-export interface SealKeys {
-  /** The digest of a key by its id; `undefined` for a key that is neither current nor former. */
-  digest(keyId: string): Digest | undefined
-}
-
-export interface StoredSeal extends SealContent {
-  digest: string
-  /** The key that the digest names; `null` without one. */
-  keyId: string | null
-}
-
-/** What is wrong with a stored seal behind `before`; `null` when nothing is, or when its key is unknown. */
-export function sealFault(keys: SealKeys, before: SealsSoFar, seal: StoredSeal): string | null {
+/**
+ * What is wrong with a stored seal behind `before`; `null` when nothing is, or when its key is unknown. `digestOf` gives the digest of a key by
+ * its id; `undefined` for a key that is neither current nor former.
+ */
+export function sealFault(
+  digestOf: (keyId: string) => Digest | undefined,
+  before: SealsSoFar,
+  seal: SealContent & { digest: string },
+): string | null {
   if (seal.position !== before.position + 1) return `seal ${before.position + 1} is missing before it`
-  const { keyId } = seal
+  const keyId = keyIdOf(seal.digest)
   if (keyId === null) return 'it was made without the key of this service'
   const retiredBy = before.retired.get(keyId)
-  if (retiredBy !== undefined) return `it was made with key ${keyId}, which seal ${retiredBy} had retired`
-  const digest = keys.digest(keyId)
-  return !digest || sealDigest(digest, before.digest, seal) === seal.digest ? null : WRONG_DIGEST
+  if (retiredBy !== undefined && retiredBy < seal.position)
+    return `it was made with key ${keyId}, which seal ${retiredBy} had retired`
+  const digest = digestOf(keyId)
+  if (!digest || sealDigest(digest, before.digest, seal) === seal.digest) return null
+  return 'its digest is not that of its contents and of the seal before it'
 }
-
-const WRONG_DIGEST = 'its digest is not that of its contents and of the seal before it'

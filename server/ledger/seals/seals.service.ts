@@ -9,14 +9,14 @@ import { isKeyInJournal, lockAllHeads } from '../ledger.store.ts'
 import { NO_SEAL, sealDigest } from './seal.rule.ts'
 import {
   findAllHeads,
-  findRetiringSeal,
   findUnsealedHeads,
   insertSeal,
   lastSeal,
+  retiredKeys,
   type Seal,
 } from './seals.store.ts'
 
-export { lastSeal, type Seal } from './seals.store.ts'
+export { lastSeal, retiredKeys, type Seal } from './seals.store.ts'
 
 export interface SealOutcome {
   /** `null`: there is nothing to seal yet. */
@@ -47,9 +47,10 @@ export async function keysToRetire(platform: Platform): Promise<string[]> {
   const { reader } = platform.database
   const mark = await readMark(reader)
   const markedWith = mark === undefined ? null : sealedKeyId(mark)
+  const retired = await retiredKeys(reader)
   const ids: string[] = []
   for (const { id } of platform.keys.former) {
-    if (await findRetiringSeal(reader, id)) continue
+    if (retired.has(id)) continue
     if (id === markedWith || (await isKeyInJournal(reader, id))) ids.push(id)
   }
   return ids
@@ -67,7 +68,7 @@ export async function sealForKeyRotation(platform: Platform): Promise<Seal[]> {
   for (const id of await keysToRetire(platform)) {
     const seal = await platform.database.transaction(async (tx) => {
       await lockAllHeads(tx)
-      if (await findRetiringSeal(tx, id)) return null
+      if ((await retiredKeys(tx)).has(id)) return null
       return addSeal(platform, tx, await lastSeal(tx), id, await findAllHeads(tx))
     })
     if (seal) seals.push(seal)
@@ -77,9 +78,9 @@ export async function sealForKeyRotation(platform: Platform): Promise<Seal[]> {
 
 /** Refuses an APP_KEY that a rotation has retired: the database takes no journal entry from it. Throws `SettingError`. */
 export async function refuseRetiredKey({ database, keys }: Platform): Promise<void> {
-  const seal = await findRetiringSeal(database.reader, keys.current.id)
-  if (!seal) return
-  throw new SettingError('APP_KEY', `was retired by seal ${seal.position}: set the key that replaced it`)
+  const seal = (await retiredKeys(database.reader)).get(keys.current.id)
+  if (seal === undefined) return
+  throw new SettingError('APP_KEY', `was retired by seal ${seal}: set the key that replaced it`)
 }
 
 async function addSeal(

@@ -30,9 +30,14 @@ function seals(db: Queries) {
   return db.selectFrom('ledger_seals').select(['position', 'sealed_at as sealedAt', 'digest'])
 }
 
-/** The seal that retired this key. */
-export function findRetiringSeal(db: Queries, retires: string) {
-  return db.selectFrom('ledger_seals').select('position').where('retires', '=', retires).executeTakeFirst()
+/** The positions of the seals that retired a key, by its id. */
+export async function retiredKeys(db: Queries): Promise<Map<string, number>> {
+  const rows = await db
+    .selectFrom('ledger_seals')
+    .select(['position', 'retires'])
+    .where('retires', 'is not', null)
+    .execute()
+  return new Map(rows.map(({ position, retires }) => [retires ?? '', position]))
 }
 
 /** The heads of all ledgers that have entries, by ledger id. */

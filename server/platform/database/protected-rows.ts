@@ -1,8 +1,9 @@
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto'
-import { type RawBuilder, type Selectable, sql } from 'kysely'
+import { CompiledQuery, type RawBuilder, type Selectable, sql } from 'kysely'
 import { type AppKeys, allKeys } from '../crypto/key-ring.ts'
 import { type DigestedValue, type DigestState, rowDigests } from '../crypto/row-digests.ts'
 import { createVault, IntegrityError, UnknownKeyError, type Vault } from '../crypto/vault.ts'
+import { ParameterRows } from './bulk-values.ts'
 import {
   type Database,
   dialectOf,
@@ -200,12 +201,12 @@ export async function insertRows<T extends Digested>(
   table: T,
   rows: readonly NewRow<T>[],
 ): Promise<void> {
-  await insertNewRows(tx, table, rows, sql`row_digest`)
+  await insertNewRows(tx, table, rows, '')
 }
 
 /** `insertRows` for one row, which it returns. */
 export async function insertRow<T extends Digested>(tx: Tx, table: T, row: NewRow<T>): Promise<RowOf<T>> {
-  const [inserted] = await insertNewRows(tx, table, [row], sql`*`)
+  const [inserted] = await insertNewRows(tx, table, [row], 'returning *')
   return inserted as RowOf<T>
 }
 
@@ -215,38 +216,46 @@ export async function insertRowsIfNew<T extends Digested>(
   table: T,
   rows: readonly NewRow<T>[],
 ): Promise<RowOf<T>[]> {
-  return (await insertNewRows(tx, table, rows, sql`*`, sql` on conflict do nothing`)) as RowOf<T>[]
+  return (await insertNewRows(tx, table, rows, 'on conflict do nothing returning *')) as RowOf<T>[]
 }
 
 async function insertNewRows(
   tx: Tx,
   table: Digested,
   rows: readonly Row[],
-  returned: RawBuilder<unknown>,
-  onConflict = sql``,
-): Promise<Row[]> {
+  ending: string,
+): Promise<readonly Row[]> {
   if (rows.length === 0) return []
   const keys = transactionKeys()
   const whole = rows.map((row): Row => withDigest(keys, table, row))
   const names = Object.keys(whole[0] ?? {})
-  const columns = sql.join(names.map((name) => sql.ref(name)))
-  const inserted = await sql<Row>`
-    insert into ${sql.table(table)} (${columns}) select ${columns} from ${rowsTable(tx, table, names, whole)}
-    where true${onConflict} returning ${returned}`.execute(tx)
-  for (const row of inserted.rows) noteChange(table, null, String(row.row_digest))
-  return inserted.rows
+  const into = `insert into ${table} (${names.join(', ')})`
+  const inserted = await executeForRows(tx, table, names, whole, {
+    each: `${into} values (${names.map(() => '?').join(', ')}) ${ending}`,
+    all: (next) => `${into} select ${names.join(', ')} from ${next} ${ending}`,
+  })
+  for (const row of ending === '' ? whole : inserted) noteChange(table, null, String(row.row_digest))
+  return inserted
 }
 
-/** Columns of rows as a table to select from. The statement's text is the same for any number of rows. */
-function rowsTable(tx: Tx, table: Digested, names: string[], rows: readonly Row[]): RawBuilder<unknown> {
+/** Runs a statement for rows: `each` for each of them on SQLite, whose parameters are the named columns; `all` once on PostgreSQL. */
+async function executeForRows(
+  tx: Tx,
+  table: Digested,
+  names: readonly string[],
+  rows: readonly Row[],
+  { each, all }: { each: string; all: (next: string) => string },
+): Promise<readonly Row[]> {
+  if (dialectOf(tx) === 'sqlite') {
+    const parameters = new ParameterRows(rows.map((row) => names.map((name) => row[name] ?? null)))
+    return (await tx.executeQuery<Row>(CompiledQuery.raw(each, [parameters]))).rows
+  }
   const objects = rows.map((row) => Object.fromEntries(names.map((name) => [name, row[name]])))
   const json = JSON.stringify(objects, (_name, value) =>
     typeof value === 'string' ? value.toWellFormed() : value,
   )
-  if (dialectOf(tx) === 'postgresql')
-    return sql`jsonb_populate_recordset(null::${sql.table(table)}, cast(${json} as jsonb)) as next`
-  const columns = names.map((name) => sql`value ->> ${sql.lit(name)} as ${sql.ref(name)}`)
-  return sql`(select ${sql.join(columns)} from json_each(${json})) as next`
+  const next = `jsonb_populate_recordset(null::${table}, $1::jsonb) as next`
+  return (await tx.executeQuery<Row>(CompiledQuery.raw(all(next), [json]))).rows
 }
 
 /**
@@ -311,17 +320,18 @@ export async function changeRows<T extends Digested>(
   return updated as RowOf<T>[]
 }
 
-/** Writes these columns of rows that are there, in one statement. */
+/** Writes these columns of rows that are there. */
 async function writeColumns(tx: Tx, table: Digested, columns: string[], rows: readonly Row[]): Promise<void> {
   const { key } = declarationOf(table)
-  await sql`
-    update ${sql.table(table)} as former
-    set ${sql.join(columns.map((name) => sql`${sql.ref(name)} = ${sql.ref(`next.${name}`)}`))}
-    from ${rowsTable(tx, table, [...key, ...columns], rows)}
-    where ${sql.join(
-      key.map((name) => sql`${sql.ref(`former.${name}`)} = ${sql.ref(`next.${name}`)}`),
-      sql` and `,
-    )}`.execute(tx)
+  const set = (value: (name: string) => string) =>
+    columns.map((name) => `${name} = ${value(name)}`).join(', ')
+  const where = (value: (name: string) => string) =>
+    key.map((name) => `${table}.${name} = ${value(name)}`).join(' and ')
+  await executeForRows(tx, table, [...columns, ...key], rows, {
+    each: `update ${table} set ${set(() => '?')} where ${where(() => '?')}`,
+    all: (next) =>
+      `update ${table} set ${set((name) => `next.${name}`)} from ${next} where ${where((name) => `next.${name}`)}`,
+  })
 }
 
 /** Deletes the rows that meet the condition and returns them. Throws nothing for a changed row: its deletion only takes away. */

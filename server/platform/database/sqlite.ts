@@ -137,12 +137,11 @@ class Connection {
     const statement = handle.prepare(sql)
     const prepared: SqliteStatement = {
       reader: statement.reader,
-      all: (parameters) => exactRows(statement, parameters),
+      all: (parameters) => rowsOf(parameters).flatMap((row) => exactRows(statement, row)),
       run(parameters) {
-        const [first] = parameters
-        if (!(first instanceof ParameterRows)) return statement.run(parameters)
-        for (const row of first.rows) statement.run(row)
-        return { changes: first.rows.length, lastInsertRowid: 0 }
+        let changes = 0
+        for (const row of rowsOf(parameters)) changes += statement.run(row).changes
+        return { changes, lastInsertRowid: 0 }
       },
       // A new statement: a kept one may be needed while the iteration is open.
       iterate: (parameters) => onlyExact(handle.prepare(sql).iterate(parameters)),
@@ -150,6 +149,12 @@ class Connection {
     this.#statements.set(sql, prepared)
     return prepared
   }
+}
+
+/** The parameters of each run of a statement. */
+function rowsOf(parameters: readonly unknown[]): readonly (readonly unknown[])[] {
+  const [first] = parameters
+  return first instanceof ParameterRows ? first.rows : [parameters]
 }
 
 /**

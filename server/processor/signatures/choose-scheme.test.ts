@@ -1,10 +1,9 @@
+import { createHmac } from 'node:crypto'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { anyCharacter, fc } from '../../test/testkit/property.ts'
 import { createSignatureScheme } from './choose-scheme.ts'
-import { hmacSettingsSchema } from './hmac.ts'
-import { mac } from './mac.ts'
-import type { SignatureScheme } from './scheme.ts'
+import { hmacSettingsSchema, type SignatureScheme } from './hmac.ts'
 
 const stripeForm = createSignatureScheme({
   scheme: 'hmac',
@@ -237,7 +236,7 @@ corners('any of several signatures in one header may match', () => {
     }
   }
   const time = NOW / 1000
-  const good = mac('sha256', Buffer.from('one'), [`${time}.`, BODY]).toString('hex')
+  const good = createHmac('sha256', 'one').update(`${time}.`).update(BODY).digest('hex')
   const headers = { 'stripe-signature': `t=${time},v1=${'0'.repeat(64)},v1=${good}` }
   assert.ok(stripeForm.verify({ headers, rawBody: BODY, secrets: ['one'], now: NOW }).ok)
 })
@@ -287,6 +286,25 @@ corners('a malformed body is still let in when its signature holds', () => {
   const headers = v2.sign({ deliveryId: '', rawBody, secret: 'one', now: NOW })
   const verdict = v2.verify({ headers, rawBody, secrets: ['one'], now: NOW })
   assert.equal(verdict, { ok: true, deliveryId: null, signedAt: null })
+})
+
+corners('hmac settings that leave a time or an id unsigned are refused', () => {
+  const wrong = [
+    { template: '{timestamp}' },
+    { template: '{body}{body}' },
+    { template: '{body}{nonce}' },
+    { template: '{timestamp}.{body}' },
+    { template: '{body}', timestamp_header: 'x-time' },
+    { template: '{body}', id_header: 'x-id' },
+    { template: '{id}.{body}' },
+    { signature_header: 'not a header' },
+    { surprise: true },
+  ]
+  for (const settings of wrong) {
+    const parsed = hmacSettingsSchema.safeParse({ signature_header: 'x-signature', ...settings })
+    assert.not(parsed.success, JSON.stringify(settings))
+  }
+  assert.ok(hmacSettingsSchema.safeParse({ signature_header: 'X-Signature' }).success)
 })
 
 corners.run()

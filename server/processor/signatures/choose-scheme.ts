@@ -1,6 +1,15 @@
-import { createHmacScheme, type HmacSettings, hmacSettingsSchema } from './hmac.ts'
-import { bodyObject, bodyToken, headerToken } from './mac.ts'
-import { refused, type SignatureScheme, type SignatureVerdict, type SignedRequest } from './scheme.ts'
+import {
+  bodyObject,
+  bodyToken,
+  createHmacScheme,
+  type HmacSettings,
+  headerToken,
+  hmacSettingsSchema,
+  refused,
+  type SignatureScheme,
+  type SignatureVerdict,
+  type SignedRequest,
+} from './hmac.ts'
 
 const standard = createHmacScheme(
   hmacSettingsSchema.parse({

@@ -61,19 +61,13 @@ for (const dialect of testDialects()) {
   })
 
   it('a creator sees the rejected sale of the own link with its reason', async ({ world }) => {
-    const { listSales } = await import('../../sales/sales.service.ts')
+    const { findSales } = await import('../../sales/sales.service.ts')
     const click = (await world.follow()) ?? ''
     await world.report({ click, createdAt: world.market.clock.now() + 31 * DAY })
     await world.work()
-    const filter = {
-      acceptanceStatus: 'rejected' as const,
-      offerId: null,
-      from: null,
-      to: null,
-      limit: 10,
-      before: null,
-    }
-    const own = await listSales(world.platform, { creatorId: world.creator.userId }, filter)
+    const filter = { columns: { acceptance_status: 'rejected' as const }, limit: 10, before: null }
+    const scope = { creatorId: world.creator.userId }
+    const own = await findSales(world.platform.database.reader, scope, filter)
     assert.equal(
       own.map((sale) => sale.rejection_reason),
       ['outside_attribution_window'],

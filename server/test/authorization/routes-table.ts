@@ -96,7 +96,7 @@ const EDGES: Record<string, { file: string; test: string; callers: string }> = {
     callers: 'METRICS_TOKEN, or this machine outside production',
   },
   'GET /.well-known/security.txt': {
-    file: 'http/security-txt.ts',
+    file: 'http/docs.ts',
     test: 'http/security-txt.test.ts',
     callers: 'public',
   },
@@ -112,12 +112,12 @@ const EDGES: Record<string, { file: string; test: string; callers: string }> = {
     callers: 'public',
   },
   'GET /account/unsubscribe': {
-    file: 'http/unsubscribe.ts',
+    file: 'http/account-pages.ts',
     test: 'http/unsubscribe.test.ts',
     callers: 'public',
   },
   'POST /account/unsubscribe': {
-    file: 'http/unsubscribe.ts',
+    file: 'http/account-pages.ts',
     test: 'http/unsubscribe.test.ts',
     callers: 'public',
   },

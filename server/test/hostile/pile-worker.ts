@@ -18,7 +18,7 @@ async function work({ databaseUrl, now, deadly }: PileWork): Promise<void> {
   const platform = platformOver(database, databaseUrl, { now: () => now })
   const reader = createOrderReader(platform)
   const apply: typeof applyStoreEvents = (own, events, read) => {
-    if (events.some(({ deliveryId }) => deliveryId === deadly)) process.kill(process.pid, 'SIGKILL')
+    if (events.some(({ delivery_id }) => delivery_id === deadly)) process.kill(process.pid, 'SIGKILL')
     return applyStoreEvents(own, events, read)
   }
   while ((await drainEvents(platform, 'store', 500, apply, reader)) > 0);

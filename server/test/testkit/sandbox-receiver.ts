@@ -1,5 +1,5 @@
 import { type SandboxOptions, startSandbox } from '../../processor/sandbox/start-sandbox.ts'
-import { createSignatureScheme } from '../../processor/signatures/choose-scheme.ts'
+import { standardWebhooks } from '../../processor/signatures/choose-scheme.ts'
 import { openWebhookReceiver } from './webhook-receiver.ts'
 
 export const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
@@ -11,32 +11,23 @@ export interface Received {
   data: Record<string, string>
 }
 
-/** A webhook receiver: keeps validly signed events, and answers with the given statuses first, then 200. */
-export async function startReceiver({ statuses = [] }: { statuses?: number[] } = {}) {
-  const scheme = createSignatureScheme({ scheme: 'standard-webhooks' })
+/** A webhook receiver: keeps validly signed events, and answers with the statuses given for their reference first, then 200. */
+export async function startReceiver(statuses: Record<string, number[]> = {}) {
   const receiver = await openWebhookReceiver()
   const received: Received[] = []
-  const first = [...statuses]
-  let onArrival: () => void = () => {}
   receiver.answer = (response, { id, headers, body, text }) => {
     const signed = { headers: headers as Record<string, string>, rawBody: Buffer.from(text) }
-    const verdict = scheme.verify({ ...signed, secrets: [SECRET], now: Date.now() })
+    const verdict = standardWebhooks.verify({ ...signed, secrets: [SECRET], now: Date.now() })
     if (!verdict.ok) {
       response.writeHead(401).end()
       return
     }
     received.push({ ...body, id } as Received)
-    response.writeHead(first.shift() ?? 200).end()
-    onArrival()
+    response.writeHead(statuses[String(body.data.reference)]?.shift() ?? 200).end()
   }
   return {
     received,
-    url: receiver.url,
-    /** Resolves with the next event that comes in. */
-    next: () =>
-      new Promise<void>((resolve) => {
-        onArrival = resolve
-      }),
+    webhookUrl: () => receiver.url,
     close: async () => receiver.close(),
   }
 }
@@ -62,10 +53,10 @@ export async function withSandbox(
     sandbox: Awaited<ReturnType<typeof startSandbox>>,
     receiver: Awaited<ReturnType<typeof startReceiver>>,
   ) => Promise<void>,
-  statuses: number[] = [],
+  statuses: Record<string, number[]> = {},
 ): Promise<void> {
-  const receiver = await startReceiver({ statuses })
-  const sandbox = await startSandbox(sandboxOptions({ webhookUrl: receiver.url }))
+  const receiver = await startReceiver(statuses)
+  const sandbox = await startSandbox(sandboxOptions({ webhookUrl: receiver.webhookUrl }))
   try {
     await run(sandbox, receiver)
   } finally {
@@ -103,6 +94,7 @@ export async function ask(
     method,
     headers: {
       authorization: `Bearer ${API_KEY}`,
+      ...(options.body === undefined ? {} : { 'content-type': 'application/json' }),
       ...(options.key === undefined ? {} : { 'idempotency-key': options.key }),
       ...options.headers,
     },

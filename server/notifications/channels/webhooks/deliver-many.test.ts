@@ -74,7 +74,7 @@ for (const { it, dialect } of marketSuites('many webhook deliveries')) {
       most = Math.max(most, bytesInUse())
     }, 200)
     const begun = performance.now()
-    const loops = startLoops(platform, [webhookLoops(platform)])
+    const loops = startLoops(platform, webhookLoops(platform))
     await once(counter.process, 'message')
     const took = performance.now() - begun
     clearInterval(meter)

@@ -1,15 +1,14 @@
 import { z } from 'zod'
+import { idInput, listInput } from '../../../../shared/schemas/common.ts'
 import {
   createWebhookInput,
   listDeliveriesInput,
-  listWebhooksInput,
   updateWebhookInput,
   webhookDelivery,
   webhookDeliveryPage,
   webhookEndpoint,
   webhookEndpointPage,
   webhookEndpointWithSecret,
-  webhookIdInput,
 } from '../../../../shared/schemas/webhooks.ts'
 import { mapPage } from '../../../platform/api/page.ts'
 import { procedure, router } from '../../../platform/api/procedure.ts'
@@ -47,7 +46,7 @@ export const webhooksRouter = router({
     rest: { method: 'GET', path: '/webhook-endpoints' },
     summary: 'List own webhook endpoints',
   })
-    .input(listWebhooksInput)
+    .input(listInput)
     .output(webhookEndpointPage)
     .query(async ({ ctx, input }) =>
       mapPage(await listEndpoints(ctx.platform, ctx.actor.userId, input), wireEndpoint),
@@ -58,7 +57,7 @@ export const webhooksRouter = router({
     summary: 'Get one of your own webhook endpoints',
     errors: ['not_found'],
   })
-    .input(webhookIdInput)
+    .input(idInput)
     .output(webhookEndpoint)
     .query(async ({ ctx, input }) =>
       wireEndpoint(await getEndpoint(ctx.platform, ctx.actor.userId, input.id)),
@@ -83,7 +82,7 @@ export const webhooksRouter = router({
     summary: 'Remove a webhook endpoint',
     errors: ['not_found'],
   })
-    .input(webhookIdInput)
+    .input(idInput)
     .output(z.void())
     .mutation(({ ctx, input }) => removeEndpoint(ctx.platform, ctx.actor, input.id)),
 
@@ -94,7 +93,7 @@ export const webhooksRouter = router({
       'Deliveries are signed with both secrets for 24 hours. Rotating again before that ends the older secret.',
     errors: ['not_found'],
   })
-    .input(webhookIdInput)
+    .input(idInput)
     .output(webhookEndpointWithSecret)
     .mutation(async ({ ctx, input }) =>
       wireEndpointWithSecret(await rotateEndpointSecret(ctx.platform, ctx.actor, input.id)),
@@ -118,7 +117,7 @@ export const webhooksRouter = router({
     errors: ['not_found', 'conflict'],
     details: { conflict: 'The endpoint is disabled. Enable it first.' },
   })
-    .input(webhookIdInput)
+    .input(idInput)
     .output(webhookDelivery)
     .mutation(async ({ ctx, input }) =>
       wireDelivery(await retryDelivery(ctx.platform, ctx.actor.userId, input.id)),
@@ -132,7 +131,7 @@ export const webhooksRouter = router({
     errors: ['not_found', 'conflict'],
     details: { conflict: 'The endpoint is disabled. Enable it first.' },
   })
-    .input(webhookIdInput)
+    .input(idInput)
     .output(webhookDelivery)
     .mutation(async ({ ctx, input }) =>
       wireDelivery(await sendTestEvent(ctx.platform, ctx.actor.userId, input.id)),

@@ -1,0 +1,56 @@
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { fc } from '../test/testkit/property.ts'
+import { decideSettlement, type SettlementFacts } from './settlement.rule.ts'
+
+const decide = (standing: SettlementFacts['standing'], amount = 500, currency = 'PKR') =>
+  decideSettlement({ standing, amount: 500, event: { amount, currency } })
+
+test('only an open one is settled, and the same outcome again changes nothing', () => {
+  assert.is(decide('open'), 'settle')
+  assert.is(decide('same'), 'already')
+})
+
+test('another amount or currency is flagged, also in a repeated event', () => {
+  for (const standing of ['open', 'same'] as const) {
+    assert.equal([decide(standing, 499), decide(standing, 50_000)], ['amount_mismatch', 'amount_mismatch'])
+    for (const currency of ['USD', 'pkr', 'PKR ']) {
+      assert.is(decide(standing, 500, currency), 'currency_mismatch')
+    }
+  }
+})
+
+test('another outcome is flagged, and an early event tried again, whatever the amount', () => {
+  for (const [amount, currency] of [
+    [500, 'PKR'],
+    [7, 'USD'],
+  ] as const) {
+    assert.is(decide('other', amount, currency), 'other_outcome')
+    assert.is(decide('early', amount, currency), 'retry_later')
+  }
+})
+
+test('property: in any order of events it is settled at most once, by its exact amount in PKR', () => {
+  const events = fc.array(
+    fc.record({
+      outcome: fc.constantFrom('paid', 'failed'),
+      amount: fc.constantFrom(500, 501),
+      currency: fc.constantFrom('PKR', 'USD'),
+    }),
+    { maxLength: 10 },
+  )
+  fc.assert(
+    fc.property(events, (many) => {
+      let settled: string | null = null
+      for (const { outcome, ...event } of many) {
+        const standing = settled === null ? 'open' : settled === outcome ? 'same' : 'other'
+        if (decideSettlement({ standing, amount: 500, event }) !== 'settle') continue
+        assert.equal([settled, event.amount, event.currency], [null, 500, 'PKR'])
+        settled = outcome
+      }
+    }),
+    { numRuns: 500 },
+  )
+})
+
+test.run()
