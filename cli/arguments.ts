@@ -1,7 +1,6 @@
 import { DateTime } from 'luxon'
 import type { Config } from '../server/platform/config.ts'
 import { lineOfText, longText } from '../shared/schemas/common.ts'
-import type { TextRule } from './command.ts'
 import { wrongUsage } from './failures.ts'
 
 /**
@@ -18,6 +17,9 @@ export function readMoment(text: string | undefined, { BILLING_TIMEZONE: zone }:
     `"${text}" is not a time: give 2026-11-20T17:30:00+05:00, or 2026-11-20 for its midnight in ${zone}.`,
   )
 }
+
+/** How long a text may be, in characters: one line, or with line breaks. */
+export type TextRule = ({ line: number } | { lines: number }) & { required?: boolean }
 
 /** A text by its rule, trimmed. Refuses (exit 2) one that breaks it. */
 export function readText(option: string, text: string, rule: TextRule): string {

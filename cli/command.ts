@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { type Paisa, parseMoney } from '../shared/money.ts'
 import { type BasisPoints, percentToBasisPoints } from '../shared/rates.ts'
+import type { TextRule } from './arguments.ts'
 import { wrongUsage } from './failures.ts'
 
 /** The options that every command takes. */
@@ -82,9 +83,6 @@ export class CliCommand extends Command {
     return this.remarks(`${title}:\n${lines.map((line) => `  $ affiliate ${line}`).join('\n')}`)
   }
 }
-
-/** How long a text may be, in characters: one line, or with line breaks. */
-export type TextRule = ({ line: number } | { lines: number }) & { required?: boolean }
 
 /** Of every command that does something, in full: `users list`. */
 export function commandNames(command: Command, words: readonly string[] = []): string[] {
