@@ -230,7 +230,7 @@ it('links to PUBLIC_BASE_URL, else to its own address, else to what the server s
   assert.is(await base({}), 'http://127.0.0.1:3000')
   assert.is(await base({ HOST: '::1', PORT: '81' }), 'http://[::1]:81')
   assert.is(await base({ PUBLIC_BASE_URL: 'https://aff.example/' }), 'https://aff.example')
-  const app = await openApp({ create: true, environment, publicBaseUrl: () => 'http://127.0.0.1:4567' })
+  const app = await openApp({ create: true, environment, ownUrl: () => 'http://127.0.0.1:4567' })
   assert.is(app.platform.publicBaseUrl, 'http://127.0.0.1:4567')
   await app.close()
 })

@@ -1,25 +1,24 @@
 import { hostname } from 'node:os'
-import type { ZodError } from 'zod'
+import type { z } from 'zod'
 import { reportTamperedRow } from './flags/forged-rows.service.ts'
 import { checkSealStorage } from './ledger/seals/stored-seals.service.ts'
 import { Caches } from './platform/cache/caches.ts'
-import { publishInvalidations, publishNews } from './platform/cache/invalidations.ts'
+import { publishSignals } from './platform/cache/signals.ts'
 import { type Clock, systemClock } from './platform/clock.ts'
 import { type Config, readConfig, SettingError } from './platform/config.ts'
-import { refuseForeignKeys } from './platform/crypto/app-key-check.ts'
 import {
   findAppKeys,
   readAppKeys,
   readSandboxAccess,
   type SandboxAccess,
 } from './platform/crypto/app-keys.ts'
+import { refuseForeignKeys } from './platform/crypto/key-mark.ts'
 import { createVault } from './platform/crypto/vault.ts'
 import {
   checkHosts,
   type OpenDatabase,
   openDatabase,
   refuseOtherDatabase,
-  refuseOtherReplica,
 } from './platform/database/open-database.ts'
 import { withRowKeys } from './platform/database/protected-rows.ts'
 import { createIds, systemIds } from './platform/ids.ts'
@@ -53,8 +52,8 @@ export interface OpenOptions {
   readOnly?: boolean
   /** Put in place of what the environment says, for a command's own options. */
   environment?: Record<string, string | undefined>
-  /** Known once the server listens; a function, since links are made only then. */
-  publicBaseUrl?: () => string
+  /** The server's own address, once it listens. */
+  ownUrl?: () => string | null
   /** The running sandbox's address, where this process runs it itself. */
   sandboxUrl?: () => string | null
   logLevel?: string
@@ -81,7 +80,11 @@ export async function openApp(options: OpenOptions): Promise<App> {
     await refuseOtherDatabase('DATABASE_DIRECT_URL', config.DATABASE_DIRECT_URL, config.DATABASE_URL)
   }
   if (options.create && config.DATABASE_READ_URL !== undefined) {
-    await refuseOtherReplica(config.DATABASE_READ_URL, config.DATABASE_URL)
+    const refused = refuseOtherDatabase('DATABASE_READ_URL', config.DATABASE_READ_URL, config.DATABASE_URL)
+    // A replica that cannot be reached is no error: the primary is read then.
+    await refused.catch((error: unknown) => {
+      if (error instanceof SettingError) throw error
+    })
   }
   if (options.create) await refuseForeignKeys(config.DATABASE_URL, findAppKeys(config))
   const sandbox = config.PROCESSOR === 'sandbox' ? readSandboxAccess(config, options) : null
@@ -96,7 +99,6 @@ export async function openApp(options: OpenOptions): Promise<App> {
     queryTimeoutMs: options.create ? STATEMENT_TIMEOUT_MS : undefined,
     applicationName: `affiliate ${config.ROLES.join(',')} @ ${hostname()}`.slice(0, MAX_NAME),
   })
-  const baseUrl = options.publicBaseUrl ?? (() => config.PUBLIC_BASE_URL ?? ownAddress(config))
   const platform: Platform = {
     config,
     database: withRowKeys(database, keys, (row) => platform.reportTampered(row)),
@@ -109,11 +111,10 @@ export async function openApp(options: OpenOptions): Promise<App> {
     caches: new Caches(),
     reportTampered: (row) => reportTamperedRow(platform, row),
     get publicBaseUrl() {
-      return baseUrl()
+      return config.PUBLIC_BASE_URL ?? options.ownUrl?.() ?? addressOf(config)
     },
   }
-  publishInvalidations(platform.caches, database)
-  const sendNews = publishNews(platform.topics, database)
+  const sendSignals = publishSignals(platform, database)
   const processor = createProcessor(config, sandbox, options.sandboxUrl)
   return {
     platform,
@@ -124,13 +125,13 @@ export async function openApp(options: OpenOptions): Promise<App> {
     sandbox,
     async close() {
       await processor.close()
-      await sendNews()
+      await sendSignals()
       await database.close()
     },
   }
 }
 
-function ownAddress({ HOST, PORT }: Config): string {
+function addressOf({ HOST, PORT }: Config): string {
   return `http://${HOST.includes(':') ? `[${HOST}]` : HOST}:${PORT}`
 }
 
@@ -138,15 +139,13 @@ function readEventRules(config: Config): ProcessorEventRules {
   if (config.PROCESSOR === 'safepay-raast' && config.PROCESSOR_EVENTS === undefined) {
     return safepayEventRules(config.SAFEPAY_PAYOUT_EVENT_UNIT)
   }
-  const parsed = processorEventsSchema.safeParse(readJson('PROCESSOR_EVENTS', config.PROCESSOR_EVENTS))
-  if (parsed.success) return parsed.data
-  throw new SettingError('PROCESSOR_EVENTS', firstProblem(parsed.error))
+  return readJson('PROCESSOR_EVENTS', config, processorEventsSchema)
 }
 
 function readSignature(config: Config, sandbox: SandboxAccess | null): App['processorSignature'] {
   const scheme = createSignatureScheme(
     config.PROCESSOR_SIGNATURE === 'hmac'
-      ? { scheme: 'hmac', hmac: readHmacSettings(config) }
+      ? { scheme: 'hmac', hmac: readJson('PROCESSOR_SIGNATURE_HMAC', config, hmacSettingsSchema) }
       : { scheme: config.PROCESSOR_SIGNATURE },
   )
   const secrets = config.PROCESSOR_WEBHOOK_SECRETS ?? (sandbox ? [sandbox.webhook_secret] : [])
@@ -157,25 +156,25 @@ function readSignature(config: Config, sandbox: SandboxAccess | null): App['proc
   return { scheme, secrets }
 }
 
-function readHmacSettings(config: Config) {
-  const parsed = hmacSettingsSchema.safeParse(
-    readJson('PROCESSOR_SIGNATURE_HMAC', config.PROCESSOR_SIGNATURE_HMAC),
-  )
-  if (parsed.success) return parsed.data
-  throw new SettingError('PROCESSOR_SIGNATURE_HMAC', firstProblem(parsed.error))
-}
-
-/** `rules.0.types: …`, or the problem alone where the whole is wrong. */
-function firstProblem({ issues: [issue] }: ZodError): string {
-  return [...(issue?.path.length ? [issue.path.join('.')] : []), issue?.message].join(': ')
-}
-
-function readJson(name: string, text: string | undefined): unknown {
+/** The setting's JSON. Throws `SettingError`: `rules.0.types: …`, or the problem alone where the whole is wrong. */
+function readJson<Schema extends z.ZodType>(
+  name: 'PROCESSOR_EVENTS' | 'PROCESSOR_SIGNATURE_HMAC',
+  config: Config,
+  schema: Schema,
+): z.output<Schema> {
+  let json: unknown
   try {
-    return JSON.parse(text ?? '{}')
+    json = JSON.parse(config[name] ?? '{}')
   } catch {
     throw new SettingError(name, 'must be JSON')
   }
+  const { data, error } = schema.safeParse(json)
+  if (!error) return data
+  const [issue] = error.issues
+  throw new SettingError(
+    name,
+    [...(issue?.path.length ? [issue.path.join('.')] : []), issue?.message].join(': '),
+  )
 }
 
 function createProcessor(

@@ -26,7 +26,7 @@ export async function openOrm(database: OpenDatabase) {
   }
   const { ENTITIES } = await import('./schema.ts')
   const options = {
-    entities: Object.values(ENTITIES),
+    entities: ENTITIES,
     extensions: [Migrator],
     migrations,
     driverOptions: database.writer,

@@ -3,8 +3,7 @@ import { sql } from 'kysely'
 import { OPERATOR, recordAudit } from './flags/audit.service.ts'
 import { Refusal } from './platform/api/refusal.ts'
 import { isoTime } from './platform/clock.ts'
-import type { Config } from './platform/config.ts'
-import { SettingError } from './platform/config.ts'
+import { type Config, SettingError } from './platform/config.ts'
 import type { Database, Queries } from './platform/database/database.ts'
 import type { OpenDatabase } from './platform/database/open-database.ts'
 import { deleteWatermark, readWatermark, setWatermark } from './platform/database/watermarks.ts'
@@ -70,8 +69,7 @@ export async function assertMarkCanGo(database: OpenDatabase, config: Config): P
 export async function markDevelopment(platform: Platform, database: OpenDatabase): Promise<boolean> {
   if (!(await assertMarkCanGo(database, platform.config))) return false
   return platform.database.transaction(async (tx) => {
-    const removed = await deleteWatermark(tx, MARK)
-    if (!removed) return false
+    if (!(await deleteWatermark(tx, MARK))) return false
     await recordAudit(platform, tx, {
       actor: OPERATOR,
       action: 'database.mark_development',

@@ -1,104 +1,62 @@
+import { EntitySchema } from '@mikro-orm/core'
 import type { InferKyselyDB } from '@mikro-orm/sql'
-import { Application } from './applications/application.entity.ts'
-import { BillingCycle, BillingCycleShare, Credit } from './billing/billing.entity.ts'
-import { Click, ClickCount, CountedVisitor, UncountedClicks } from './clicks/click.entity.ts'
-import { ExportJob } from './exports/export-job.entity.ts'
-import { AuditEntry, Flag } from './flags/flag.entity.ts'
-import { InboundBody, InboundEvent, OperatorDelivery } from './inbox/inbound-event.entity.ts'
-import { ScheduleRun } from './jobs/schedule-run.entity.ts'
-import { LedgerEntry, LedgerHead, LedgerPosting } from './ledger/ledger.entity.ts'
-import { LedgerSeal, LedgerSealHead } from './ledger/seals/seal.entity.ts'
-import { AffiliateLink, LinkCoupon } from './links/affiliate-link.entity.ts'
-import { Mail, MailOptOut } from './notifications/channels/mail/mail.entity.ts'
-import {
-  WebhookDelivery,
-  WebhookEndpoint,
-  WebhookSecret,
-} from './notifications/channels/webhooks/webhook.entity.ts'
-import { OutboxEvent } from './notifications/outbox-event.entity.ts'
-import { Offer, OfferStatusChange } from './offers/offer.entity.ts'
-import { Payout, PayoutLine } from './payouts/payout.entity.ts'
-import { Watermark } from './platform/database/watermark.entity.ts'
-import { RateLimitPoints } from './platform/network/rate-limit.entity.ts'
-import { RunningProcess } from './processes/process.entity.ts'
-import { ProcessorAttempt } from './processor/attempt.entity.ts'
-import { Sale, SaleDecision } from './sales/sale.entity.ts'
-import { Store, StoreDay, StoreHost, StoreSecret, UnclaimedDomain } from './stores/store.entity.ts'
-import {
-  AccountToken,
-  BillingAccount,
-  LoginAddress,
-  PayoutDestination,
-  RecoveryCode,
-  SecondFactor,
-  Session,
-  User,
-} from './users/user.entity.ts'
-import { LinkDay, Mailbox } from './watches/watched.entity.ts'
+import * as application from './applications/application.entity.ts'
+import * as billing from './billing/billing.entity.ts'
+import * as click from './clicks/click.entity.ts'
+import * as exportJob from './exports/export-job.entity.ts'
+import * as flag from './flags/flag.entity.ts'
+import * as inboundEvent from './inbox/inbound-event.entity.ts'
+import * as scheduleRun from './jobs/schedule-run.entity.ts'
+import * as ledger from './ledger/ledger.entity.ts'
+import * as seal from './ledger/seals/seal.entity.ts'
+import * as affiliateLink from './links/affiliate-link.entity.ts'
+import * as mail from './notifications/channels/mail/mail.entity.ts'
+import * as webhook from './notifications/channels/webhooks/webhook.entity.ts'
+import * as outboxEvent from './notifications/outbox-event.entity.ts'
+import * as offer from './offers/offer.entity.ts'
+import * as payout from './payouts/payout.entity.ts'
+import * as platform from './platform/database/platform.entity.ts'
+import * as process from './processes/process.entity.ts'
+import * as attempt from './processor/attempt.entity.ts'
+import * as sale from './sales/sale.entity.ts'
+import * as store from './stores/store.entity.ts'
+import * as user from './users/user.entity.ts'
+import * as watched from './watches/watched.entity.ts'
 
-const MARKET = {
-  User,
-  Session,
-  LoginAddress,
-  AccountToken,
-  SecondFactor,
-  RecoveryCode,
-  PayoutDestination,
-  BillingAccount,
-  Mail,
-  MailOptOut,
-  Store,
-  StoreSecret,
-  StoreHost,
-  StoreDay,
-  UnclaimedDomain,
-  Offer,
-  OfferStatusChange,
-  Application,
-  AffiliateLink,
-  LinkCoupon,
-  Click,
-  ClickCount,
-  UncountedClicks,
-  CountedVisitor,
+const FILES = {
+  application,
+  billing,
+  click,
+  exportJob,
+  flag,
+  inboundEvent,
+  scheduleRun,
+  ledger,
+  seal,
+  affiliateLink,
+  mail,
+  webhook,
+  outboxEvent,
+  offer,
+  payout,
+  platform,
+  process,
+  attempt,
+  sale,
+  store,
+  user,
+  watched,
 }
 
-const MONEY_AND_OPERATION = {
-  BillingCycle,
-  BillingCycleShare,
-  Credit,
-  Sale,
-  SaleDecision,
-  Payout,
-  PayoutLine,
-  LedgerEntry,
-  LedgerPosting,
-  LedgerHead,
-  LedgerSeal,
-  LedgerSealHead,
-  InboundEvent,
-  InboundBody,
-  OperatorDelivery,
-  ProcessorAttempt,
-  OutboxEvent,
-  WebhookEndpoint,
-  WebhookSecret,
-  WebhookDelivery,
-  Flag,
-  AuditEntry,
-  LinkDay,
-  Mailbox,
-  ScheduleRun,
-  ExportJob,
-  RunningProcess,
-  RateLimitPoints,
-  Watermark,
-}
+type File = (typeof FILES)[keyof typeof FILES]
+type EntityOf<One> = One extends unknown ? Extract<One[keyof One], { meta: object }> : never
 
-/** Every table, in the order in which rows can be inserted. In two parts, because the compiler does not write declarations of any length. */
-export const ENTITIES: typeof MARKET & typeof MONEY_AND_OPERATION = { ...MARKET, ...MONEY_AND_OPERATION }
+/** Every table. */
+export const ENTITIES: EntitySchema[] = Object.values(FILES)
+  .flatMap((file) => Object.values<unknown>(file))
+  .filter((exported) => exported instanceof EntitySchema)
 
 // Names the tables for the platform, which imports no concept.
 declare module './platform/database/schema.ts' {
-  interface Schema extends InferKyselyDB<(typeof ENTITIES)[keyof typeof ENTITIES]> {}
+  interface Schema extends InferKyselyDB<EntityOf<File>> {}
 }

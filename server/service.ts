@@ -10,10 +10,10 @@ import type { Worker } from './jobs/loop.ts'
 import { type Scheduler, startScheduler } from './jobs/scheduler.ts'
 import { startWorker } from './jobs/worker.ts'
 import { checkRole } from './migrations/grants.ts'
-import { subscribeInvalidations } from './platform/cache/invalidations.ts'
+import { subscribeSignals } from './platform/cache/signals.ts'
 import { dataFolder, SettingError } from './platform/config.ts'
-import { checkAppKey } from './platform/crypto/app-key-check.ts'
-import { writeSandboxAccess } from './platform/crypto/app-keys.ts'
+import { type SandboxAccess, writeSandboxAccess } from './platform/crypto/app-keys.ts'
+import { checkAppKey } from './platform/crypto/key-mark.ts'
 import {
   migrationState,
   refuseNewerDatabase,
@@ -52,7 +52,7 @@ export async function startService(
   const app = await openApp({
     ...options,
     create: true,
-    publicBaseUrl: () => app.platform.config.PUBLIC_BASE_URL ?? listening ?? defaultUrl(app),
+    ownUrl: () => listening,
     sandboxUrl: () => sandbox?.url ?? null,
   })
   const stops: (() => Promise<void>)[] = [() => app.close()]
@@ -69,23 +69,24 @@ export async function startService(
     const migrated = await migrateWhatIsPending(app.database)
     await checkAppKey(app.database, app.platform.vault)
     await markProduction(app.database, config)
-    await refuseRetiredJournalKey(app)
+    const { refuseRetiredKey } = await import('./ledger/seals/seals.service.ts')
+    await refuseRetiredKey(app.platform)
     const presence = await joinProcesses(app.platform)
     stops.push(() => presence.stop())
     if (config.ROLES.includes('web') || config.ROLES.includes('worker')) {
-      const news = subscribeInvalidations(app.platform, app.database)
+      const news = subscribeSignals(app.platform, app.database)
       stops.push(() => news.stop())
     }
     if (config.ROLES.includes('web')) {
       const web = await startWeb(app, presence)
-      listening = web.url
       stops.push(web.stop)
+      listening = web.url
       drain = web.drain
     } else if (config.HEALTH_PORT !== undefined) {
       stops.push(await startHealth(app, config.HEALTH_PORT, presence))
     }
     if (app.sandbox && !config.PROCESSOR_URL && config.ROLES.includes('worker')) {
-      sandbox = await runSandbox(app, () => listening)
+      sandbox = await runSandbox(app, app.sandbox, () => listening)
       stops.push(() => endSandbox(app, sandbox))
     }
     const background: (Worker | Scheduler)[] = []
@@ -111,16 +112,6 @@ async function migrateWhatIsPending(database: OpenDatabase): Promise<string[]> {
   return migrate(database)
 }
 
-async function refuseRetiredJournalKey({ platform }: App): Promise<void> {
-  const { refuseRetiredKey } = await import('./ledger/seals/seals.service.ts')
-  await refuseRetiredKey(platform)
-}
-
-function defaultUrl(app: App): string {
-  const { HOST, PORT } = app.platform.config
-  return `http://${HOST.includes(':') ? `[${HOST}]` : HOST}:${PORT}`
-}
-
 /** What every server of this process shows. */
 function httpApp(app: App, presence: Presence): HttpApp {
   const { platform } = app
@@ -138,13 +129,7 @@ function httpApp(app: App, presence: Presence): HttpApp {
   }
 }
 
-interface Web {
-  url: string
-  drain(): Promise<void>
-  stop(): Promise<void>
-}
-
-async function startWeb(app: App, presence: Presence): Promise<Web> {
+async function startWeb(app: App, presence: Presence) {
   const { HOST, PORT, DRAIN_SECONDS } = app.platform.config
   let isDraining = false
   const shown = { ...httpApp(app, presence), isDraining: () => isDraining }
@@ -176,10 +161,8 @@ async function startHealth(app: App, port: number, presence: Presence): Promise<
  * The sandbox keeps its own state in a file, so that it forgets nothing when the service is killed. Refuses the folder of
  * another process' running sandbox, whose address would be overwritten.
  */
-async function runSandbox(app: App, ownUrl: () => string | null): Promise<Sandbox> {
+async function runSandbox(app: App, access: SandboxAccess, ownUrl: () => string | null): Promise<Sandbox> {
   const { startSandbox } = await import('./processor/sandbox/start-sandbox.ts')
-  const access = app.sandbox
-  if (!access) throw new Error('no keys for the sandbox')
   const folder = dataFolder(app.platform.config)
   const sandbox = await startSandbox({
     databasePath: join(folder, 'sandbox.db'),
@@ -188,19 +171,15 @@ async function runSandbox(app: App, ownUrl: () => string | null): Promise<Sandbo
     apiKey: access.api_key,
     webhookSecret: access.webhook_secret,
     webhookUrl: () => `${ownUrl() ?? app.platform.publicBaseUrl}/webhooks/processor`,
-  }).catch((error: unknown) => {
-    throw isLocked(error) ? new SettingError('DATA_DIR', takenBy(folder)) : error
+  }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'SQLITE_BUSY') throw error
+    throw new SettingError(
+      'DATA_DIR',
+      `${folder} has a sandbox processor that another process runs: end that one, give this one another DATA_DIR, or set PROCESSOR_URL to the running sandbox`,
+    )
   })
   writeSandboxAccess(app.platform.config, { ...access, url: sandbox.url })
   return sandbox
-}
-
-function isLocked(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'SQLITE_BUSY'
-}
-
-function takenBy(folder: string): string {
-  return `${folder} has a sandbox processor that another process runs: end that one, give this one another DATA_DIR, or set PROCESSOR_URL to the running sandbox`
 }
 
 async function endSandbox(app: App, sandbox: Sandbox | null): Promise<void> {

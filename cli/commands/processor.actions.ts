@@ -5,8 +5,7 @@ import {
   registerWebhook,
   SafepayRefusal,
 } from '../../server/processor/safepay/safepay-account.ts'
-import { SafepayApi } from '../../server/processor/safepay/safepay-api.ts'
-import { safepayOptions } from '../../server/processor/safepay/safepay-processor.ts'
+import { openSafepayApi, safepayOptions } from '../../server/processor/safepay/safepay-processor.ts'
 import type { GlobalOptions } from '../command.ts'
 import { Failure } from '../failures.ts'
 import { layoutOf, Output } from '../terminal/output.ts'
@@ -25,7 +24,7 @@ export async function register({ rotate = false }: { rotate?: boolean }, command
   if (config.PUBLIC_BASE_URL === undefined) {
     throw new Failure('Set PUBLIC_BASE_URL to the https address that leads to this service.')
   }
-  const api = new SafepayApi(safepayOptions(config))
+  const api = openSafepayApi(safepayOptions(config))
   try {
     const url = `${config.PUBLIC_BASE_URL}/webhooks/processor`
     const registration = await registerWebhook(api, { url, rotate })

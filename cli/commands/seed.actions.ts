@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { openApp } from '../../server/app.ts'
 import { migrate } from '../../server/migrator.ts'
-import { checkAppKey } from '../../server/platform/crypto/app-key-check.ts'
+import { checkAppKey } from '../../server/platform/crypto/key-mark.ts'
 import { migrationState } from '../../server/platform/database/migration-state.ts'
 import { type CommandContext, openContext } from '../context.ts'
 import {

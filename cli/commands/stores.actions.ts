@@ -6,12 +6,7 @@ import { countedUnclaimed } from '../../server/stores/refused-deliveries.service
 import { allowClaim, claimsInUse, releaseClaim } from '../../server/stores/remove-store.service.ts'
 import { showStores } from '../../server/stores/store-activity.service.ts'
 import { type CheckedStore, checkStore, type StoreFinding } from '../../server/stores/store-check.rule.ts'
-import {
-  listEveryStore,
-  listStores,
-  refusedStores,
-  type StoreRow,
-} from '../../server/stores/stores.service.ts'
+import { listStores, refusedStores, type StoreRow } from '../../server/stores/stores.service.ts'
 import { findUser } from '../../server/users/users.service.ts'
 import { DAY_MS } from '../../shared/durations.ts'
 import type { Store } from '../../shared/schemas/stores.ts'
@@ -24,9 +19,7 @@ import { type CompareOptions, compareExport } from './compare-export.ts'
 
 export const list = reads(async ({ platform, out }, options: PageOptions & { merchant?: string }) => {
   const merchantId = await userIdOf(platform, options.merchant)
-  const { items, next_cursor } = merchantId
-    ? await listStores(platform, merchantId, options)
-    : await listEveryStore(platform, options)
+  const { items, next_cursor } = await listStores(platform, merchantId, options)
   const person = await peopleOf(platform, items, (store) => store.merchant_id)
   const shown = await showStores(platform, items)
   const stores = items.map((row, index) => ({ row, shown: shown[index] }))

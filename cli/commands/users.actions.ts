@@ -1,7 +1,7 @@
 import { OPERATOR } from '../../server/flags/audit.service.ts'
 import { Refusal } from '../../server/platform/api/refusal.ts'
 import type { Platform } from '../../server/platform/platform.ts'
-import { previewSuspension } from '../../server/reports/suspension-preview.service.ts'
+import { previewSuspension } from '../../server/reports/desk-status.service.ts'
 import * as factors from '../../server/users/second-factor.service.ts'
 import { isProductionAdmin } from '../../server/users/sessions.service.ts'
 import { wireUser } from '../../server/users/user-wire.ts'
@@ -73,7 +73,7 @@ const MOST_TRIES = 3
 
 /** Sets up a second factor: shows the secret on stderr, reads a code from stdin, and returns the recovery codes. */
 async function enroll(platform: Platform, user: UserRow): Promise<string[]> {
-  const { secret, otpauthUrl } = await factors.startTotp(platform, user)
+  const { secret, otpauthUrl } = await factors.startTotp(platform, user.id)
   const title = 'Add this account to an authenticator app, by the secret or as a QR code:'
   const spaced = secret.replace(/.{4}(?=.)/g, '$& ')
   printLines([title, '', `  ${spaced}`, '', `  ${otpauthUrl}`, ''], process.stderr)

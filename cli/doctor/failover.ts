@@ -1,5 +1,4 @@
 import { sql } from 'kysely'
-import type { SealStorage } from '../../server/ledger/seals/seal-storage.ts'
 import { lastSeal } from '../../server/ledger/seals/seals.service.ts'
 import {
   compareWithStorage,
@@ -9,6 +8,7 @@ import {
 import type { Config } from '../../server/platform/config.ts'
 import { countOf } from '../../server/platform/database/bulk-values.ts'
 import type { OpenDatabase } from '../../server/platform/database/open-database.ts'
+import { type FileStorage, readText } from '../../server/platform/storage/storage.ts'
 import { DAY_MS } from '../../shared/durations.ts'
 import { about, type Found, wordsOf } from './finding.ts'
 
@@ -56,7 +56,7 @@ async function withoutStorage({ reader }: OpenDatabase): Promise<Found> {
   )
 }
 
-async function compareStored({ reader }: OpenDatabase, storage: SealStorage): Promise<Known> {
+async function compareStored({ reader }: OpenDatabase, storage: FileStorage): Promise<Known> {
   const last = await lastSeal(reader)
   const { rows: newest, breaches } = await compareWithStorage(reader, storage)
   if (breaches.length > 0) {
@@ -70,7 +70,7 @@ async function compareStored({ reader }: OpenDatabase, storage: SealStorage): Pr
     )
     return [null, lost]
   }
-  const stored = newest === 0 ? null : await storage.read(sealName(newest))
+  const stored = newest === 0 ? null : await readText(storage, sealName(newest))
   if (stored === null) {
     const detail = 'SEAL_STORAGE holds no seal yet: nothing outside this database shows what it held'
     return [null, warn(detail, 'Compare everything since the first order.')]
@@ -81,9 +81,9 @@ async function compareStored({ reader }: OpenDatabase, storage: SealStorage): Pr
 }
 
 /** The last of the seals that follow one another in the storage after this position; `null` when there is none. */
-async function newestKept(storage: SealStorage, position: number): Promise<number | null> {
+async function newestKept(storage: FileStorage, position: number): Promise<number | null> {
   let newest = position
-  while ((await storage.read(sealName(newest + 1))) !== null) newest += 1
+  while ((await readText(storage, sealName(newest + 1))) !== null) newest += 1
   return newest === position ? null : newest
 }
 

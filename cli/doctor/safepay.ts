@@ -1,12 +1,16 @@
 import type { Config } from '../../server/platform/config.ts'
+import type { ProcessorApi } from '../../server/processor/http-exchange.ts'
 import {
   checkCredentials,
   endpointProblem,
   SafepayRefusal,
   webhookEndpoints,
 } from '../../server/processor/safepay/safepay-account.ts'
-import { SafepayApi } from '../../server/processor/safepay/safepay-api.ts'
-import { createSafepayProcessor, safepayOptions } from '../../server/processor/safepay/safepay-processor.ts'
+import {
+  createSafepayProcessor,
+  openSafepayApi,
+  safepayOptions,
+} from '../../server/processor/safepay/safepay-processor.ts'
 import { displayMoney } from '../terminal/output.ts'
 import { about, type Finding, type Found, wordsOf } from './finding.ts'
 
@@ -18,7 +22,7 @@ const MOST_SKEW_MS = 60_000
 /** Credentials, clock, balance and the registration of the webhook, in this order; without the first there is no rest. */
 export async function examineSafepay(config: Config): Promise<Found> {
   const options = safepayOptions(config)
-  const api = new SafepayApi(options)
+  const api = openSafepayApi(options)
   const processor = createSafepayProcessor(options)
   try {
     const skew = await checkCredentials(api, options.merchantId)
@@ -26,7 +30,7 @@ export async function examineSafepay(config: Config): Promise<Found> {
     return [
       ok('Safepay accepts the key, the aggregator and the merchant'),
       skew === null ? null : skewFinding(skew),
-      balance?.kind === 'known'
+      balance?.kind === 'found'
         ? info(`Safepay holds ${displayMoney(balance.amount)} for payouts`)
         : fail(`the balance is unknown: ${balance?.detail}`, 'Payouts wait until it is shown.'),
       await webhookFinding(api, config),
@@ -58,7 +62,7 @@ function signatureFinding({ PROCESSOR_SIGNATURE }: Config): Found {
   return fail(detail, 'Remove PROCESSOR_SIGNATURE: the right one is the default.')
 }
 
-async function webhookFinding(api: SafepayApi, config: Config): Promise<Finding> {
+async function webhookFinding(api: ProcessorApi, config: Config): Promise<Finding> {
   if (config.PUBLIC_BASE_URL === undefined) {
     return warn(
       'the webhook registration is not checked: PUBLIC_BASE_URL is not set',

@@ -1,8 +1,8 @@
-import type { SealStorage } from '../../server/ledger/seals/seal-storage.ts'
 import { lastSeal } from '../../server/ledger/seals/seals.service.ts'
 import { openSealStorage, sealName, sealText } from '../../server/ledger/seals/stored-seals.service.ts'
 import type { Config } from '../../server/platform/config.ts'
 import type { OpenDatabase } from '../../server/platform/database/open-database.ts'
+import { type FileStorage, readText } from '../../server/platform/storage/storage.ts'
 import { HOUR_MS } from '../../shared/durations.ts'
 import { about, type Finding, type Found, wordsOf } from './finding.ts'
 
@@ -32,10 +32,10 @@ export async function examineSeals(config: Config, database: OpenDatabase): Prom
   }
 }
 
-async function examineDelivery({ reader }: OpenDatabase, storage: SealStorage): Promise<Finding> {
+async function examineDelivery({ reader }: OpenDatabase, storage: FileStorage): Promise<Finding> {
   const seal = await lastSeal(reader, Date.now() - LATE_MS)
   if (!seal) return ok('no seal is due in SEAL_STORAGE yet')
-  const stored = await storage.read(sealName(seal.position))
+  const stored = await readText(storage, sealName(seal.position))
   if (stored === sealText(seal)) return ok(`SEAL_STORAGE holds seal ${seal.position}`)
   const at = new Date(seal.sealedAt).toISOString()
   if (stored === null) {
@@ -50,7 +50,7 @@ async function examineDelivery({ reader }: OpenDatabase, storage: SealStorage): 
   )
 }
 
-async function examineLock(storage: SealStorage): Promise<Finding> {
+async function examineLock(storage: FileStorage): Promise<Finding> {
   const isLocked = await storage.isWriteOnce()
   if (isLocked) return ok('the bucket of SEAL_STORAGE has object lock with a default retention')
   if (isLocked === null) {

@@ -8,7 +8,7 @@ import { resolveLink, type ShownLink } from '../../server/links/links.service.ts
 import { Refusal } from '../../server/platform/api/refusal.ts'
 import { findOrder } from '../../server/sales/sale-explanation.service.ts'
 import { signShopifyBody } from '../../server/shopify/signature.ts'
-import { listEveryStore, listStores, shopDomainsOf } from '../../server/stores/stores.service.ts'
+import { listStores, shopDomainsOf } from '../../server/stores/stores.service.ts'
 import { claimsForWebhook, type WebhookClaim } from '../../server/stores/webhook-claims.service.ts'
 import { peopleOf } from '../../server/users/users.service.ts'
 import { DAY_MS } from '../../shared/durations.ts'
@@ -205,11 +205,8 @@ export async function sendingStore(
 
 /** The id of the store that is meant. */
 async function onlyStore({ platform }: App, slug: string | undefined): Promise<string> {
-  const page = { limit: 100 }
-  const { items } =
-    slug === undefined
-      ? await listEveryStore(platform, page)
-      : await listStores(platform, (await resolveLink(platform, slug)).merchant_id, page)
+  const merchantId = slug === undefined ? null : (await resolveLink(platform, slug)).merchant_id
+  const { items } = await listStores(platform, merchantId, { limit: 100 })
   const stores = items.filter((store) => store.removed_at === null)
   const [first] = stores
   if (first === undefined) {

@@ -3,9 +3,9 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { openLocalStorage } from '../../server/exports/export-storage.ts'
 import { getExport, startExport } from '../../server/exports/exports.service.ts'
 import { runNextExport } from '../../server/exports/run-export.service.ts'
+import { openFolder } from '../../server/platform/storage/storage.ts'
 import { signShopifyBody } from '../../server/shopify/signature.ts'
 import { connectStore } from '../../server/stores/stores.service.ts'
 import { changedTables, tableDigests } from '../../server/test/authorization/digest.ts'
@@ -171,7 +171,7 @@ async function refusesExports({ disk }: World): Promise<void> {
     await market.order(shop, link, 100_000)
     await market.drainUntilIdle()
     const folder = join(disk.folder, 'exports')
-    const storage = openLocalStorage(folder)
+    const storage = openFolder(folder)
     const request = { resource: 'sales', format: 'csv', from: null, to: null } as const
     const { id } = await startExport(platform, shop.actor, request)
     const job = () => getExport(platform, shop.merchantId, id)

@@ -2,7 +2,7 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { publishNews, subscribeInvalidations } from '../../server/platform/cache/invalidations.ts'
+import { publishSignals, subscribeSignals } from '../../server/platform/cache/signals.ts'
 import { systemClock } from '../../server/platform/clock.ts'
 import type { Platform } from '../../server/platform/platform.ts'
 import { testDialects } from '../../server/test/testkit/databases.ts'
@@ -30,8 +30,8 @@ for (const dialect of testDialects()) {
     const { url, folder, database } = market.bed.testDatabase
     const platform = { ...elsewhere(market.platform), clock: systemClock }
     const web = await openWebSide(platform)
-    const subscription = subscribeInvalidations(platform, database)
-    publishNews(market.platform.topics, database)
+    const subscription = subscribeSignals(platform, database)
+    publishSignals(market.platform, database)
     await subscription.ready
     const settings = { DATABASE_URL: url, DATA_DIR: folder, APP_KEY }
     const stop = async () => {

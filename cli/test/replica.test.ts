@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { testDialects } from '../../server/test/testkit/databases.ts'
+import { onPostgres } from '../../server/test/testkit/databases.ts'
 import { type PostgresCluster, type PostgresNode, startCluster } from '../../server/test/testkit/standby.ts'
 import { runHere } from './run-here.ts'
 
@@ -70,9 +70,4 @@ it('doctor shows a replica, one that is behind, and a standby in place of the pr
   )
 })
 
-if (testDialects().includes('postgresql')) it.run()
-else {
-  const without = suite('without PostgreSQL')
-  without.skip('there is no PostgreSQL in this run', () => {})
-  without.run()
-}
+onPostgres(it).run()

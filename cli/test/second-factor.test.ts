@@ -80,7 +80,7 @@ it('are for admins only, since others set up their own', async () => {
 it('are removed with a reason, after a question', async () => {
   const { platform } = books.market
   const { creatorId } = books
-  const { secret } = await startTotp(platform, { id: creatorId, email: 'sana@example.pk' })
+  const { secret } = await startTotp(platform, creatorId)
   await confirmTotp(platform, creatorId, codeOf(secret, platform.clock), creatorId)
   const reset = ['users', 'reset-second-factor', creatorId]
   await books.refuses(reset, /required option '--reason <text>'/, 2)

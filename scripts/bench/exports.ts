@@ -8,12 +8,12 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import type { Insertable } from 'kysely'
 import { type App, openApp } from '../../server/app.ts'
-import { openLocalStorage } from '../../server/exports/export-storage.ts'
 import { startExport } from '../../server/exports/exports.service.ts'
 import { runNextExport } from '../../server/exports/run-export.service.ts'
 import { migrate } from '../../server/migrator.ts'
 import type { Schema } from '../../server/platform/database/schema.ts'
 import type { Platform } from '../../server/platform/platform.ts'
+import { openFolder } from '../../server/platform/storage/storage.ts'
 import { buildExportWorld, saleRow } from '../../server/test/testkit/export-world.ts'
 import { type ExportFormat, exportFormat } from '../../shared/schemas/jobs.ts'
 
@@ -99,7 +99,7 @@ async function bench(folder: string, rows: number, format: ExportFormat): Promis
   const merchant = { userId: fillElsewhere(folder, rows), role: 'merchant' } as const
   const { platform, close } = await open(folder)
   const { id } = await startExport(platform, merchant, { resource: 'sales', format, from: null, to: null })
-  const storage = openLocalStorage(folder)
+  const storage = openFolder(folder)
   const seen = await watch(() => runNextExport(platform, storage, new AbortController().signal))
   await close()
   const file = join(folder, `${id}-1.${format}`)

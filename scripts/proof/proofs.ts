@@ -21,7 +21,28 @@ export interface Proof {
   alone?: true
 }
 
+/** Where `marketSuites` makes tests, beside those of the other proofs. `npm test` plays a part of them on PostgreSQL. */
+const MARKET_TESTS = [
+  ...['applications/', 'billing/', 'clicks/', 'flags/', 'inbox/', 'jobs/', 'ledger/', 'links/'],
+  ...[
+    'notifications/channels/mail/',
+    'offers/',
+    'payouts/',
+    'reports/',
+    'sales/',
+    'stores/',
+    'users/',
+    'watches/',
+  ],
+  ...['test/hostile-secrets', 'test/processor-fixtures', 'production-mark'],
+].map((part) => `server/${part}`)
+
 export const PROOFS: readonly Proof[] = [
+  {
+    name: 'both databases',
+    promise: 'each test over a marketplace passes on SQLite and on PostgreSQL',
+    files: MARKET_TESTS,
+  },
   {
     name: 'simulated weeks',
     promise: 'after every simulated story the books equal those of an independent model',

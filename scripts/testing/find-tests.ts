@@ -69,7 +69,7 @@ export async function findTests(root: string, filters: string[] = []): Promise<T
 
 /**
  * Reads what a test file says of itself in the comment lines at its top: `// long`, `// time limit: 10 s`, `// database: none`,
- * `// mostly waits`, `// own process` and `// proof only`. All but those with one of the last three may share a process. Rules and
+ * `// mostly waits`, `// own process` and `// proof only`. All but those with one of the last two may share a process. Rules and
  * shared code never need a database, so their tests do not have to say it.
  */
 export function describeTest(path: string, text: string): TestFile {
@@ -83,16 +83,16 @@ export function describeTest(path: string, text: string): TestFile {
     long: /^\/\/ long$/m.test(header),
     measured: path.endsWith('.rule.test.ts') || /^shared\/(?:client\/)?[^/]+\.test\.ts$/.test(path),
     waits,
-    shares: !waits && !/^\/\/ (own process|proof only)$/m.test(header),
+    shares: !/^\/\/ (own process|proof only)$/m.test(header),
     proofOnly: /^\/\/ proof only$/m.test(header),
-    sized: /\/testkit\/(proof-size|property)\.ts'/.test(text),
+    sized: /\/testkit\/(proof-size|property|market-suites)\.ts'/.test(text),
     database: !pure && !/^\/\/ database: none$/m.test(header),
     skips: [...text.matchAll(/\.skip\(\s*(['"`])(.+?)\1/g)].map((match) => match[2] ?? ''),
   }
 }
 
 /** How many files share a process. More would leave processors idle at the end of a run. */
-const GROUP_SIZE = 24
+const GROUP_SIZE = 48
 
 /** Neighbors that may run in one process, and need the same of the runner, together. */
 export function groupTests(files: readonly TestFile[]): TestFile[][] {

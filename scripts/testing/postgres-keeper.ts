@@ -85,9 +85,15 @@ async function createCluster(
 
 /**
  * Durability settings (fsync, synchronous_commit, full_page_writes) keep their defaults. These settings drop what replicas need,
- * and read pages directly: a test's pages are in memory.
+ * read pages directly (a test's pages are in memory), and start few workers for a hundred databases.
  */
-const FOR_TESTS = ['wal_level=minimal', 'max_wal_senders=0', 'io_method=sync', 'update_process_title=off']
+const FOR_TESTS = [
+  'wal_level=minimal',
+  'max_wal_senders=0',
+  'io_method=sync',
+  'update_process_title=off',
+  'autovacuum_naptime=5min',
+]
 const SETTINGS = [
   'listen_addresses=127.0.0.1',
   'unix_socket_directories=',

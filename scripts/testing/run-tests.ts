@@ -115,6 +115,7 @@ async function environmentOf(run: Run, file: TestFile): Promise<NodeJS.ProcessEn
   env.DRAIN_SECONDS = '0'
   env.TEST_RUN_FOLDER = folders.common
   env.TMPDIR = folders.temporary
+  if (options.filters.length > 0) env.TEST_NAMED_FILES = '1'
   if (options.sqliteOnly) env.TEST_SQLITE_ONLY = '1'
   else if (file.database && postgres) env.TEST_POSTGRES_URL = await postgres.url
   else if (TEST_POSTGRES_URL) env.TEST_POSTGRES_URL = TEST_POSTGRES_URL

@@ -1,15 +1,15 @@
 import { type Selectable, sql } from 'kysely'
 import type { AppKeys } from '../platform/crypto/key-ring.ts'
 import { inList, valuesTable } from '../platform/database/bulk-values.ts'
-import {
-  dialectOf,
-  type Queries,
-  type Tx,
-  transactionKeys,
-  WriteConflict,
-} from '../platform/database/database.ts'
+import { dialectOf, type Queries, type Tx, WriteConflict } from '../platform/database/database.ts'
 import { countRows, type ScanCount, type ScanPage } from '../platform/database/keyset-scan.ts'
-import { authentic, insertRowsIfNew, type NewRow, updateRows } from '../platform/database/protected-rows.ts'
+import {
+  authentic,
+  insertRowsIfNew,
+  type NewRow,
+  transactionKeys,
+  updateRows,
+} from '../platform/database/protected-rows.ts'
 import type { Schema } from '../platform/database/schema.ts'
 import type { RecordFilter } from '../processor/attempts.service.ts'
 import type { CycleState } from './close-cycle.rule.ts'
@@ -97,14 +97,14 @@ export async function addToShares(tx: Tx, shares: readonly CycleShare[]): Promis
     .execute()
 }
 
-/** Changes a cycle if its state is `from`. Returns false otherwise. Throws `TamperedRow` and `UnknownKeyError`. */
+/** Changes a cycle if its state is `from`, and returns it. Throws `TamperedRow` and `UnknownKeyError`. */
 export async function moveCycle(
   tx: Tx,
   cycleId: string,
   from: CycleState,
   change: Partial<NewRow<'billing_cycles'>>,
-): Promise<boolean> {
-  return (await updateRows(tx, 'billing_cycles', { id: cycleId, state: from }, change)).length === 1
+): Promise<CycleRow | undefined> {
+  return (await updateRows(tx, 'billing_cycles', { id: cycleId, state: from }, change))[0]
 }
 
 /** Ids of the merchant's closed cycles without an invoice. */

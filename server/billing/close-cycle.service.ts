@@ -12,7 +12,7 @@ import { userTopic } from '../platform/topics.ts'
 import { type CycleRow, dueCycleIds, findCycle, findCyclesByIds, lockCycles } from './billing.store.ts'
 import { boundaryAfter } from './billing-period.rule.ts'
 import { wireCycle } from './billing-wire.ts'
-import { type CloseDecision, decideClose } from './close-cycle.rule.ts'
+import { type CloseDecision, type CycleCharge, decideClose } from './close-cycle.rule.ts'
 import { checkedCredits, lockMerchantCredits } from './credits.store.ts'
 import { queueInvoices } from './invoices.service.ts'
 
@@ -55,17 +55,15 @@ export async function closeDueCycles(
   const { database } = platform
   const due = await dueCycleIds(database.reader, asOf, options.merchantId ?? null)
   const flagged = await flaggedByRuns(database.reader)
+  const preview = async (cycleIds: readonly string[]) => {
+    const cycles = await findCyclesByIds(database.reader, platform.keys, cycleIds)
+    return decideCloses(platform, database.reader, cycles, asOf)
+  }
   const work = async (cycleIds: readonly string[]) => {
+    const page = { asOf, actor: options.actor, flagged }
     const decided = options.dryRun
-      ? await decideCloses(
-          platform,
-          database.reader,
-          await findCyclesByIds(database.reader, platform.keys, cycleIds),
-          asOf,
-        )
-      : await database.transaction((tx) =>
-          closePage(platform, tx, cycleIds, { asOf, actor: options.actor, flagged }),
-        )
+      ? await preview(cycleIds)
+      : await database.transaction((tx) => closePage(platform, tx, cycleIds, page))
     const places = new Map(cycleIds.map((id, place) => [id, place]))
     const outcomes = decided.map((one) => outcomeOf(platform, one, asOf))
     return outcomes.sort((a, b) => (places.get(a.cycleId) ?? 0) - (places.get(b.cycleId) ?? 0))
@@ -90,27 +88,23 @@ async function closePage(
     const flag = { kind: 'run_failed', subjectType: 'billing_cycle', subjectId } as const
     await closeFlag(platform, tx, flag, 'A later run did it.')
   }
-  if (actor !== undefined) {
-    const records = decided.map((one) => auditOf(actor, outcomeOf(platform, one, asOf), one.cycle.period_end))
-    await recordAudits(platform, tx, records)
-  }
+  if (actor === undefined) return decided
+  const records = decided.map(({ cycle, decision }): AuditRecord => {
+    const about = {
+      actor,
+      action: 'billing.close',
+      subjectType: 'billing_cycle',
+      subjectId: cycle.id,
+    } as const
+    const before = { state: 'open', period_end: cycle.period_end }
+    const after =
+      decision.kind === 'close'
+        ? { state: 'closed', credit_total: decision.creditTotal, amount_due: decision.amountDue }
+        : { state: 'open', period_end: nextBoundary(platform, asOf) }
+    return { ...about, before, after }
+  })
+  await recordAudits(platform, tx, records)
   return decided
-}
-
-function auditOf(actor: string, outcome: CloseOutcome, formerEnd: number): AuditRecord {
-  const after =
-    outcome.kind === 'closed'
-      ? { state: 'closed', credit_total: outcome.creditTotal, amount_due: outcome.amountDue }
-      : { state: 'open', period_end: outcome.periodEnd }
-  return {
-    actor,
-    action: 'billing.close',
-    subjectType: 'billing_cycle',
-    subjectId: outcome.cycleId,
-    reason: null,
-    before: { state: 'open', period_end: formerEnd },
-    after,
-  }
 }
 
 /** A due cycle as it was before, with the decision about it. */
@@ -132,7 +126,8 @@ export async function closeLocked(
   if (cycles.length === 0) return []
   await lockMerchantCredits(tx, merchantsOf(cycles))
   const decided = await decideCloses(platform, tx, cycles, asOf)
-  await applyExtensions(platform, tx, decided, asOf)
+  const extended = decided.flatMap(({ cycle, decision }) => (decision.kind === 'extend' ? [cycle] : []))
+  await changeRows(tx, 'billing_cycles', extended, { period_end: nextBoundary(platform, asOf) })
   await applyCloses(platform, tx, decided)
   return decided
 }
@@ -162,43 +157,29 @@ function merchantsOf(cycles: readonly CycleRow[]): string[] {
   return [...new Set(cycles.map((cycle) => cycle.merchant_id))]
 }
 
-async function applyExtensions(platform: Platform, tx: Tx, decided: readonly DecidedCycle[], asOf: number) {
-  const extended = decided.filter(({ decision }) => decision.kind === 'extend').map(({ cycle }) => cycle)
-  await changeRows(tx, 'billing_cycles', extended, { period_end: nextBoundary(platform, asOf) })
-}
-
 async function applyCloses(platform: Platform, tx: Tx, decided: readonly DecidedCycle[]): Promise<void> {
   const now = platform.clock.now()
-  const closed = decided.flatMap(({ cycle, decision }) =>
-    decision.kind === 'close' ? [{ cycleId: cycle.id, merchantId: cycle.merchant_id, ...decision }] : [],
-  )
-  if (closed.length === 0) return
-  const changes = new Map(
-    closed.map(({ cycleId, creditTotal, amountDue }) => [
-      cycleId,
-      { state: 'closed' as const, credit_total: creditTotal, amount_due: amountDue, closed_at: now },
-    ]),
-  )
-  const cycles = decided.map(({ cycle }) => cycle).filter(({ id }) => changes.has(id))
-  await changeRows(tx, 'billing_cycles', cycles, ({ id }) => changes.get(id) ?? {})
-  await writeEntries(platform, tx, closed.map(cycleClosed), now)
-  const invoices = closed.map(({ amountDue, ...cycle }) => ({ ...cycle, amount: amountDue }))
-  await queueInvoices(platform, tx, invoices)
-  await publishEvents(
-    platform,
-    tx,
-    decided.flatMap((one) => closedEvent(one, now)),
-  )
-  afterCommit(tx, () => {
-    for (const { merchantId } of closed) platform.topics.send(userTopic(merchantId))
+  const charges = new Map<string, CycleCharge>()
+  for (const { cycle, decision } of decided) if (decision.kind === 'close') charges.set(cycle.id, decision)
+  if (charges.size === 0) return
+  const due = decided.flatMap(({ cycle }) => (charges.has(cycle.id) ? [cycle] : []))
+  const closed = await changeRows(tx, 'billing_cycles', due, ({ id }) => {
+    const { creditTotal = 0, amountDue = 0 } = charges.get(id) ?? {}
+    return { state: 'closed' as const, credit_total: creditTotal, amount_due: amountDue, closed_at: now }
   })
-}
-
-function closedEvent({ cycle, decision }: DecidedCycle, now: number): NewEvent[] {
-  if (decision.kind !== 'close') return []
-  const { creditTotal: credit_total, amountDue: amount_due } = decision
-  const data = wireCycle({ ...cycle, state: 'closed', credit_total, amount_due, closed_at: now })
-  return [{ type: 'billing_cycle.closed', accountId: cycle.merchant_id, subjectId: cycle.id, data }]
+  const entries = closed.map(({ id: cycleId, merchant_id: merchantId, amount_due: amountDue }) =>
+    cycleClosed({ cycleId, merchantId, amountDue }),
+  )
+  await writeEntries(platform, tx, entries, now)
+  await queueInvoices(platform, tx, closed)
+  const events = closed.map((cycle): NewEvent => {
+    const { id: subjectId, merchant_id: accountId } = cycle
+    return { type: 'billing_cycle.closed', accountId, subjectId, data: wireCycle(cycle) }
+  })
+  await publishEvents(platform, tx, events)
+  afterCommit(tx, () => {
+    for (const { merchant_id } of closed) platform.topics.send(userTopic(merchant_id))
+  })
 }
 
 function nextBoundary(platform: Platform, asOf: number): number {

@@ -6,6 +6,7 @@ import { IntegrityError, UnknownKeyError } from '../platform/crypto/vault.ts'
 import type { Tx } from '../platform/database/database.ts'
 import { requireAuthentic } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
+import { subjectOf } from '../processor/attempts.service.ts'
 import { type BillingAccount, billingAccountOf, ownBillingAccount } from '../users/sealed-accounts.service.ts'
 import { lockAccount } from '../users/users.service.ts'
 import { type CycleRow, findCycle } from './billing.store.ts'
@@ -77,28 +78,26 @@ export async function hasInvoiceAccount(tx: Tx, merchantId: string): Promise<boo
   return (await ownBillingAccount(tx, merchantId)) !== null
 }
 
-const KIND = 'billing_account_missing'
+function missingAccount(cycleId: string) {
+  return { kind: 'billing_account_missing', ...subjectOf('invoice', cycleId) } as const
+}
 
 /** Not again once a person has resolved it: the invoice still waits. */
 async function flagMissing(platform: Platform, cycle: CycleRow): Promise<void> {
   const { database } = platform
-  const subject = { kind: KIND, subjectId: cycle.id } as const
-  if ((await findFlags(database.reader, subject, { limit: 1 })).length > 0) return
+  const { kind, subjectType, subjectId } = missingAccount(cycle.id)
+  if ((await findFlags(database.reader, { kind, subjectId }, { limit: 1 })).length > 0) return
+  const summary =
+    'The invoice of this cycle waits, because the merchant has given no billing account. Ask them to set one with PATCH /me.'
+  const evidence = { merchant_id: cycle.merchant_id, amount: formatMoney(cycle.amount_due) }
   await database.transaction((tx) =>
-    raiseFlag(platform, tx, {
-      kind: KIND,
-      subjectType: 'billing_cycle',
-      subjectId: cycle.id,
-      summary:
-        'The invoice of this cycle waits, because the merchant has given no billing account. Ask them to set one with PATCH /me.',
-      evidence: { merchant_id: cycle.merchant_id, amount: formatMoney(cycle.amount_due) },
-    }),
+    raiseFlag(platform, tx, { kind, subjectType, subjectId, summary, evidence }),
   )
 }
 
 async function closeMissing(platform: Platform, cycleId: string): Promise<void> {
   const { database } = platform
-  const subject = { kind: KIND, subjectType: 'billing_cycle', subjectId: cycleId } as const
+  const subject = missingAccount(cycleId)
   if (!(await openFlagAbout(database.reader, subject))) return
   await database.transaction((tx) =>
     closeFlag(platform, tx, subject, 'The merchant has given a billing account.'),

@@ -1,4 +1,4 @@
-import { formatMoney, type Paisa } from '../../shared/money.ts'
+import { formatMoney } from '../../shared/money.ts'
 import { sendMail } from '../notifications/channels/mail/mail.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
@@ -22,19 +22,13 @@ import {
   uninvoicedCycleIds,
 } from './billing.store.ts'
 
-export interface Invoice {
-  cycleId: string
-  merchantId: string
-  amount: Paisa
-}
-
-/** Queues the processor calls that create these cycles' first invoices. */
-export async function queueInvoices(platform: Platform, tx: Tx, invoices: readonly Invoice[]): Promise<void> {
-  const merchantIds = invoices.map((invoice) => invoice.merchantId)
+/** Queues the processor calls that create these closed cycles' first invoices. */
+export async function queueInvoices(platform: Platform, tx: Tx, cycles: readonly CycleRow[]): Promise<void> {
+  const merchantIds = cycles.map(({ merchant_id }) => merchant_id)
   const people = await peopleOf(tx, merchantIds)
-  const attempts = invoices.map(({ cycleId, merchantId, amount }) => {
-    const request = requestFor(merchantId, people.get(merchantId))
-    return { kind: 'invoice' as const, subjectId: cycleId, amount, request }
+  const attempts = cycles.map(({ id: subjectId, merchant_id, amount_due: amount }) => {
+    const request = requestFor(merchant_id, people.get(merchant_id))
+    return { kind: 'invoice' as const, subjectId, amount, request }
   })
   await queueAttempts(platform, tx, attempts)
 }
@@ -56,9 +50,8 @@ export async function recordInvoice(
   invoice: { id: string; hostedUrl: string | null },
 ): Promise<void> {
   const change = { processor_invoice_id: invoice.id, payment_url: invoice.hostedUrl }
-  if (!(await moveCycle(tx, cycleId, 'closed', change))) throw new Error(`cycle ${cycleId} is not closed`)
-  const cycle = await findCycle(tx, cycleId)
-  if (!cycle) return
+  const cycle = await moveCycle(tx, cycleId, 'closed', change)
+  if (!cycle) throw new Error(`cycle ${cycleId} is not closed`)
   await sendMail(platform, tx, {
     userId: cycle.merchant_id,
     kind: 'billing_cycle.closed',

@@ -66,31 +66,21 @@ export async function applyPaymentConfirmation(
 
 async function charge(platform: Platform, tx: Tx, cycle: CycleRow, paymentReference: string): Promise<void> {
   const now = platform.clock.now()
-  const charged = {
-    state: 'charged',
-    processor_payment_reference: paymentReference,
-    charged_at: now,
-  } as const
-  const moved = await moveCycle(tx, cycle.id, 'closed', charged)
-  if (!moved) throw new Error(`cycle ${cycle.id} is no longer closed`)
+  const change = { state: 'charged', processor_payment_reference: paymentReference, charged_at: now } as const
+  const charged = await moveCycle(tx, cycle.id, 'closed', change)
+  if (!charged) throw new Error(`cycle ${cycle.id} is no longer closed`)
   const failure = { kind: 'invoice_failed', ...subjectOf('invoice', cycle.id) } as const
   await closeFlag(platform, tx, failure, 'The cycle is paid.')
   const shares = await sharesOf(tx, cycle.id)
   await releaseShares(tx, cycle.id, now)
-  await writeEntries(
-    platform,
-    tx,
-    [
-      cycleCharged({
-        cycleId: cycle.id,
-        merchantId: cycle.merchant_id,
-        amountDue: cycle.amount_due,
-        shares: shares.map((share) => ({ creatorId: share.creator_id, commission: share.commission })),
-      }),
-    ],
-    now,
-  )
-  await publishCharge(platform, tx, { ...cycle, ...charged }, shares)
+  const entry = cycleCharged({
+    cycleId: cycle.id,
+    merchantId: cycle.merchant_id,
+    amountDue: cycle.amount_due,
+    shares: shares.map((share) => ({ creatorId: share.creator_id, commission: share.commission })),
+  })
+  await writeEntries(platform, tx, [entry], now)
+  await publishCharge(platform, tx, charged, shares)
   afterCommit(tx, () => platform.topics.send(userTopic(cycle.merchant_id)))
 }
 
@@ -101,10 +91,8 @@ async function publishCharge(
   cycle: CycleRow,
   shares: readonly ShareRow[],
 ): Promise<void> {
-  const subscribed = await subscriptionsOf(
-    tx,
-    shares.map((share) => share.creator_id),
-  )
+  const creatorIds = shares.map((share) => share.creator_id)
+  const subscribed = await subscriptionsOf(tx, creatorIds)
   const released = shares.filter(({ creator_id }) => subscribed.get(creator_id)?.has('balance.released'))
   const events: NewEvent[] = [
     {

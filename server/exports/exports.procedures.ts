@@ -1,6 +1,7 @@
 import { idInput } from '../../shared/schemas/common.ts'
 import { job, startExportInput } from '../../shared/schemas/jobs.ts'
 import { procedure, router } from '../platform/api/procedure.ts'
+import { periodOf } from '../platform/clock.ts'
 import { getExport, startExport, wireJob } from './exports.service.ts'
 
 export const jobsRouter = router({
@@ -15,12 +16,7 @@ export const jobsRouter = router({
     .input(startExportInput)
     .output(job)
     .mutation(async ({ ctx, input }) => {
-      const row = await startExport(ctx.platform, ctx.actor, {
-        resource: input.resource,
-        format: input.format,
-        from: input.from === undefined ? null : Date.parse(input.from),
-        to: input.to === undefined ? null : Date.parse(input.to),
-      })
+      const row = await startExport(ctx.platform, ctx.actor, { ...input, ...periodOf(input) })
       return wireJob(ctx.platform, row)
     }),
 

@@ -1,5 +1,4 @@
 import { join } from 'node:path'
-import type { Readable } from 'node:stream'
 import type { Role } from '../../shared/schemas/common.ts'
 import type { ExportFormat, ExportResource, Job } from '../../shared/schemas/jobs.ts'
 import { recordAudit } from '../flags/audit.service.ts'
@@ -10,18 +9,13 @@ import { type Config, dataFolder } from '../platform/config.ts'
 import { advisoryLock, afterCommit } from '../platform/database/database.ts'
 import { rowProblem, withDigest } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
+import { openStorage } from '../platform/storage/open-storage.ts'
+import type { FileStorage } from '../platform/storage/storage.ts'
 import { liveHosts } from '../processes/processes.service.ts'
 import { mayExport } from './export-columns.rule.ts'
-import { type ExportStorage, openLocalStorage } from './export-storage.ts'
-import { countUnfinished, type ExportJobRow, findJob, insertJob } from './exports.store.ts'
+import { countUnfinished, type ExportJobRow, findJob } from './exports.store.ts'
 
 export { type ExportJobRow, findJobs as listExports } from './exports.store.ts'
-
-/** Whose rows are exported, and in which role. */
-interface ExportOwner {
-  userId: string
-  role: Role
-}
 
 /** How many exports of one user may wait or run. One runs at a time. */
 const MAX_UNFINISHED = 5
@@ -40,7 +34,7 @@ interface ExportRequest {
  */
 export async function startExport(
   platform: Platform,
-  owner: ExportOwner,
+  owner: { userId: string; role: Role },
   request: ExportRequest,
 ): Promise<ExportJobRow> {
   if (!mayExport(owner.role, request.resource)) {
@@ -79,7 +73,7 @@ export async function startExport(
         `${MAX_UNFINISHED} of your exports are not finished yet. Wait for one of them.`,
       )
     }
-    await insertJob(tx, job)
+    await tx.insertInto('export_jobs').values(job).execute()
     if (owner.role === 'admin') {
       await recordAudit(platform, tx, {
         actor: job.user_id,
@@ -109,25 +103,13 @@ export async function getExport(platform: Platform, userId: string, jobId: strin
   return job
 }
 
-interface ExportFile {
-  content: Readable
-  bytes: number
-  format: ExportFormat
-  /** The name for the download. */
-  name: string
-}
-
 /**
- * The file of a job of this user, to be read to its end or destroyed; `expired` after its lifetime. Refuses with `not_found` while there is
+ * The file of a job of this user, to be read to its end or destroyed, with the name for its download; `expired` after its lifetime. Refuses with `not_found` while there is
  * none, and with `unavailable` where another host may have it.
  */
-export async function openExportFile(
-  platform: Platform,
-  userId: string,
-  jobId: string,
-): Promise<ExportFile | 'expired'> {
+export async function openExportFile(platform: Platform, userId: string, jobId: string) {
   const job = await getExport(platform, userId, jobId)
-  if (hasExpired(platform, job)) return 'expired'
+  if (hasExpired(platform, job)) return 'expired' as const
   if (job.file_key === null) throw new Refusal('not_found', 'This job has no file yet. Check its state.')
   await refuseForged(platform, job, job.file_key)
   const storage = await exportStorage(platform.config)
@@ -170,8 +152,8 @@ export function wireJob(platform: Platform, job: ExportJobRow): Job {
     rows: job.rows_done,
     error: job.error,
     created_at: isoTime(job.created_at),
-    finished_at: job.finished_at === null ? null : isoTime(job.finished_at),
-    expires_at: job.expires_at === null ? null : isoTime(job.expires_at),
+    finished_at: isoTime(job.finished_at),
+    expires_at: isoTime(job.expires_at),
     download_url: downloadable ? `${platform.publicBaseUrl}/jobs/${job.id}/file` : null,
   }
 }
@@ -183,27 +165,13 @@ function progressOf(job: ExportJobRow): number {
   return Math.min(0.99, Math.floor((job.rows_done / job.rows_total) * 100) / 100)
 }
 
-const opened = new WeakMap<Config, Promise<ExportStorage>>()
+const opened = new WeakMap<Config, Promise<FileStorage>>()
 
 /** The storage that the settings name, opened once for each set of settings. */
-export function exportStorage(config: Config): Promise<ExportStorage> {
-  const known = opened.get(config)
-  if (known) return known
-  const storage = openStorage(config)
+export function exportStorage(config: Config): Promise<FileStorage> {
+  const place =
+    config.EXPORT_STORAGE === 's3' ? `s3://${config.S3_BUCKET}/exports` : join(dataFolder(config), 'exports')
+  const storage = opened.get(config) ?? openStorage(config, place)
   opened.set(config, storage)
   return storage
-}
-
-async function openStorage(config: Config): Promise<ExportStorage> {
-  if (config.EXPORT_STORAGE !== 's3') return openLocalStorage(join(dataFolder(config), 'exports'))
-  // Loaded only when it is used: the S3 client takes longer to load than a whole command.
-  const { openS3Storage } = await import('./s3-storage.ts')
-  return openS3Storage({
-    endpoint: config.S3_ENDPOINT,
-    region: config.S3_REGION,
-    bucket: config.S3_BUCKET ?? '',
-    accessKeyId: config.S3_ACCESS_KEY_ID ?? '',
-    secretAccessKey: config.S3_SECRET_ACCESS_KEY ?? '',
-    forcePathStyle: config.S3_FORCE_PATH_STYLE,
-  })
 }

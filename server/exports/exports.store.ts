@@ -21,10 +21,6 @@ export const EXPORT_QUEUE = new LeaseQueue<ExportJobRow>({
   maxDelayMs: MAX_DELAY_MS,
 })
 
-export async function insertJob(tx: Tx, row: ExportJobRow): Promise<void> {
-  await tx.insertInto('export_jobs').values(row).execute()
-}
-
 export function countUnfinished(tx: Tx, userId: string): Promise<number> {
   return countOf(
     tx.selectFrom('export_jobs').where('user_id', '=', userId).where('state', 'in', ['queued', 'running']),
@@ -51,11 +47,7 @@ export function findJobs(
 }
 
 /** Jobs with an expired file. */
-export function expiredFiles(
-  db: Queries,
-  now: number,
-  limit: number,
-): Promise<{ id: string; file_key: string | null }[]> {
+export function expiredFiles(db: Queries, now: number, limit: number) {
   return db
     .selectFrom('export_jobs')
     .select(['id', 'file_key'])

@@ -6,15 +6,21 @@ import { scanCycles } from '../billing/billing.service.ts'
 import { scanClicks } from '../clicks/clicks.service.ts'
 import { flagForgedRows } from '../flags/forged-rows.service.ts'
 import { scanPayouts } from '../payouts/payouts.service.ts'
-import { ABOVE_ALL_IDS, idAfter, type KeysetScan, type ScanPage } from '../platform/database/keyset-scan.ts'
+import {
+  ABOVE_ALL_IDS,
+  idAfter,
+  type KeysetScan,
+  ownScope,
+  type ScanPage,
+} from '../platform/database/keyset-scan.ts'
 import { rowProblem } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import { type BackoffPolicy, retryDelay } from '../platform/queue/backoff.rule.ts'
 import type { Held } from '../platform/queue/lease-queue.ts'
 import { currentReads } from '../platform/replica-reads.ts'
+import type { FileStorage } from '../platform/storage/storage.ts'
 import { scanSales } from '../sales/sales.service.ts'
 import { csvHeader, csvRecords, exportColumns } from './export-columns.rule.ts'
-import type { ExportStorage } from './export-storage.ts'
 import {
   deleteFinished,
   EXPORT_QUEUE,
@@ -52,7 +58,7 @@ class LeaseLost extends Error {}
  */
 export async function runNextExport(
   platform: Platform,
-  storage: ExportStorage,
+  storage: FileStorage,
   stop: AbortSignal,
 ): Promise<boolean> {
   const job = await claim(platform)
@@ -107,8 +113,7 @@ function keyOf(job: ExportJobRow, attempt: number): string {
 
 /** The rows of a resource that the job's owner may see, as wire objects. */
 function rowsOf(platform: Platform, { user_id, role, resource }: ExportJobRow): KeysetScan<object> {
-  const scope =
-    role === 'admin' ? 'all' : role === 'merchant' ? { merchantId: user_id } : { creatorId: user_id }
+  const scope = role === 'admin' ? 'all' : ownScope({ userId: user_id, role })
   switch (resource) {
     case 'sales':
       return scanSales(platform, scope)
@@ -214,11 +219,13 @@ class ExportRun {
     const { attempts, id } = this.#job
     const now = this.#platform.clock.now()
     const { log } = this.#platform
+    const defer = (dueAt: number, change: Partial<ExportJobRow>) =>
+      this.#platform.database.transaction((tx) => EXPORT_QUEUE.defer(tx, this.#job, dueAt, change))
     if (this.#stop.aborted) {
-      await this.#defer(now, { attempts: attempts - 1 })
+      await defer(now, { attempts: attempts - 1 })
     } else if (attempts < MAX_ATTEMPTS) {
       log.warn({ err: error, job: id, attempts }, 'an export failed; it is retried')
-      await this.#defer(now + retryDelay(attempts, RETRY, randomInt(1_000_000) / 1_000_000))
+      await defer(now + retryDelay(attempts, RETRY, randomInt(1_000_000) / 1_000_000), {})
     } else {
       log.error({ err: error, job: id }, 'an export failed')
       await this.#complete({ state: 'failed', finished_at: now, error: GAVE_UP })
@@ -228,10 +235,6 @@ class ExportRun {
   #complete(result: Partial<ExportJobRow>): Promise<boolean> {
     return this.#platform.database.transaction((tx) => EXPORT_QUEUE.complete(tx, this.#job, result))
   }
-
-  #defer(dueAt: number, change: Partial<ExportJobRow> = {}): Promise<boolean> {
-    return this.#platform.database.transaction((tx) => EXPORT_QUEUE.defer(tx, this.#job, dueAt, change))
-  }
 }
 
 /** When the next export is due (epoch ms); `null` while none waits. */
@@ -240,7 +243,7 @@ export function nextExportDueAt(platform: Platform): Promise<number | null> {
 }
 
 /** Removes expired files and old jobs. Returns how many files it removed. */
-export async function sweepExports(platform: Platform, storage: ExportStorage): Promise<number> {
+export async function sweepExports(platform: Platform, storage: FileStorage): Promise<number> {
   const now = platform.clock.now()
   const expired = await expiredFiles(platform.database.reader, now, SWEPT_FILES)
   for (const { id, file_key } of expired) {

@@ -5,13 +5,12 @@ import { text } from 'node:stream/consumers'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Actor } from '../platform/api/procedure.ts'
+import { type FileStorage, openFolder } from '../platform/storage/storage.ts'
 import { testDialects } from '../test/testkit/databases.ts'
 import { eventually } from '../test/testkit/eventually.ts'
 import { addSales, buildExportWorld, type ExportWorld, saleRow } from '../test/testkit/export-world.ts'
 import { outcomeOf, requestOf } from '../test/testkit/people.ts'
 import { DAY, openTestbed, type Testbed } from '../test/testkit/testbed.ts'
-import type { ExportStorage } from './export-storage.ts'
-import { openLocalStorage } from './export-storage.ts'
 import { jobsRouter } from './exports.procedures.ts'
 import { openExportFile, startExport } from './exports.service.ts'
 import {
@@ -27,7 +26,7 @@ const NEVER = new AbortController().signal
 const SALES = { resource: 'sales', format: 'ndjson', from: null, to: null } as const
 
 /** The storage with a hook before each part of the content. */
-function watched(storage: ExportStorage, onPiece: (piece: number) => Promise<void> | void): ExportStorage {
+function watched(storage: FileStorage, onPiece: (piece: number) => Promise<void> | void): FileStorage {
   return {
     ...storage,
     write: (key, content) =>
@@ -51,7 +50,7 @@ for (const dialect of testDialects()) {
   let world: ExportWorld
   let expected: string[]
   const folder = mkdtempSync(join(tmpdir(), 'affiliate-exports-'))
-  const storage = openLocalStorage(join(folder, 'exports'))
+  const storage = openFolder(join(folder, 'exports'))
 
   const start = async (actor: Actor = world.bilal) => (await startExport(bed.platform, actor, SALES)).id
   const jobOf = (id: string, actor: Actor = world.bilal) =>

@@ -1,7 +1,7 @@
 import { type Selectable, type SelectQueryBuilder, sql } from 'kysely'
 import { countOf } from '../platform/database/bulk-values.ts'
-import { dialectOf, type Queries, type Tx, transactionKeys } from '../platform/database/database.ts'
-import { type NewRow, noteChange, withDigest } from '../platform/database/protected-rows.ts'
+import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
+import { type NewRow, noteChange, transactionKeys, withDigest } from '../platform/database/protected-rows.ts'
 import type { Schema } from '../platform/database/schema.ts'
 
 export type FlagRow = Selectable<Schema['flags']>

@@ -46,13 +46,13 @@ interface Limit {
  * so a tRPC batch of ten costs ten. Attempts on one account's password are limited in `users/password-attempts.service.ts`.
  */
 export function createRateLimits({ config, database }: Platform, appRouter: AnyRouter): RateLimits {
-  const perMinute = (points: number) => new RateLimiter({ points, seconds: WINDOW_SECONDS })
+  const seconds = WINDOW_SECONDS
   const auth = new RateLimiter(
-    { points: config.RATE_LIMIT_AUTH, seconds: WINDOW_SECONDS },
+    { points: config.RATE_LIMIT_AUTH, seconds },
     { shared: { name: 'auth', database } },
   )
-  const open = perMinute(config.RATE_LIMIT_PUBLIC)
-  const user = perMinute(config.RATE_LIMIT_USER)
+  const open = new RateLimiter({ points: config.RATE_LIMIT_PUBLIC, seconds })
+  const user = new RateLimiter({ points: config.RATE_LIMIT_USER, seconds })
   const metaOf = new Map(proceduresOf(appRouter).map(({ name, meta }) => [name, meta]))
   const limitOf = ({ name }: RequestedCall) => metaOf.get(name)?.limit
 

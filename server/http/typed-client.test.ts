@@ -8,50 +8,42 @@ import { createIds } from '../platform/ids.ts'
 import { openWebSide } from '../test/testkit/live-followers.ts'
 import { openMarketplace } from '../test/testkit/marketplace.ts'
 import { logIn } from '../test/testkit/people.ts'
-import { openWebTestbed } from '../test/testkit/web.ts'
+import { openWebTestbed, type WebTestbed } from '../test/testkit/web.ts'
 import { type AppRouter, appRouter } from './router.ts'
 
-const it = suite('the typed tRPC client')
+const it = suite<{ bed: WebTestbed }>('the typed tRPC client')
+it.before(async (world) => {
+  world.bed = await openWebTestbed('sqlite')
+})
+it.after(({ bed }) => bed.close())
 
-it('reaches every procedure under its wire name, `applications.apply` too', async () => {
-  const bed = await openWebTestbed('sqlite')
-  try {
-    const client = createTRPCClient<AppRouter>({ links: [httpLink({ url: `${bed.base}/trpc` })] })
-    const offers = await client.offers.list.query({})
-    assert.equal(offers, { items: [], next_cursor: null })
-    const refused = await client.applications.apply
-      .mutate({ id: '019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e' })
-      .catch((error) => error.data.problem.code)
-    assert.is(refused, 'unauthenticated')
-  } finally {
-    await bed.close()
-  }
+const codeOf = (error: { data: { problem: { code: string } } }) => error.data.problem.code
+
+it('reaches every procedure under its wire name, `applications.apply` too', async ({ bed }) => {
+  const client = createTRPCClient<AppRouter>({ links: [httpLink({ url: `${bed.base}/trpc` })] })
+  assert.equal(await client.offers.list.query({}), { items: [], next_cursor: null })
+  const application = { id: '019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e' }
+  assert.is(await client.applications.apply.mutate(application).catch(codeOf), 'unauthenticated')
 })
 
 for (const [name, link] of Object.entries({ httpLink, httpBatchLink })) {
-  it(`calls without an input what requires none: ${name}`, async () => {
-    const bed = await openWebTestbed('sqlite')
-    try {
-      const body = {
-        email: 'm@example.pk',
-        password: 'a long passphrase',
-        role: 'merchant',
-        display_name: 'M',
-      }
-      const { token } = (await bed.ask('POST', '/auth/register', { body })).body
-      const headers = { authorization: `Bearer ${token}` }
-      const client = createTRPCClient<AppRouter>({ links: [link({ url: `${bed.base}/trpc`, headers })] })
-      assert.is((await client.users.me.query()).display_name, 'M')
-      const empty = { items: [], next_cursor: null }
-      assert.equal(await client.offers.list.query(), empty)
-      assert.equal(await client.stores.list.query(), empty)
-      assert.equal(await client.sales.list.query(), empty)
-      await client.auth.logout.mutate()
-      const after = await client.users.me.query().catch((error) => error.data.problem.code)
-      assert.is(after, 'unauthenticated')
-    } finally {
-      await bed.close()
+  it(`calls without an input what requires none: ${name}`, async ({ bed }) => {
+    const body = {
+      email: `${name}@example.pk`,
+      password: 'a long passphrase',
+      role: 'merchant',
+      display_name: 'M',
     }
+    const { token } = (await bed.ask('POST', '/auth/register', { body })).body
+    const headers = { authorization: `Bearer ${token}` }
+    const client = createTRPCClient<AppRouter>({ links: [link({ url: `${bed.base}/trpc`, headers })] })
+    assert.is((await client.users.me.query()).display_name, 'M')
+    const empty = { items: [], next_cursor: null }
+    assert.equal(await client.offers.list.query(), empty)
+    assert.equal(await client.stores.list.query(), empty)
+    assert.equal(await client.sales.list.query(), empty)
+    await client.auth.logout.mutate()
+    assert.is(await client.users.me.query().catch(codeOf), 'unauthenticated')
   })
 }
 

@@ -4,7 +4,7 @@ import type { Platform } from '../platform/platform.ts'
 import { sendProblem } from './errors.ts'
 
 interface KnownPath {
-  pattern: RegExp
+  pattern: URLPattern
   methods: Set<string>
 }
 
@@ -16,7 +16,7 @@ export function collectRoutes(server: FastifyInstance): KnownPaths {
   server.addHook('onRoute', ({ url, method }) => {
     // The CORS plugin's OPTIONS route matches every path.
     if (url === '*') return
-    const known = paths.get(url) ?? { pattern: patternOf(url), methods: new Set<string>() }
+    const known = paths.get(url) ?? { pattern: new URLPattern({ pathname: url }), methods: new Set<string>() }
     for (const name of [method].flat()) known.methods.add(name)
     paths.set(url, known)
   })
@@ -27,7 +27,7 @@ export function collectRoutes(server: FastifyInstance): KnownPaths {
 export function answerUnknownRoutes(server: FastifyInstance, platform: Platform, paths: KnownPaths): void {
   server.setNotFoundHandler((request, reply) => {
     const path = request.url.split('?', 1)[0] ?? ''
-    const known = [...paths.values()].filter(({ pattern }) => pattern.test(path))
+    const known = [...paths.values()].filter(({ pattern }) => pattern.test({ pathname: path }))
     const allowed = new Set(known.flatMap(({ methods }) => [...methods]))
     if (allowed.size === 0) {
       return sendProblem(platform, request, reply, new Refusal('not_found', 'No such path.'))
@@ -49,12 +49,4 @@ export function refuseEmptyParameters(server: FastifyInstance): void {
     if (Object.values(request.params).includes('')) reply.callNotFound()
     else done()
   })
-}
-
-function patternOf(url: string): RegExp {
-  const segments = url.split('/').map((segment) => {
-    if (segment.startsWith(':')) return '[^/]+'
-    return segment === '*' ? '.*' : segment.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
-  })
-  return new RegExp(`^${segments.join('/')}$`)
 }

@@ -60,8 +60,28 @@ async function countSetAside(
   return new Map(rows.map(({ scope, events }) => [scope, Number(events)]))
 }
 
-/** A store's events share one flag for each class. Each event of the processor, which is about money, has its own. */
+/** The reason of a processor event that no rule maps starts with this; its type follows. */
+const UNMAPPED = 'no rule maps event type '
+
+/** A processor event that no rule maps is set aside, so that it can be applied once PROCESSOR_EVENTS is corrected. */
+export function unmapped(type: string) {
+  return { kind: 'set_aside', reason: `${UNMAPPED}${type}` } as const
+}
+
+function unmappedSubject(type: string) {
+  return {
+    kind: 'processor_event_unmapped',
+    subjectType: 'processor_event_type',
+    subjectId: type,
+  } as const
+}
+
+/**
+ * A store's events share one flag for each class, and the processor's that no rule maps one for each type. Each other event of the
+ * processor, which is about money, has its own.
+ */
 function flagSubject(event: SetAsideEvent) {
+  if (event.reason?.startsWith(UNMAPPED)) return unmappedSubject(event.reason.slice(UNMAPPED.length))
   const kind = event.conflict_hash === '' ? ('event_set_aside' as const) : ('event_body_conflict' as const)
   return event.source === 'store'
     ? ({ kind, subjectType: 'store_events', subjectId: `${event.scope}:${classOf(event)}` } as const)
@@ -91,6 +111,15 @@ async function flagGroup(platform: Platform, tx: Tx, events: readonly SetAsideEv
   const former = JSON.parse(open?.evidence ?? '{}') as GroupEvidence
   const count = (former.events ?? 0) + events.length
   const ids = [...events.map(({ id }) => id).reverse(), ...(former.latest_event_ids ?? [])]
+  if (subject.kind === 'processor_event_unmapped') {
+    const type = subject.subjectId
+    const latestIds = { latest_event_id: latest.id, latest_delivery_id: latest.delivery_id }
+    return raiseFlag(platform, tx, {
+      ...subject,
+      summary: `No rule in PROCESSOR_EVENTS maps the processor's event type ${type}. Add one, or map the type to ignore; then run "affiliate webhooks retry --type TYPE".`,
+      evidence: { event_type: type, events: count, ...latestIds },
+    })
+  }
   await raiseFlag(platform, tx, {
     ...subject,
     summary: summaryOf(latest, count),
@@ -131,13 +160,14 @@ function countReasons(former: Record<string, number>, events: readonly SetAsideE
 
 const RETRIED = 'The event was tried again.'
 
-/** Resolves the flags of an event that is retried, unless another event that shares them is still set aside. */
+/** Resolves the flag of an event that is retried, unless another event that shares it is still set aside. */
 export async function closeSetAsideFlag(platform: Platform, tx: Tx, event: EventRow): Promise<void> {
-  const others = event.source === 'store' && (await countSetAside(tx, [event.scope], classOf(event))).size > 0
-  if (!others) await closeFlag(platform, tx, flagSubject(event), RETRIED)
-  if (!event.reason?.startsWith(UNMAPPED)) return
-  const type = event.reason.slice(UNMAPPED.length)
-  if (!(await hasUnmappedEvents(tx, type))) await closeFlag(platform, tx, unmappedSubject(type), RETRIED)
+  const subject = flagSubject(event)
+  const hasOthers =
+    subject.kind === 'processor_event_unmapped'
+      ? await hasUnmappedEvents(tx, subject.subjectId)
+      : event.source === 'store' && (await countSetAside(tx, [event.scope], classOf(event))).size > 0
+  if (!hasOthers) await closeFlag(platform, tx, subject, RETRIED)
 }
 
 /** The number of signed orders of the last 7 days that could not be read, by store id. Omits stores without any. `now` in epoch ms. */
@@ -193,9 +223,6 @@ export async function setAsideReasons(
   return new Map(rows.map((row) => [row.order_id ?? '', row.reason ?? '']))
 }
 
-/** The reason of an event that no rule maps starts with this; the event type follows. */
-const UNMAPPED = 'no rule maps event type '
-
 function unmappedEvents(db: Queries, type: string) {
   return db
     .selectFrom('inbound_events as event')
@@ -207,35 +234,6 @@ function unmappedEvents(db: Queries, type: string) {
 
 async function hasUnmappedEvents(db: Queries, type: string): Promise<boolean> {
   return (await unmappedEvents(db, type).limit(1).executeTakeFirst()) !== undefined
-}
-
-function unmappedSubject(type: string) {
-  return {
-    kind: 'processor_event_unmapped',
-    subjectType: 'processor_event_type',
-    subjectId: type,
-  } as const
-}
-
-/**
- * Flags a processor event that no rule maps. It is set aside, so that it can be applied once PROCESSOR_EVENTS is corrected. All events of a
- * type share one flag. Returns the event's outcome.
- */
-export async function setAsideUnmapped(platform: Platform, tx: Tx, event: EventRow, type: string) {
-  const subject = unmappedSubject(type)
-  const open = await openFlagAbout(tx, subject)
-  const { events = 0 } = JSON.parse(open?.evidence ?? '{}') as { events?: number }
-  await raiseFlag(platform, tx, {
-    ...subject,
-    summary: `No rule in PROCESSOR_EVENTS maps the processor's event type ${type}. Add one, or map the type to ignore; then run "affiliate webhooks retry --type TYPE".`,
-    evidence: {
-      event_type: type,
-      events: events + 1,
-      latest_event_id: event.id,
-      latest_delivery_id: event.delivery_id,
-    },
-  })
-  return { kind: 'set_aside', reason: `${UNMAPPED}${type}`, flagged: true } as const
 }
 
 /** Events that become due in one transaction. */

@@ -1,32 +1,16 @@
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { closeDueCycles } from '../billing/close-cycle.service.ts'
 import { drainUntilIdle } from '../jobs/worker.ts'
 import { processorEventsSchema } from '../processor/events.settings.ts'
-import { testDialects } from '../test/testkit/databases.ts'
-import {
-  cyclesOf,
-  eventsOf,
-  type Marketplace,
-  openFlagsOf,
-  openMarketplace,
-} from '../test/testkit/marketplace.ts'
+import { marketSuites } from '../test/testkit/market-suites.ts'
+import { cyclesOf, eventsOf, type Marketplace, openFlagsOf } from '../test/testkit/marketplace.ts'
 import { retryEvent } from './events.service.ts'
 import { retryUnmapped } from './set-aside.service.ts'
 
 const RENAMED = 'invoice.paid_in_full'
 const FLAG = `processor_event_unmapped ${RENAMED}`
 
-for (const dialect of testDialects()) {
-  const it = suite<{ market: Marketplace }>(`processor events that no rule maps, on ${dialect}`)
-
-  it.before.each(async (context) => {
-    context.market = await openMarketplace(dialect)
-  })
-  it.after.each(async ({ market }) => {
-    await market.verify()
-    await market.close()
-  })
-
+for (const { it } of marketSuites('processor events that no rule maps', { verify: true })) {
   /** Rules that give the processor's own name for a confirmed payment its meaning. */
   async function workWithCorrectedRules({ platform, processor }: Marketplace): Promise<void> {
     const eventRules = processorEventsSchema.parse({
@@ -79,7 +63,6 @@ for (const dialect of testDialects()) {
     await market.order(shop, link, 500_000)
     await market.drainUntilIdle()
     const [open] = await cyclesOf(platform, shop.merchantId)
-    const { closeDueCycles } = await import('../billing/close-cycle.service.ts')
     await closeDueCycles(platform, { asOf: open?.period_end ?? 0 })
     await market.drainUntilIdle()
     const [cycle] = await cyclesOf(platform, shop.merchantId)

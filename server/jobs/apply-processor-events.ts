@@ -2,7 +2,7 @@ import { cycleOfInvoice } from '../billing/invoices.service.ts'
 import { applyInvoiceFailure, applyPaymentConfirmation } from '../billing/payment.service.ts'
 import { raiseFlag } from '../flags/flags.service.ts'
 import { type ClaimedEvent, type EventOutcome, settle } from '../inbox/inbox.service.ts'
-import { BODY_GONE, CONFLICTING, setAsideUnmapped, UNREADABLE } from '../inbox/set-aside.service.ts'
+import { BODY_GONE, CONFLICTING, UNREADABLE, unmapped } from '../inbox/set-aside.service.ts'
 import { applyPayoutEvent } from '../payouts/payout-events.service.ts'
 import { payoutByProcessorId } from '../payouts/payouts.service.ts'
 import { LARGE_JSON, parseBoundedJson, UnreadableJson } from '../platform/bounded-json.ts'
@@ -22,7 +22,7 @@ export function processorEventApplier(rules: ProcessorEventRules) {
       const read = readEvent(event, rules)
       await yieldLoop(isLarge)
       await platform.database.transaction(async (tx) => {
-        const outcome = 'event' in read ? await applyEvent(platform, tx, event, read.event) : read
+        const outcome = 'event' in read ? await applyEvent(platform, tx, read.event) : read
         await settle(platform, tx, event, outcome)
       })
     }
@@ -44,12 +44,7 @@ function readEvent(
   }
 }
 
-function applyEvent(
-  platform: Platform,
-  tx: Tx,
-  claimed: ClaimedEvent,
-  event: ProcessorEvent,
-): Promise<EventOutcome> | EventOutcome {
+async function applyEvent(platform: Platform, tx: Tx, event: ProcessorEvent): Promise<EventOutcome> {
   switch (event.kind) {
     case 'billing_payment_confirmed':
       return applyPaymentConfirmation(platform, tx, event)
@@ -63,7 +58,7 @@ function applyEvent(
     case 'ignore':
       return { kind: 'ignored', reason: `nothing to do for type ${event.type}` }
     case 'unmapped':
-      return setAsideUnmapped(platform, tx, claimed, event.type)
+      return unmapped(event.type)
   }
 }
 

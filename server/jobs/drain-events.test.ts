@@ -43,6 +43,10 @@ for (const { it, dialect } of marketSuites<Context>('draining events')) {
     }
     return { apply, applied, transactions: () => transactions }
   }
+  const away = () => {
+    const code = dialect === 'sqlite' ? 'SQLITE_IOERR' : '57P01'
+    return Object.assign(new Error('the database is away'), { code })
+  }
   const states = async ({ platform }: Marketplace) =>
     Map.groupBy(await eventsOf(platform), (event) => event.state)
 
@@ -242,10 +246,9 @@ for (const { it, dialect } of marketSuites<Context>('draining events')) {
 
   it('keeps everything when the database becomes unavailable during a batch', async ({ market, shop }) => {
     await fill(market, shop)
-    let away = true
-    const code = dialect === 'sqlite' ? 'SQLITE_IOERR' : '57P01'
+    let isAway = true
     const work = applier(() => {
-      if (away) throw Object.assign(new Error('the database is away'), { code })
+      if (isAway) throw away()
     })
     const drain = () => drainEvents(market.platform, 'store', 500, work.apply)
     const error = await drain().catch((reason: Error) => reason)
@@ -253,7 +256,7 @@ for (const { it, dialect } of marketSuites<Context>('draining events')) {
     assert.is(work.transactions(), 1)
     const left = (await states(market)).get('pending') ?? []
     assert.equal([left.length, new Set(left.map(({ attempts }) => attempts))], [EVENTS, new Set([0])])
-    away = false
+    isAway = false
     assert.is(await drain(), EVENTS)
     assert.is((await states(market)).get('done')?.length, EVENTS)
   })
@@ -265,10 +268,6 @@ for (const { it, dialect } of marketSuites<Context>('draining events')) {
     }) => {
       await fill(market, shop)
       const { database } = market.platform
-      const away = () =>
-        Object.assign(new Error('the database is away'), {
-          code: dialect === 'sqlite' ? 'SQLITE_IOERR' : '57P01',
-        })
       let transactions = 0
       const transaction: typeof database.transaction = async (work) => {
         transactions += 1

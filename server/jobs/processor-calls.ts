@@ -25,7 +25,7 @@ import {
   lookUpRecords,
   postpone,
   type Refusal,
-  settleCreated,
+  settleAttempt,
   settleRefused,
   subjectOf,
 } from '../processor/attempts.service.ts'
@@ -292,7 +292,8 @@ async function recordOutcome(call: Call, outcome: CallOutcome): Promise<void> {
       const mayHaveTakenEffect = outcome.kind === 'unknown'
       return postpone(platform, tx, attempt, { detail, leastDelayMs, mayHaveTakenEffect })
     }
-    if (!(await settleCreated(platform, tx, attempt, outcome.id))) return
+    const change = { state: 'created', processor_id: outcome.id, detail: null } as const
+    if (!(await settleAttempt(platform, tx, attempt, change))) return
     if (attempt.kind === 'invoice') return recordInvoice(platform, tx, attempt.subject_id, outcome)
     return recordSubmitted(platform, tx, attempt.subject_id, outcome.id)
   })

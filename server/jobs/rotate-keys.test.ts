@@ -8,8 +8,7 @@ import { writeEntries } from '../ledger/ledger.service.ts'
 import { runPayouts } from '../payouts/payout-run.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import { SettingError } from '../platform/config.ts'
-import { checkAppKey } from '../platform/crypto/app-key-check.ts'
-import { readKeyMark } from '../platform/crypto/key-mark.ts'
+import { checkAppKey, readKeyMark } from '../platform/crypto/key-mark.ts'
 import { createAppKeys } from '../platform/crypto/key-ring.ts'
 import { renewedTables } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -17,12 +16,12 @@ import { connectStore, rotateSecret } from '../stores/stores.service.ts'
 import { claimsForWebhook } from '../stores/webhook-claims.service.ts'
 import { testDialects } from '../test/testkit/databases.ts'
 import { type FilledMarket, openFilledMarket } from '../test/testkit/filled-market.ts'
+import { marketSuites } from '../test/testkit/market-suites.ts'
 import {
   attemptsOf,
   giveBillingAccount,
   giveDestination,
   openFlagsOf,
-  openMarketplace,
   payoutOf,
 } from '../test/testkit/marketplace.ts'
 import { addUser, changeUser } from '../test/testkit/people.ts'
@@ -200,131 +199,112 @@ for (const dialect of testDialects()) {
   })
 
   filled.run()
+}
 
-  const fresh = suite(`keys of a new database on ${dialect}`)
-
-  fresh('are retired also when they have made nothing but the mark', async () => {
-    const market = await openMarketplace(dialect)
-    try {
-      const { platform } = market
-      await checkAppKey(platform.database, platform.vault)
-      const both = withKeys(platform, createAppKeys(NEW_KEY, [TESTBED_KEY]))
-      assert.equal((await rotate(both)).retired, [platform.keys.current.id])
-      assert.equal(await brokenChecks(both), [])
-      const late = await addUser(platform, 'merchant').catch((error: Error) => error.message)
-      assert.match(
-        String(late),
-        /^sealed with the key [0-9a-f]{8}, which is neither APP_KEY nor in APP_KEYS_FORMER/,
-      )
-      const { userId } = await addUser(both, 'merchant')
-      const credit = creditGranted({ creditId: v7(), merchantId: userId, amount: 100 })
-      const write = (by: Platform) =>
-        platform.database
-          .transaction((tx) => writeEntries(by, tx, [credit], market.clock.now()))
-          .then(
-            () => 'written',
-            (error: Error) => error.message,
-          )
-      assert.match(await write(platform), /made with a key that is in use/)
-    } finally {
-      await market.close()
-    }
-  })
-
-  fresh.run()
-
-  const running = suite(`keys rotated under a running service on ${dialect}`)
-
-  running('are named where they are missing, and nothing is lost meanwhile', async () => {
-    const market = await openMarketplace(dialect)
-    try {
-      const before = market.platform
-      await checkAppKey(before.database, before.vault)
-      const shop = await market.addShop()
-      const creator = await market.addCreator()
-      await market.earn(shop, await market.addLink(shop, creator), 800_000)
-      const [made] = await runPayouts(before, market.processor)
-      const payoutId = (made?.kind === 'paid_out' && made.payoutId) || ''
-
-      const both = withKeys(before, createAppKeys(NEW_KEY, [TESTBED_KEY]))
-      const rotation = await rotate(both)
-      assert.equal(rotation.left, [])
-      const domain = (
-        await before.database.reader.selectFrom('stores').select('shop_domain').executeTakeFirstOrThrow()
-      ).shop_domain
-      before.caches.clear('store')
-      const refused = await claimsForWebhook(before, domain).catch((error: unknown) => error)
-      assert.instance(refused, Refusal)
-      assert.equal([(refused as Refusal).code, (refused as Refusal).retryAfter], ['unavailable', 60])
-      await market.drainUntilIdle()
-      const [attempt] = await attemptsOf(before, payoutId)
-      assert.is(attempt?.state, 'waiting')
-      assert.match(attempt?.detail ?? '', new RegExp(`key ${both.keys.current.id}.*APP_KEYS_FORMER`))
-      assert.equal(await openFlagsOf(before), [])
-
-      Object.assign(before, { database: both.database, keys: both.keys, vault: both.vault })
-      assert.is((await secretsFor(before, domain)).length, 1)
-      await market.after(MINUTE)
-      assert.is((await payoutOf(before, payoutId)).state, 'submitted')
-      await market.verify()
-    } finally {
-      await market.close()
-    }
-  })
-
-  running('keep secrets, bank accounts and mailboxes comparable meanwhile and afterwards', async () => {
-    const market = await openMarketplace(dialect)
-    try {
-      const { clock } = market
-      const platform = { ...market.platform, ids: { next: () => v7({ msecs: clock.now() }) } }
-      const one = await addUser(platform, 'merchant')
-      const two = await addUser(platform, 'merchant')
-      const [first, second] = [await addUser(platform, 'creator'), await addUser(platform, 'creator')]
-      const store = await connectStore(platform, one.userId, {
-        shop_domain: DOMAIN,
-        webhook_secret: 'secret-one',
-      })
-      await giveDestination(platform, first.userId)
-      await giveBillingAccount(platform, one.userId)
-      await changeUser(platform, one.userId, { email: 'a.khan@gmail.com' })
-      clock.pass(MINUTE)
-      while (await watchIdentities(platform)) {}
-
-      const both = withKeys(platform, createAppKeys(NEW_KEY, [TESTBED_KEY]))
-      const taken = { shop_domain: 'other.myshopify.com', webhook_secret: 'secret-one' }
-      const connect = (by: Platform) =>
-        connectStore(by, two.userId, taken).then(
-          () => 'connected',
-          (error: Refusal) => error.code,
+for (const { it } of marketSuites('keys of a marketplace')) {
+  it('are retired also when they have made nothing but the mark', async ({ market }) => {
+    const { platform } = market
+    await checkAppKey(platform.database, platform.vault)
+    const both = withKeys(platform, createAppKeys(NEW_KEY, [TESTBED_KEY]))
+    assert.equal((await rotate(both)).retired, [platform.keys.current.id])
+    assert.equal(await brokenChecks(both), [])
+    const late = await addUser(platform, 'merchant').catch((error: Error) => error.message)
+    assert.match(
+      String(late),
+      /^sealed with the key [0-9a-f]{8}, which is neither APP_KEY nor in APP_KEYS_FORMER/,
+    )
+    const { userId } = await addUser(both, 'merchant')
+    const credit = creditGranted({ creditId: v7(), merchantId: userId, amount: 100 })
+    const write = (by: Platform) =>
+      platform.database
+        .transaction((tx) => writeEntries(by, tx, [credit], market.clock.now()))
+        .then(
+          () => 'written',
+          (error: Error) => error.message,
         )
-      assert.is(await connect(both), 'secret_taken')
-      await rotateSecret(both, one.userId, store.id, { secret: 'secret-two' })
-      assert.equal(await secretsFor(both), ['secret-two', 'secret-one'])
-      assert.is(await connect(both), 'secret_taken')
-      await giveDestination(both, second.userId)
-      const creator = await addUser(both, 'creator')
-      await changeUser(both, creator.userId, { email: 'akhan+2@googlemail.com' })
-      clock.pass(MINUTE)
-      while (await watchIdentities(both)) {}
-      assert.equal(
-        await openFlagsOf(platform),
-        [`shared_iban ${second.userId}`, `shared_mailbox ${creator.userId}`].sort(),
-      )
-
-      await rotate(both)
-      const onlyNew = withKeys(platform, createAppKeys(NEW_KEY))
-      assert.is(await connect(onlyNew), 'secret_taken')
-      const account = await billingAccountOf(onlyNew, platform.database.reader, one.userId, clock.now())
-      assert.equal(account, { iban: 'PK36SCBL0000001123456702' })
-      const { destinations, mailboxes } = await sealedRows(platform)
-      assert.is(new Set(destinations.map((row) => row.iban_fingerprint)).size, 1)
-      const shared = Map.groupBy(mailboxes, (row) => row.fingerprint)
-      assert.ok([...shared.values()].some((rows) => rows.length === 2))
-      assert.equal(await sealedBreaches(onlyNew), [])
-    } finally {
-      await market.close()
-    }
+    assert.match(await write(platform), /made with a key that is in use/)
   })
 
-  running.run()
+  it('are named where they are missing, and nothing is lost meanwhile', async ({ market }) => {
+    const before = market.platform
+    await checkAppKey(before.database, before.vault)
+    const shop = await market.addShop()
+    const creator = await market.addCreator()
+    await market.earn(shop, await market.addLink(shop, creator), 800_000)
+    const [made] = await runPayouts(before, market.processor)
+    const payoutId = (made?.kind === 'paid_out' && made.payoutId) || ''
+
+    const both = withKeys(before, createAppKeys(NEW_KEY, [TESTBED_KEY]))
+    const rotation = await rotate(both)
+    assert.equal(rotation.left, [])
+    const domain = (
+      await before.database.reader.selectFrom('stores').select('shop_domain').executeTakeFirstOrThrow()
+    ).shop_domain
+    before.caches.clear('store')
+    const refused = await claimsForWebhook(before, domain).catch((error: unknown) => error)
+    assert.instance(refused, Refusal)
+    assert.equal([(refused as Refusal).code, (refused as Refusal).retryAfter], ['unavailable', 60])
+    await market.drainUntilIdle()
+    const [attempt] = await attemptsOf(before, payoutId)
+    assert.is(attempt?.state, 'waiting')
+    assert.match(attempt?.detail ?? '', new RegExp(`key ${both.keys.current.id}.*APP_KEYS_FORMER`))
+    assert.equal(await openFlagsOf(before), [])
+
+    Object.assign(before, { database: both.database, keys: both.keys, vault: both.vault })
+    assert.is((await secretsFor(before, domain)).length, 1)
+    await market.after(MINUTE)
+    assert.is((await payoutOf(before, payoutId)).state, 'submitted')
+    await market.verify()
+  })
+
+  it('keep secrets, bank accounts and mailboxes comparable meanwhile and afterwards', async ({ market }) => {
+    const { clock } = market
+    const platform = { ...market.platform, ids: { next: () => v7({ msecs: clock.now() }) } }
+    const one = await addUser(platform, 'merchant')
+    const two = await addUser(platform, 'merchant')
+    const [first, second] = [await addUser(platform, 'creator'), await addUser(platform, 'creator')]
+    const store = await connectStore(platform, one.userId, {
+      shop_domain: DOMAIN,
+      webhook_secret: 'secret-one',
+    })
+    await giveDestination(platform, first.userId)
+    await giveBillingAccount(platform, one.userId)
+    await changeUser(platform, one.userId, { email: 'a.khan@gmail.com' })
+    clock.pass(MINUTE)
+    while (await watchIdentities(platform)) {}
+
+    const both = withKeys(platform, createAppKeys(NEW_KEY, [TESTBED_KEY]))
+    const taken = { shop_domain: 'other.myshopify.com', webhook_secret: 'secret-one' }
+    const connect = (by: Platform) =>
+      connectStore(by, two.userId, taken).then(
+        () => 'connected',
+        (error: Refusal) => error.code,
+      )
+    assert.is(await connect(both), 'secret_taken')
+    await rotateSecret(both, one.userId, store.id, { secret: 'secret-two' })
+    assert.equal(await secretsFor(both), ['secret-two', 'secret-one'])
+    assert.is(await connect(both), 'secret_taken')
+    await giveDestination(both, second.userId)
+    const creator = await addUser(both, 'creator')
+    await changeUser(both, creator.userId, { email: 'akhan+2@googlemail.com' })
+    clock.pass(MINUTE)
+    while (await watchIdentities(both)) {}
+    assert.equal(
+      await openFlagsOf(platform),
+      [`shared_iban ${second.userId}`, `shared_mailbox ${creator.userId}`].sort(),
+    )
+
+    await rotate(both)
+    const onlyNew = withKeys(platform, createAppKeys(NEW_KEY))
+    assert.is(await connect(onlyNew), 'secret_taken')
+    const account = await billingAccountOf(onlyNew, platform.database.reader, one.userId, clock.now())
+    assert.equal(account, { iban: 'PK36SCBL0000001123456702' })
+    const { destinations, mailboxes } = await sealedRows(platform)
+    assert.is(new Set(destinations.map((row) => row.iban_fingerprint)).size, 1)
+    const shared = Map.groupBy(mailboxes, (row) => row.fingerprint)
+    assert.ok([...shared.values()].some((rows) => rows.length === 2))
+    assert.equal(await sealedBreaches(onlyNew), [])
+  })
+
+  it.run()
 }

@@ -84,16 +84,14 @@ export async function rotateKeys(platform: Platform, options: RotationOptions): 
   }
   if (!options.dryRun) await sealForKeyRotation(platform)
   const add = (table: string, { rows, resealed, left }: Done) => {
-    const known = rotation.tables.find((one) => one.table === table)
-    if (known) {
-      known.rows += rows
-      known.resealed += resealed
-    } else rotation.tables.push({ table, rows, resealed })
+    rotation.tables.push({ table, rows, resealed })
     rotation.left.push(...left)
   }
   for (const table of SEALED_TABLES) add(table.name, await resealTable(platform, table, options))
   add('mailboxes', await resealMailboxes(platform, options))
-  for (const table of renewedTables()) add('row_digest', await renewDigests(platform, table, options))
+  const digests = noneDone()
+  for (const table of renewedTables()) addUp(digests, await renewDigests(platform, table, options))
+  add('row_digest', digests)
   const changed = rotation.retired.length > 0 || rotation.tables.some(({ resealed }) => resealed > 0)
   if (!options.dryRun && (mark !== 'current' || changed)) await finish(platform, options.actor, rotation)
   return rotation
@@ -103,10 +101,16 @@ export async function rotateKeys(platform: Platform, options: RotationOptions): 
 interface Done {
   /** Rows that were checked. */
   rows: number
-  /** Rows not sealed with the current key when they were read. */
-  outdated: number
   resealed: number
   left: LeftRow[]
+}
+
+const noneDone = (): Done => ({ rows: 0, resealed: 0, left: [] })
+
+function addUp(sum: Done, { rows, resealed, left }: Done): void {
+  sum.rows += rows
+  sum.resealed += resealed
+  sum.left.push(...left)
 }
 
 /** `last` is the key of the page's last row; `null` without rows. `tx` is `null` in a dry run, which writes nothing. */
@@ -119,39 +123,33 @@ async function allPages<Key>(
   table: string,
   work: PageWork<Key>,
 ): Promise<Done> {
-  const sum: Done = { rows: 0, outdated: 0, resealed: 0, left: [] }
+  const sum = noneDone()
   for (let after: Key | null = null; ; ) {
     const from: Key | null = after
     const page: Awaited<ReturnType<typeof work>> = await (dryRun
       ? work(database.reader, null, from)
       : database.transaction((tx) => work(tx, tx, from)))
     if (page.last === null) return sum
-    sum.rows += page.rows
-    sum.outdated += page.outdated
-    sum.resealed += page.resealed
-    sum.left.push(...page.left)
+    addUp(sum, page)
     onProgress?.(table, sum.rows)
     after = page.last
   }
 }
 
-/** Seals the rows of a page that are `outdated` again, by `reseal`; those that do not open are left. */
+interface Resealing<Row> {
+  outdated(row: Row): boolean
+  idOf(row: Row): string
+  reseal(row: Row): Promise<boolean>
+}
+
+/** Seals the rows of a page that are `outdated` again; those that do not open are left. */
 async function resealRows<Row>(
   table: string,
   rows: readonly Row[],
-  {
-    outdated,
-    idOf,
-    reseal,
-  }: {
-    outdated: (row: Row) => boolean
-    idOf: (row: Row) => string
-    reseal: (row: Row) => Promise<boolean>
-  },
+  { outdated, idOf, reseal }: Resealing<Row>,
 ): Promise<Done> {
-  const done: Done = { rows: rows.length, outdated: 0, resealed: 0, left: [] }
+  const done: Done = { ...noneDone(), rows: rows.length }
   for (const row of rows.filter(outdated)) {
-    done.outdated += 1
     try {
       if (await reseal(row)) done.resealed += 1
     } catch (error) {
@@ -180,8 +178,7 @@ async function resealTable(platform: Platform, table: SealedTable, options: Rota
       return { ...done, last: rows.at(-1)?.id ?? null }
     })
     resealed += found.resealed
-    if (options.dryRun || found.outdated === found.left.length || pass === MOST_PASSES)
-      return { ...found, resealed }
+    if (options.dryRun || found.resealed === 0 || pass === MOST_PASSES) return { ...found, resealed }
   }
 }
 
@@ -204,7 +201,7 @@ function renewDigests(platform: Platform, table: Digested, options: RotationOpti
 function resealMailboxes(platform: Platform, options: RotationOptions): Promise<Done> {
   return allPages<string>(platform, options, 'mailboxes', async (db, tx, after) => {
     const { changed, ...page } = await refreshMailboxes(platform, db, tx, { after, limit: PAGE })
-    return { ...page, outdated: changed, resealed: changed, left: [] }
+    return { ...page, resealed: changed, left: [] }
   })
 }
 

@@ -49,47 +49,35 @@ async function isAuthentic(platform: Platform, tx: Tx, run: ScheduleRunRow): Pro
   }
 }
 
-/** Changes the last run of a job, unless something else than the scheduler wrote it. */
+/** Changes the last run of a job: one that ends, unless it has ended or something else than the scheduler wrote it. */
 async function changeRun(
   { database, keys }: Platform,
   name: string,
-  change: (run: ScheduleRunRow) => Partial<ScheduleRunRow> | null,
+  change: Partial<ScheduleRunRow>,
 ): Promise<void> {
   await database.transaction(async (tx) => {
     const run = await lockRun(tx, name)
-    const changed = run && rowProblem(keys, 'schedule_runs', run) === null ? change(run) : null
-    if (!run || !changed) return
+    if (!run || run.finished_at !== null || rowProblem(keys, 'schedule_runs', run) !== null) return
     await tx
       .updateTable('schedule_runs')
-      .set(withDigest(keys, 'schedule_runs', { ...run, ...changed }))
+      .set(withDigest(keys, 'schedule_runs', { ...run, ...change }))
       .where('name', '=', name)
       .execute()
   })
 }
 
-export async function noteFinished(
-  platform: Platform,
-  name: string,
-  outcome: Record<string, unknown>,
-): Promise<void> {
-  const finished = { finished_at: platform.clock.now(), outcome: JSON.stringify(outcome) }
-  await changeRun(platform, name, () => finished)
+export function noteFinished(platform: Platform, name: string, outcome: object): Promise<void> {
+  return changeRun(platform, name, { finished_at: platform.clock.now(), outcome: JSON.stringify(outcome) })
 }
 
 /** Records why a run failed. It stays unfinished: the scheduler repeats it. */
-export async function noteFailed(platform: Platform, name: string, error: string): Promise<void> {
-  const failed = { outcome: JSON.stringify({ error }) }
-  await changeRun(platform, name, (run) => (run.finished_at === null ? failed : null))
+export function noteFailed(platform: Platform, name: string, error: string): Promise<void> {
+  return changeRun(platform, name, { outcome: JSON.stringify({ error }) })
 }
 
 /** The error of a run that failed and is being repeated; `null` for any other. */
-export function failureOf({
-  finished_at,
-  outcome,
-}: Pick<ScheduleRunRow, 'finished_at' | 'outcome'>): string | null {
-  if (finished_at !== null || outcome === null) return null
-  const { error } = JSON.parse(outcome) as { error?: string }
-  return error ?? null
+export function failureOf(run: Pick<ScheduleRunRow, 'finished_at' | 'outcome'>): string | null {
+  return run.finished_at === null ? (JSON.parse(run.outcome ?? '{}').error ?? null) : null
 }
 
 /** When a job last started, epoch ms; `null` when it never did, or something else than the scheduler says so. */

@@ -116,29 +116,25 @@ export function startScheduler(
     const run = runJob(platform, job, cause).then((succeeded) => {
       underWay.delete(run)
       if (stopping.signal.aborted) return
-      if (succeeded) {
-        const next = jobs.find((one) => one.name === job.next && isOn(one))
-        if (next) void start(next, 'moment')
-        return
-      }
-      retries.set(
-        job.name,
-        setTimeout(() => void start(job, typeof cause === 'object' ? 'moment' : cause), retryMs),
-      )
+      const next = jobs.find((one) => one.name === job.next && isOn(one))
+      const again = typeof cause === 'object' ? 'moment' : cause
+      if (!succeeded)
+        retries.set(
+          job.name,
+          setTimeout(() => void start(job, again), retryMs),
+        )
+      else if (next) void start(next, 'moment')
     })
     underWay.add(run)
     return run
   }
   const tasks = jobs.filter(isOn).map((job) => {
     const options = { name: job.name, timezone: config.BILLING_TIMEZONE, noOverlap: true }
-    const task = schedule(
-      job.expression,
-      () => {
-        planned = task.getNextRun()
-        return start(job, 'moment')
-      },
-      options,
-    )
+    const run = () => {
+      planned = task.getNextRun()
+      return start(job, 'moment')
+    }
+    const task = schedule(job.expression, run, options)
     let planned = task.getNextRun()
     const catchUp = () => {
       if (planned === null || Date.now() - planned.getTime() <= LATE_MS) return

@@ -6,13 +6,12 @@ import { exportStorage } from '../exports/exports.service.ts'
 import { nextExportDueAt, runNextExport, sweepExports } from '../exports/run-export.service.ts'
 import { type EventSource, nextEventDueAt, removeOldBodies } from '../inbox/inbox.service.ts'
 import {
-  deliverMails,
   mailChannel,
-  nextMailDueAt,
+  mailDeliverer,
   removeOldMails,
 } from '../notifications/channels/mail/deliver-mails.service.ts'
-import { type MailTransport, openMailTransport } from '../notifications/channels/mail/mail-transport.ts'
-import { deliverUntilIdle, WebhookDeliverer } from '../notifications/channels/webhooks/deliver.service.ts'
+import { MAIL_SIGNAL } from '../notifications/channels/mail/mail.service.ts'
+import { webhookDeliverer } from '../notifications/channels/webhooks/deliver.service.ts'
 import {
   DELIVERY_SIGNAL,
   removeOldDeliveries,
@@ -97,7 +96,9 @@ export function startWorker(parts: WorkerParts): Worker {
     ...moneyLoops(parts),
     ...houseKeeping(platform),
     ...exportLoops(platform),
-    ...(mailMode(platform.config) === 'off' ? [] : [mailLoop(platform)]),
+    ...(mailMode(platform.config) === 'off'
+      ? []
+      : [deliveryLoop('mails', MAIL_SIGNAL, mailDeliverer(platform))]),
     ...webhookLoops(platform),
   ])
 }
@@ -175,22 +176,18 @@ export function exportLoops(platform: Platform): LoopWork[] {
   return [...writers, sweep]
 }
 
-function mailLoop(platform: Platform): LoopWork {
-  let transport: MailTransport | undefined
+/** Delivers what is due, and what comes due, of one channel. */
+function deliveryLoop(
+  name: string,
+  signal: string,
+  deliverer: Pick<ReturnType<typeof webhookDeliverer>, 'start' | 'nextDueAt' | 'stop'>,
+): LoopWork {
   return {
-    name: 'mails',
-    signals: ['mails'],
-    async run(stopping) {
-      // The mail library is loaded for the first mail.
-      if (!transport) {
-        const due = await nextMailDueAt(platform)
-        if (due === null || due > platform.clock.now()) return 0
-      }
-      transport ??= await openMailTransport(platform.config, platform.log)
-      return deliverMails(platform, transport, stopping)
-    },
-    nextDueAt: () => nextMailDueAt(platform),
-    end: () => transport?.close(),
+    name,
+    signals: [signal],
+    run: () => deliverer.start(),
+    nextDueAt: () => deliverer.nextDueAt(),
+    end: () => deliverer.stop(),
   }
 }
 
@@ -199,26 +196,19 @@ const CHANNELS: readonly Channel[] = [webhookChannel, mailChannel]
 
 /** Gives events to their channels, and sends webhooks. */
 export function webhookLoops(platform: Platform): LoopWork[] {
-  const deliverer = new WebhookDeliverer(platform)
   return [
     { name: 'outbox', signals: [OUTBOX_SIGNAL], run: () => distributeEvents(platform, CHANNELS) },
-    {
-      name: 'webhook deliveries',
-      signals: [DELIVERY_SIGNAL],
-      run: () => deliverer.start(),
-      nextDueAt: () => deliverer.nextDueAt(),
-      end: () => deliverer.stop(),
-    },
+    deliveryLoop('webhook deliveries', DELIVERY_SIGNAL, webhookDeliverer(platform)),
   ]
 }
 
 /** Distributes all events and makes all due deliveries: for tests and commands. Returns how many there were. */
 export async function notifyUntilIdle(platform: Platform): Promise<number> {
-  const deliverer = new WebhookDeliverer(platform)
+  const deliverer = webhookDeliverer(platform)
   let done = 0
   try {
     for (;;) {
-      const some = (await distributeEvents(platform, CHANNELS)) + (await deliverUntilIdle(deliverer))
+      const some = (await distributeEvents(platform, CHANNELS)) + (await deliverer.untilIdle())
       if (some === 0) return done
       done += some
     }

@@ -1,5 +1,4 @@
-import type { Posting } from './entries.rule.ts'
-import type { EntryKind } from './journal-words.ts'
+import type { EntryKind, Posting } from './entries.rule.ts'
 
 /**
  * The keyed hash of a text, `KEYID.HEX`: the key's id in 8 hex characters, a dot, and HMAC-SHA256 in hex. Handed in,

@@ -3,9 +3,8 @@ import type { AppKeys } from '../platform/crypto/key-ring.ts'
 import { IntegrityError, UnknownKeyError } from '../platform/crypto/vault.ts'
 import type { Queries } from '../platform/database/database.ts'
 import { type ChainedEntry, type ChainKeys, chainFault, keyIdOf, legsText, NO_HASH } from './chain.rule.ts'
-import type { Entry } from './entries.rule.ts'
+import type { Entry, EntryKind } from './entries.rule.ts'
 import { journalKeys } from './journal-keys.ts'
-import type { EntryKind } from './journal-words.ts'
 
 /** The columns of `ledger_entries as entry` as a `ChainedEntry`: the database writes its postings as `legsText` does. */
 export const CHAINED_ENTRY = sql`entry.ledger_id as "ledgerId", entry.sequence, entry.hash, entry.id, entry.kind,

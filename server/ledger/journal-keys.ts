@@ -1,5 +1,4 @@
-import { createHmac, createSecretKey } from 'node:crypto'
-import { type AppKeys, allKeys } from '../platform/crypto/key-ring.ts'
+import { type AppKey, type AppKeys, allKeys } from '../platform/crypto/key-ring.ts'
 import type { Digest } from './chain.rule.ts'
 
 const ENTRY = 'affiliate journal entry'
@@ -7,16 +6,15 @@ const HEAD = 'affiliate journal head'
 const SEAL = 'affiliate journal seal'
 
 /** One APP_KEY's digests; each has a key of its own, so that no hash can stand in for one of another kind. */
-export interface JournalKey {
+interface JournalKey {
   readonly id: string
   readonly entry: Digest
   readonly head: Digest
   readonly seal: Digest
 }
 
-export interface JournalKeys {
+interface JournalKeys {
   readonly current: JournalKey
-  readonly former: readonly JournalKey[]
   find(keyId: string): JournalKey | undefined
 }
 
@@ -26,18 +24,19 @@ const known = new WeakMap<AppKeys, JournalKeys>()
 export function journalKeys(keys: AppKeys): JournalKeys {
   const found = known.get(keys)
   if (found) return found
-  const [current, ...former] = allKeys(keys).map(journalKey)
-  if (!current) throw new Error('no keys')
-  const all = new Map([current, ...former].map((key) => [key.id, key]))
-  const made: JournalKeys = { current, former, find: (keyId) => all.get(keyId) }
+  const all = new Map(allKeys(keys).map((key) => [key.id, journalKey(key)]))
+  const made: JournalKeys = {
+    current: all.get(keys.current.id) as JournalKey,
+    find: (keyId) => all.get(keyId),
+  }
   known.set(keys, made)
   return made
 }
 
-function journalKey(key: ReturnType<typeof allKeys>[number]): JournalKey {
-  const digest = (purpose: string): Digest => {
-    const secret = createSecretKey(key.derive(purpose))
-    return (text) => `${key.id}.${createHmac('sha256', secret).update(text).digest('hex')}`
-  }
+function journalKey(key: AppKey): JournalKey {
+  const digest =
+    (purpose: string): Digest =>
+    (text) =>
+      `${key.id}.${key.mac(purpose, text)}`
   return { id: key.id, entry: digest(ENTRY), head: digest(HEAD), seal: digest(SEAL) }
 }

@@ -1,7 +1,7 @@
 import { defineEntity } from '@mikro-orm/core'
 import { count, enumText, epochMs, id, oneOf, paisa, refersTo, text } from '../platform/database/columns.ts'
 import { User } from '../users/user.entity.ts'
-import { ACCOUNTS, type Account, ENTRY_KINDS, type EntryKind } from './journal-words.ts'
+import { ACCOUNTS, type Account, ENTRY_KINDS, type EntryKind } from './entries.rule.ts'
 
 /** One business event in the journal. Written once per (kind, subject); a trigger refuses update and delete. */
 export const LedgerEntry = defineEntity({

@@ -2,18 +2,18 @@ import type { Paisa } from '../../shared/money.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { chainEntries, headText, type LooseEntry, legsText, type Placed } from './chain.rule.ts'
-import type { Entry, Posting } from './entries.rule.ts'
+import type { Entry } from './entries.rule.ts'
 import { journalKeys } from './journal-keys.ts'
 import {
   type AccountBalance,
   insertEntries,
   lockHeads,
   moveHeads,
+  paidOut,
   sumAccounts,
-  sumOfKind,
 } from './ledger.store.ts'
 
-export type { AccountBalance } from './ledger.store.ts'
+export { type AccountBalance, sumAccounts as accountBalances } from './ledger.store.ts'
 
 /**
  * Writes entries into the journal: the only way by which money moves in this service. Runs in the transaction that
@@ -33,8 +33,10 @@ export async function writeEntries(
   at: number,
 ): Promise<void> {
   if (entries.length === 0) return
-  const ledgers = entries.map((entry) => entry.ledgerId)
-  const locked = await lockHeads(tx, ledgers)
+  const locked = await lockHeads(
+    tx,
+    entries.map(({ ledgerId }) => ledgerId),
+  )
   const loose = entries.map(({ kind, subjectId, ledgerId, postings }) => {
     return { id: platform.ids.next(), ledgerId, kind, subjectId, createdAt: at, legs: legsText(postings) }
   })
@@ -42,23 +44,26 @@ export async function writeEntries(
   const { places, heads } = chainEntries(key.entry, locked, loose)
   await insertEntries(
     tx,
-    loose.map((entry, index) => entryRow(entry, places[index] as Placed)),
-    entries.flatMap(({ postings }, index) => postingRows((loose[index] as LooseEntry).id, postings)),
+    loose.map(({ id, kind, subjectId, ledgerId }, index) => {
+      return {
+        id,
+        kind,
+        subject_id: subjectId,
+        created_at: at,
+        ledger_id: ledgerId,
+        ...(places[index] as Placed),
+      }
+    }),
+    entries.flatMap(({ postings }, index) =>
+      postings.map(({ account, owner, amount }, line) => {
+        return { entry_id: (loose[index] as LooseEntry).id, line, account, owner_id: owner, amount }
+      }),
+    ),
   )
   await moveHeads(
     tx,
     heads.map((head) => ({ ...head, mac: key.head(headText(head)) })),
   )
-}
-
-function entryRow({ id, kind, subjectId, createdAt, ledgerId }: LooseEntry, place: Placed) {
-  return { id, kind, subject_id: subjectId, created_at: createdAt, ledger_id: ledgerId, ...place }
-}
-
-function postingRows(entryId: string, postings: readonly Posting[]) {
-  return postings.map(({ account, owner, amount }, line) => {
-    return { entry_id: entryId, line, account, owner_id: owner, amount }
-  })
 }
 
 /** All in paisa, never below zero. */
@@ -80,8 +85,6 @@ export async function creatorBalance(db: Queries, creatorId: string): Promise<Cr
     pending: owed('creator_pending'),
     released: owed('creator_released'),
     inTransit: owed('payouts_in_transit'),
-    paid: await sumOfKind(db, creatorId, 'payouts_in_transit', 'payout_confirmed'),
+    paid: await paidOut(db, creatorId),
   }
 }
-
-export { sumAccounts as accountBalances } from './ledger.store.ts'

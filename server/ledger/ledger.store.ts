@@ -3,7 +3,6 @@ import { bulkInsert } from '../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
 import type { Schema } from '../platform/database/schema.ts'
 import { type Head, NO_HASH } from './chain.rule.ts'
-import type { Account } from './journal-words.ts'
 
 type EntryRow = Selectable<Schema['ledger_entries']>
 type PostingRow = Selectable<Schema['ledger_postings']>
@@ -91,16 +90,10 @@ export async function moveHeads(tx: Tx, heads: readonly (Head & { mac: string })
     .execute()
 }
 
-export interface AccountBalance {
-  account: Account
-  owner_id: string
-  /** Debits less credits, paisa. */
-  balance: number
-  postings: number
-}
+export type AccountBalance = Awaited<ReturnType<typeof sumAccounts>>[number]
 
-/** Balances of one owner's accounts, or of all; debits above zero. */
-export function sumAccounts(db: Queries, ownerId: string | null = null): Promise<AccountBalance[]> {
+/** Balances of one owner's accounts, or of all: debits less credits, paisa. */
+export function sumAccounts(db: Queries, ownerId: string | null = null) {
   return db
     .selectFrom('ledger_postings')
     .$if(ownerId !== null, (query) => query.where('owner_id', '=', ownerId ?? ''))
@@ -116,19 +109,14 @@ export function sumAccounts(db: Queries, ownerId: string | null = null): Promise
     .execute()
 }
 
-/** Debits of an owner's account, paisa: what has left `payouts_in_transit` one way or the other, for example. */
-export async function sumOfKind(
-  db: Queries,
-  ownerId: string,
-  account: Account,
-  kind: Schema['ledger_entries']['kind'],
-): Promise<number> {
+/** What payouts have paid a creator, paisa. */
+export async function paidOut(db: Queries, creatorId: string): Promise<number> {
   const row = await db
     .selectFrom('ledger_postings as posting')
     .innerJoin('ledger_entries as entry', 'entry.id', 'posting.entry_id')
-    .where('posting.owner_id', '=', ownerId)
-    .where('posting.account', '=', account)
-    .where('entry.kind', '=', kind)
+    .where('posting.owner_id', '=', creatorId)
+    .where('posting.account', '=', 'payouts_in_transit')
+    .where('entry.kind', '=', 'payout_confirmed')
     .select((query) => query.fn.sum<number | null>('posting.amount').as('amount'))
     .executeTakeFirst()
   return row?.amount ?? 0

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { EVENT_STATES } from '../inbox/event-states.ts'
-import { ACCOUNTS, ENTRY_KINDS } from '../ledger/journal-words.ts'
+import { ACCOUNTS, ENTRY_KINDS } from '../ledger/entries.rule.ts'
 import { openTestDatabase, type TestDatabase, testDialects } from '../test/testkit/databases.ts'
 import { idNumber, populate } from '../test/testkit/one-of-each.ts'
 

@@ -95,16 +95,13 @@ export async function distributeEvents(platform: Platform, channels: readonly Ch
     const { authentic, forged } = splitRows(platform.keys, 'outbox_events', events)
     await flagForgedRows(platform, tx, 'outbox_events', forged)
     for (const channel of channels) await channel.enqueue(platform, tx, authentic)
-    await markDistributed(
-      tx,
-      events.map(({ id }) => id),
-      platform.clock.now(),
-    )
+    const ids = events.map(({ id }) => id)
+    await markDistributed(tx, ids, platform.clock.now())
     return events.length
   })
 }
 
-export async function eventsOf(db: Queries, ids: readonly string[]): Promise<Map<string, OutboxEventRow>> {
+export async function eventsOf(db: Queries, ids: readonly string[]) {
   return new Map((await eventsById(db, [...new Set(ids)])).map((event) => [event.id, event]))
 }
 

@@ -47,28 +47,16 @@ export async function insertEvents(
 }
 
 /** In an order in which no event comes before an earlier one about its subject. */
-export function pendingEvents(db: Queries, limit: number): Promise<OutboxEventRow[]> {
-  return db
-    .selectFrom('outbox_events')
-    .selectAll()
-    .where('distributed_at', 'is', null)
-    .orderBy('sequence')
-    .orderBy('id')
-    .limit(limit)
-    .execute()
+export function pendingEvents(db: Queries, limit: number) {
+  const pending = db.selectFrom('outbox_events').selectAll().where('distributed_at', 'is', null)
+  return pending.orderBy('sequence').orderBy('id').limit(limit).execute()
 }
 
 /** How many events are not distributed, up to `most`, and when the first of these was written (epoch ms). */
-export function countPending(db: Queries, most: number): Promise<{ waiting: number; oldest: number | null }> {
+export function countPending(db: Queries, most: number) {
+  const pending = db.selectFrom('outbox_events').select('created_at').where('distributed_at', 'is', null)
   return db
-    .selectFrom(
-      db
-        .selectFrom('outbox_events')
-        .select('created_at')
-        .where('distributed_at', 'is', null)
-        .limit(most)
-        .as('pending'),
-    )
+    .selectFrom(pending.limit(most).as('pending'))
     .select(({ fn }) => [fn.countAll<number>().as('waiting'), fn.min('created_at').as('oldest')])
     .executeTakeFirstOrThrow()
 }
@@ -79,13 +67,10 @@ export async function markDistributed(tx: Tx, ids: readonly string[], at: number
     where distributed_at is null and id ${inList(dialectOf(tx), 'uuid', ids)}`.execute(tx)
 }
 
-export function eventsById(db: Queries, ids: readonly string[]): Promise<OutboxEventRow[]> {
-  if (ids.length === 0) return Promise.resolve([])
-  return db
-    .selectFrom('outbox_events')
-    .selectAll()
-    .where(sql<boolean>`id ${inList(dialectOf(db), 'uuid', ids)}`)
-    .execute()
+export async function eventsById(db: Queries, ids: readonly string[]) {
+  if (ids.length === 0) return []
+  const isOne = sql<boolean>`id ${inList(dialectOf(db), 'uuid', ids)}`
+  return db.selectFrom('outbox_events').selectAll().where(isOne).execute()
 }
 
 /** The account's distributed events since `since` (epoch ms), after the id `after`, by id. */
@@ -93,7 +78,7 @@ export function eventsSince(
   db: Queries,
   { accountId, since, after }: { accountId: string; since: number; after: string },
   limit: number,
-): Promise<OutboxEventRow[]> {
+) {
   return db
     .selectFrom('outbox_events')
     .selectAll()

@@ -9,7 +9,7 @@ import { wasSentWith } from '../processor/attempts.service.ts'
 import type { Processor } from '../processor/processor.ts'
 import { destinationsInForce, type PayoutAccount } from '../users/sealed-accounts.service.ts'
 import { isSameTitle } from './payout-eligibility.rule.ts'
-import { carriersOf, findPayout, linesOf, type PayoutRow, paidPayoutIds } from './payouts.store.ts'
+import { findPayout, linesOf, type PayoutRow, paidPayoutIds, payoutsOfShare } from './payouts.store.ts'
 
 /**
  * Checks a payout before it is sent: the journal created it with this amount, and released each of its lines to its creator when a cycle was
@@ -59,7 +59,7 @@ async function carriedOf(
   creatorId: string,
 ): Promise<Paisa> {
   let carried = 0
-  for (const { id, state, part } of await carriersOf(db, cycleId, creatorId)) {
+  for (const { id, state, part } of await payoutsOfShare(db, cycleId, creatorId)) {
     const hasFailed = state === 'failed' && (await checkedEntry(keys, db, 'payout_failed', id)) !== null
     if (!hasFailed) carried += part
   }

@@ -88,19 +88,10 @@ async function settlePayout(
   if (!moved) throw new Error(`payout ${payout.id} is no longer submitted`)
   if (event.kind === 'payout_failed')
     await moveShares(tx, payout.creator_id, await linesOf(tx, payout.id), 'freed')
-  await writeEntries(
-    platform,
-    tx,
-    [event.kind === 'payout_confirmed' ? payoutConfirmed(amounts) : payoutFailed(amounts)],
-    now,
-  )
-  await publishEvents(platform, tx, [
-    {
-      type: `payout.${settled.state}`,
-      accountId: payout.creator_id,
-      subjectId: payout.id,
-      data: wirePayout({ ...payout, ...settled }),
-    },
-  ])
+  const entry = event.kind === 'payout_confirmed' ? payoutConfirmed(amounts) : payoutFailed(amounts)
+  await writeEntries(platform, tx, [entry], now)
+  const data = wirePayout({ ...payout, ...settled })
+  const about = { accountId: payout.creator_id, subjectId: payout.id, data }
+  await publishEvents(platform, tx, [{ type: `payout.${settled.state}`, ...about }])
   afterCommit(tx, () => platform.topics.send(userTopic(payout.creator_id)))
 }

@@ -219,7 +219,7 @@ async function gatherFacts(
   const destinations = await destinationsInForce(db, [creatorId], platform.clock.now())
   const destination = destinations.get(creatorId) ?? null
   const resolved = await resolvedFlagTimes(db, 'payout_failed_repeatedly', [creatorId])
-  const countFrom = Math.max(resolved.get(creatorId) ?? 0, destination?.effectiveAt ?? 0)
+  const countFrom = Math.max(resolved.get(creatorId) ?? 0, destination?.effective_at ?? 0)
   const failures = await failuresSinceLastPaid(db, creatorId)
   const [flag] = await openFlags(db, 'payout_failed_repeatedly', creatorId)
   return {
@@ -275,11 +275,8 @@ export async function nextPayout(platform: Platform, creatorId: string): Promise
   }
 }
 
-interface Lookup {
-  /** The failed payouts that the processor was asked about. */
-  asked: string[]
-  failureVerdict: PayoutFacts['failureVerdict']
-}
+/** `asked`: the failed payouts that the processor was asked about. */
+type Lookup = Pick<PayoutFacts, 'failureVerdict'> & { asked: string[] }
 
 /**
  * Asks the processor about each failed payout that a new one would replace, if the answer can change the decision. `denied` for
@@ -336,29 +333,19 @@ async function createPayout(
   destinationId: string | null,
 ): Promise<string> {
   const now = platform.clock.now()
-  const payout: PayoutRow = {
-    id: platform.ids.next(),
-    creator_id: creatorId,
-    state: 'pending',
-    amount,
-    processor_payout_id: null,
-    failure_reason: null,
-    created_at: now,
-    submitted_at: null,
-    settled_at: null,
-  }
+  const payoutId = platform.ids.next()
   const lines = cutShares(shares, amount)
-  await insertPayout(tx, payout, lines)
+  await insertPayout(tx, { id: payoutId, creator_id: creatorId, amount, created_at: now }, lines)
   await moveShares(tx, creatorId, lines, 'carried')
-  await writeEntries(platform, tx, [payoutCreated({ payoutId: payout.id, creatorId, amount })], now)
+  await writeEntries(platform, tx, [payoutCreated({ payoutId, creatorId, amount })], now)
   const request = { destination_id: destinationId }
-  await queueAttempts(platform, tx, [{ kind: 'payout', subjectId: payout.id, amount, request }])
+  await queueAttempts(platform, tx, [{ kind: 'payout', subjectId: payoutId, amount, request }])
   afterCommit(tx, () => {
     for (const party of new Set([creatorId, ...lines.map((line) => line.merchant_id)])) {
       platform.topics.send(userTopic(party))
     }
   })
-  return payout.id
+  return payoutId
 }
 
 async function flagFailures(

@@ -7,7 +7,7 @@ import type { RecordFilter } from '../processor/attempts.service.ts'
 import type { PayoutState } from './payout-eligibility.rule.ts'
 
 export type PayoutRow = Selectable<Schema['payouts']>
-type PayoutPartLine = Omit<Selectable<Schema['payout_lines']>, 'payout_id'>
+type PayoutLine = Selectable<Schema['payout_lines']>
 
 /** A payout as a merchant sees it. */
 export interface PayoutPart extends PayoutRow {
@@ -18,28 +18,24 @@ export interface PayoutPart extends PayoutRow {
 
 export async function insertPayout(
   tx: Tx,
-  payout: PayoutRow,
-  lines: readonly PayoutPartLine[],
+  payout: Pick<PayoutRow, 'id' | 'creator_id' | 'amount' | 'created_at'>,
+  lines: readonly Omit<PayoutLine, 'payout_id'>[],
 ): Promise<void> {
-  await tx.insertInto('payouts').values(payout).execute()
   await tx
-    .insertInto('payout_lines')
-    .values(
-      lines.map(({ billing_cycle_id, merchant_id, amount }) => ({
-        payout_id: payout.id,
-        billing_cycle_id,
-        merchant_id,
-        amount,
-      })),
-    )
+    .insertInto('payouts')
+    .values({ ...payout, state: 'pending' })
     .execute()
+  const rows = lines.map(({ billing_cycle_id, merchant_id, amount }) => ({
+    ...{ payout_id: payout.id, billing_cycle_id, merchant_id, amount },
+  }))
+  await tx.insertInto('payout_lines').values(rows).execute()
 }
 
 /** The parts of shares that a payout carries. */
 export function linesOf(
   db: Queries,
   payoutId: string,
-): Promise<Pick<PayoutPartLine, 'billing_cycle_id' | 'amount'>[]> {
+): Promise<Pick<PayoutLine, 'billing_cycle_id' | 'amount'>[]> {
   return db
     .selectFrom('payout_lines')
     .select(['billing_cycle_id', 'amount'])
@@ -47,18 +43,20 @@ export function linesOf(
     .execute()
 }
 
-/** The payouts that carry a creator's share of a cycle, each with its part of it (paisa). */
-export function carriersOf(
+/** The payouts that carried a creator's share of a cycle, oldest first, including failed ones, each with its part of it (paisa). */
+export function payoutsOfShare(
   db: Queries,
   cycleId: string,
   creatorId: string,
-): Promise<(Pick<PayoutRow, 'id' | 'state'> & { part: Paisa })[]> {
+): Promise<(PayoutRow & { part: Paisa })[]> {
   return db
-    .selectFrom('payout_lines as line')
-    .innerJoin('payouts as payout', 'payout.id', 'line.payout_id')
-    .select(['payout.id', 'payout.state', 'line.amount as part'])
+    .selectFrom('payouts as payout')
+    .innerJoin('payout_lines as line', 'line.payout_id', 'payout.id')
+    .selectAll('payout')
+    .select('line.amount as part')
     .where('line.billing_cycle_id', '=', cycleId)
     .where('payout.creator_id', '=', creatorId)
+    .orderBy('payout.id')
     .execute()
 }
 
@@ -212,18 +210,6 @@ export function findPayoutParts(
     .groupBy('payout.id')
     .orderBy('payout.id', 'desc')
     .limit(filter.limit)
-    .execute()
-}
-
-/** The payouts that carried a creator's share of one cycle or a part of it, oldest first, including failed ones. */
-export function payoutsOfShare(db: Queries, cycleId: string, creatorId: string): Promise<PayoutRow[]> {
-  return db
-    .selectFrom('payouts as payout')
-    .innerJoin('payout_lines as line', 'line.payout_id', 'payout.id')
-    .selectAll('payout')
-    .where('line.billing_cycle_id', '=', cycleId)
-    .where('payout.creator_id', '=', creatorId)
-    .orderBy('payout.id')
     .execute()
 }
 

@@ -17,16 +17,12 @@ function refusal(text: string): string {
   }
 }
 
-/** CPU milliseconds of this thread, the best of three. */
+/** CPU milliseconds of this thread. */
 function cpuOf(work: () => void): number {
-  return Math.min(
-    ...Array.from({ length: 3 }, () => {
-      const before = process.threadCpuUsage()
-      work()
-      const { user, system } = process.threadCpuUsage(before)
-      return (user + system) / 1000
-    }),
-  )
+  const before = process.threadCpuUsage()
+  work()
+  const { user, system } = process.threadCpuUsage(before)
+  return (user + system) / 1000
 }
 
 const it = suite('bounded JSON')
@@ -122,9 +118,14 @@ function keepDigits(_key: string, value: unknown, { source }: { source?: string 
 
 it('takes less than 50 ms for 2 MiB of any shape', () => {
   for (const { shape, body } of hostileBodies()) {
-    // The least of three: other processes share the processor's caches.
-    const ms = Math.min(...[1, 2, 3].map(() => cpuOf(() => refusal(body.toString('utf8')))))
-    assert.ok(ms < 50, `${shape}: ${ms} ms`)
+    // The least of nine: other processes share the processor's caches.
+    let least = Infinity
+    for (let tries = 0; least >= 50 && tries < 9; tries += 1)
+      least = Math.min(
+        least,
+        cpuOf(() => refusal(body.toString('utf8'))),
+      )
+    assert.ok(least < 50, `${shape}: ${least} ms`)
   }
 })
 

@@ -17,6 +17,8 @@ const PRODUCTION = {
   PUBLIC_BASE_URL: 'https://offers.example',
 }
 
+const texts = (list: string) => list.split(' | ')
+
 /** The refusal's one line. */
 function refusalOf(environment: Record<string, string>): string {
   try {
@@ -131,24 +133,12 @@ const REFUSED: Record<string, string[]> = {
   NODE_ENV: ['Production', 'prod', 'live'],
   HOST: ['a b', 'http://127.0.0.1', '127.0.0.1:80', '-x'],
   PORT: ['-1', '65536', '3000.5', '0x50', 'http', ' 80', '1e3'],
-  PUBLIC_BASE_URL: [
-    'aff.example',
-    'ftp://aff.example',
-    'https://',
-    'https://a/?x=1',
-    'https://a/#x',
-    'https://u:p@a/',
-  ],
+  PUBLIC_BASE_URL: texts(
+    'aff.example | ftp://aff.example | https:// | https://a/?x=1 | https://a/#x | https://u:p@a/',
+  ),
   DATABASE_URL: [
-    'affiliate.db',
-    'sqlite:',
-    'sqlite::memory:',
-    'sqlite:./data/',
-    'sqlite://data/a.db',
-    'mysql://x/y',
-    'postgres://',
-    'postgres://a b/c',
-    'postgres://h:port/x',
+    ...texts('affiliate.db | sqlite: | sqlite::memory: | sqlite:./data/ | sqlite://data/a.db | mysql://x/y'),
+    ...texts('postgres:// | postgres://a b/c | postgres://h:port/x'),
   ],
   APP_KEY: [
     'short',
@@ -169,44 +159,21 @@ const REFUSED: Record<string, string[]> = {
   PAYOUT_THRESHOLD: ['-0.01', '1,000', 'Rs 1000', '1000.001', '1e3'],
   BILLING_PERIOD: ['yearly', 'Monthly'],
   BILLING_TIMEZONE: ['Karachi', 'PKT', 'Asia/Lahor', '5'],
-  SCHEDULE_BILLING: [
-    'never',
-    '5 0 * *',
-    '61 0 * * *',
-    'a b c d e',
-    '*/0 * * * *',
-    '0 0 0 1 1 *',
-    '@daily',
-    '0 0 31 2 *',
-  ],
+  SCHEDULE_BILLING: texts(
+    'never | 5 0 * * | 61 0 * * * | a b c d e | */0 * * * * | 0 0 0 1 1 * | @daily | 0 0 31 2 *',
+  ),
   SCHEDULE_PAYOUTS: ['15', '0 25 * * *', '0 0 * * 8'],
   TRACKING_PARAMETER: ['aff ref', 'a=b', '1ref', 'x'.repeat(41), 'ré'],
   TRUST_PROXY: [
-    'yes',
-    'proxy.example',
-    '10.0.0.0/33',
-    '::/129',
-    '10.0.0.0/',
-    'true,10.0.0.1',
-    '10.0.0.1,',
-    '0',
-    '11',
-    '1.5',
-    '-1',
-    '1,10.0.0.1',
-    '1,1',
+    ...texts('yes | proxy.example | 10.0.0.0/33 | ::/129 | 10.0.0.0/ | true,10.0.0.1 | 10.0.0.1, | 0 | 11'),
+    ...texts('1.5 | -1 | 1,10.0.0.1 | 1,1'),
   ],
   RAW_EVENT_RETENTION_DAYS: ['0', '3651', 'forever'],
   LOG_LEVEL: ['loud', 'INFO'],
   CORS_ORIGINS: [
-    ...[
-      '*',
-      'app.example.com',
-      'https://*.example.com',
-      'ftp://x.example',
-      'https://APP.example.com',
-      'null',
-    ],
+    ...texts(
+      '* | app.example.com | https://*.example.com | ftp://x.example | https://APP.example.com | null',
+    ),
     ...[`${PAGE}/`, `${PAGE},`, `${PAGE}/path`, 'https://a:b@app.example.com'],
   ],
   METRICS_TOKEN: ['short', 'with spaces in between'],
@@ -247,21 +214,16 @@ test('production refuses to trust every client with its address', () => {
 test('production demands https from addresses outside this machine', () => {
   for (const name of ['PUBLIC_BASE_URL', 'PROCESSOR_URL'] as const) {
     for (const address of [
-      'http://pay.example/v1',
-      'http://10.0.0.7:3000',
-      'http://0.0.0.0:3000',
-      'http://localhost.pay.example',
+      ...texts('http://pay.example/v1 | http://10.0.0.7:3000 | http://0.0.0.0:3000'),
+      ...texts('http://localhost.pay.example'),
     ]) {
       refused({ ...PRODUCTION, [name]: address }, name)
       assert.match(refusalOf({ ...PRODUCTION, [name]: address }), 'must be an https address')
       assert.is(readConfig({ ...HTTP, [name]: address })[name], address, 'outside production')
     }
-    for (const address of [
-      'https://pay.example',
-      'http://127.0.0.1:3000',
-      'http://localhost:8080',
-      'http://[::1]:3000',
-    ]) {
+    for (const address of texts(
+      'https://pay.example | http://127.0.0.1:3000 | http://localhost:8080 | http://[::1]:3000',
+    )) {
       assert.is(readConfig({ ...PRODUCTION, [name]: address })[name], address)
     }
   }
@@ -340,14 +302,9 @@ test('SMTP_URL names a server; encryption is required unless it is on this machi
     ...{ host: '::1', port: 1025, secure: false, requireTls: false, ...plain },
   })
   assert.is(readConfig({ SMTP_URL: 'off' }).SMTP_URL, 'off')
-  for (const wrong of [
-    'mail.example',
-    'http://mail.example',
-    'smtp://',
-    'smtp://a/b',
-    'smtp://a?x=1',
-    'smtp://a#b',
-  ])
+  for (const wrong of texts(
+    'mail.example | http://mail.example | smtp:// | smtp://a/b | smtp://a?x=1 | smtp://a#b',
+  ))
     refused({ ...SMTP, SMTP_URL: wrong }, 'SMTP_URL')
 })
 

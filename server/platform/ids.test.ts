@@ -54,16 +54,8 @@ test('firstIdAt stays an id at the ends of time', () => {
 test('only lower-case UUIDs can be ids', () => {
   assert.ok(isId(NIL_ID))
   const id = systemIds.next()
-  for (const text of [
-    '',
-    'x',
-    id.toUpperCase(),
-    `${id} `,
-    `{${id}}`,
-    id.slice(1),
-    `${id}\n`,
-    id.replaceAll('-', ''),
-  ]) {
+  const changed = [id.toUpperCase(), `${id} `, `{${id}}`, id.slice(1), `${id}\n`, id.replaceAll('-', '')]
+  for (const text of ['', 'x', ...changed]) {
     assert.not.ok(isId(text), text)
   }
 })

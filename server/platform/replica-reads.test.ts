@@ -6,7 +6,7 @@ import { sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { type Service, startService } from '../service.ts'
-import { testDialects } from '../test/testkit/databases.ts'
+import { onPostgres } from '../test/testkit/databases.ts'
 import { eventually } from '../test/testkit/eventually.ts'
 import { call } from '../test/testkit/service-bed.ts'
 import { type PostgresCluster, type PostgresNode, startCluster } from '../test/testkit/standby.ts'
@@ -142,9 +142,4 @@ it('a process that is pointed at the standby says so', async ({ standby, folder 
   assert.match(String(error), 'the server takes reads only')
 })
 
-if (testDialects().includes('postgresql')) it.run()
-else {
-  const without = suite('without PostgreSQL')
-  without.skip('there is no PostgreSQL in this run', () => {})
-  without.run()
-}
+onPostgres(it).run()

@@ -26,16 +26,28 @@ export const money = parsed('an amount in rupees such as 1000.00', (text) => {
   return amount !== null && amount >= 0 ? amount : null
 })
 
-export const rate = parsed('a percentage from 0 to 100 with at most two decimals', (text) => {
+const percentage = parsed('a percentage from 0 to 100 with at most two decimals', (text) => {
   const basisPoints = /^\d+(\.\d+)?$/.test(text) ? percentToBasisPoints(Number(text)) : null
   return basisPoints !== null && basisPoints <= 10_000 ? basisPoints : null
 })
 
-export const whole = (least: number, most: number) =>
+/** In basis points; `preset` is the default, in percent. */
+export const rate = (preset: number) => percentage.prefault(String(preset))
+
+export const text = z.string().min(1)
+
+/** One of these words; the first is the default. */
+export const choice = <const Word extends string>(preset: Word, ...others: Word[]) =>
+  z.enum([preset, ...others]).default(() => preset as never)
+
+export const wholeNumber = (least: number, most: number) =>
   parsed(`a whole number from ${least} to ${most}`, (text) => {
     const value = Number(text)
     return /^\d+$/.test(text) && value >= least && value <= most ? value : null
   })
+
+export const whole = (least: number, most: number, preset: number) =>
+  wholeNumber(least, most).prefault(String(preset))
 
 /** Paths are appended to it, so it has no query and no fragment. A password in it would reach logs and links. */
 export const httpUrl = z
@@ -99,33 +111,26 @@ export const replicaUrl = postgresUrl.refine(
   'must name one host, without target_session_attrs; put a load balancer in front of several replicas',
 )
 
-/** Names of address ranges that the web server accepts besides addresses and networks. */
-const PROXY_NETWORKS = ['loopback', 'linklocal', 'uniquelocal']
-
-function isProxyAddress(text: string): boolean {
-  if (PROXY_NETWORKS.includes(text)) return true
-  const [address = '', bits, ...more] = text.split('/')
-  const family = isIP(address)
-  if (family === 0 || more.length > 0) return false
-  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128))
-}
-
-const MAX_PROXY_HOPS = 10
+const proxyAddress = z.union([
+  // Names of address ranges that the web server accepts besides addresses and networks.
+  z.enum(['loopback', 'linklocal', 'uniquelocal']),
+  z.ipv4(),
+  z.ipv6(),
+  z.cidrv4(),
+  z.cidrv6(),
+])
 
 /** A number of hops as a number, anything else as text. */
 export const proxies = z
   .string()
   .transform(partsOf)
   .refine(
-    (parts) => parts.every(isProxyAddress) || (parts.length === 1 && isProxyWord(parts[0] ?? '')),
-    `must be the number of proxies in front (1 to ${MAX_PROXY_HOPS}), or their addresses and networks separated by commas`,
+    ([first = '', ...more]) =>
+      (more.length === 0 && /^(?:[1-9]|10|true|false)$/.test(first)) ||
+      [first, ...more].every((part) => proxyAddress.safeParse(part).success),
+    'must be the number of proxies in front (1 to 10), or their addresses and networks separated by commas',
   )
   .transform((parts) => (/^\d+$/.test(parts[0] ?? '') ? Number(parts[0]) : parts.join(',')))
-
-function isProxyWord(text: string): boolean {
-  if (/^\d{1,2}$/.test(text)) return Number(text) >= 1 && Number(text) <= MAX_PROXY_HOPS
-  return text === 'true' || text === 'false'
-}
 
 export const host = z
   .string()
@@ -135,24 +140,16 @@ export const host = z
   )
 
 /** Buffer.from skips characters that are not base64, so a mistyped key would silently become another key. */
-export const appKey = z
-  .string()
-  .refine((text) => /^[A-Za-z0-9+/_-]{43}=?$/.test(text), 'must be 32 bytes in base64')
+export const appKey = z.string().regex(/^[A-Za-z0-9+/_-]{43}=?$/, 'must be 32 bytes in base64')
 
-export const formerKeys = z
-  .string()
-  .transform((text) => partsOf(text).filter(Boolean))
-  .pipe(z.array(appKey))
+const list = z.string().transform((text) => partsOf(text).filter(Boolean))
 
-export const flag = parsed('true or false', (text) =>
-  text === 'true' ? true : text === 'false' ? false : null,
-)
+export const formerKeys = list.pipe(z.array(appKey))
+
+export const flag = z.enum(['true', 'false'], 'must be true or false').transform((text) => text === 'true')
 
 /** Secrets separated by commas, at least one. */
-export const secrets = z
-  .string()
-  .transform((text) => partsOf(text).filter(Boolean))
-  .refine((parts) => parts.length > 0, 'must hold at least one secret')
+export const secrets = list.refine((parts) => parts.length > 0, 'must hold at least one secret')
 
 /** As a browser sends it: scheme, host and any port other than the scheme's default. */
 export const origins = z
@@ -166,12 +163,10 @@ export const origins = z
 
 export const bearerToken = z
   .string()
-  .refine((text) => /^[\x21-\x7e]{16,}$/.test(text), 'must be at least 16 characters without spaces')
+  .regex(/^[\x21-\x7e]{16,}$/, 'must be at least 16 characters without spaces')
 
 /** An id or key of Safepay, which goes into a path or header. */
-export const safepayToken = z
-  .string()
-  .refine((text) => /^[A-Za-z0-9_-]{4,200}$/.test(text), 'must be letters, digits, "_" and "-"')
+export const safepayToken = z.string().regex(/^[A-Za-z0-9_-]{4,200}$/, 'must be letters, digits, "_" and "-"')
 
 /** Stands in a line of its own, so it holds no control characters. */
 export const contactAddress = z
@@ -183,8 +178,8 @@ export const contactAddress = z
 
 export const sealStorage = z
   .string()
-  .refine(
-    (text) => !text.includes('://') || /^s3:\/\/[a-z0-9][a-z0-9.-]+[a-z0-9](\/[^\s?#]*)?$/.test(text),
+  .regex(
+    /^(?!.*:\/\/)|^s3:\/\/[a-z0-9][a-z0-9.-]+[a-z0-9](\/[^\s?#]*)?$/s,
     'must be s3://BUCKET/PREFIX or a folder',
   )
 

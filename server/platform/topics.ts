@@ -1,19 +1,17 @@
+import { EventEmitter } from 'node:events'
+
 /**
  * Publishes hints within this process; the composition root passes those of shared topics on to other processes where it can. Subscribers
  * also poll, because a hint may be lost.
  */
 export class Topics {
-  readonly #listeners = new Map<string, Set<() => void>>()
+  readonly #listeners = new EventEmitter().setMaxListeners(0)
   #publish: ((topic: string) => void) | null = null
 
   /** Calls `listener` for each hint about `topic`; the returned function unsubscribes. */
   on(topic: string, listener: () => void): () => void {
-    const listeners = this.#listeners.get(topic) ?? new Set()
-    this.#listeners.set(topic, listeners.add(listener))
-    return () => {
-      listeners.delete(listener)
-      if (listeners.size === 0 && this.#listeners.get(topic) === listeners) this.#listeners.delete(topic)
-    }
+    this.#listeners.on(topic, listener)
+    return () => void this.#listeners.off(topic, listener)
   }
 
   send(topic: string): void {
@@ -23,8 +21,7 @@ export class Topics {
 
   /** As `send`, in this process only. */
   deliver(topic: string): void {
-    // A copy: a listener that subscribes again during the call waits for the next hint.
-    for (const listener of [...(this.#listeners.get(topic) ?? [])]) listener()
+    this.#listeners.emit(topic)
   }
 
   /** Calls `publish` with the topic of each `send`. */

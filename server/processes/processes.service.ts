@@ -1,21 +1,21 @@
 import { hostname } from 'node:os'
+import { type RawBuilder, type Selectable, sql } from 'kysely'
 import { formatMoney } from '../../shared/money.ts'
 import { basisPointsToPercent } from '../../shared/rates.ts'
 import { OPERATOR, recordAudit } from '../flags/audit.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import { type Config, SettingError } from '../platform/config.ts'
-import { advisoryLock, type Queries, type Tx, withStatementTimeout } from '../platform/database/database.ts'
+import {
+  advisoryLock,
+  dialectOf,
+  type Queries,
+  type Tx,
+  withStatementTimeout,
+} from '../platform/database/database.ts'
+import type { Schema } from '../platform/database/schema.ts'
 import { readWatermark, setWatermark } from '../platform/database/watermarks.ts'
 import type { Platform } from '../platform/platform.ts'
 import { MAX_SKEW_AT_START_MS, skewOf, skewText } from './clock-skew.rule.ts'
-import {
-  deleteProcess,
-  deleteProcessesUnseenFor,
-  type ProcessRow,
-  processesSeenWithin,
-  readDatabaseTime,
-  upsertProcess,
-} from './processes.store.ts'
 
 const HEARTBEAT_EVERY_MS = 5000
 /** While writes fail, so that their end is noticed soon. */
@@ -34,6 +34,8 @@ const MONEY_SETTINGS = [
   'BILLING_TIMEZONE',
 ] as const
 type MoneySettings = Record<string, unknown>
+
+type ProcessRow = Selectable<Schema['processes']>
 
 export interface Presence {
   /** How far this process's clock is ahead of the database's, ms, as last measured; 0 on SQLite. */
@@ -59,7 +61,7 @@ export async function joinProcesses(platform: Platform): Promise<Presence> {
   }
   await database.transaction(async (tx) => {
     await advisoryLock(tx, LOCK)
-    await deleteProcessesUnseenFor(tx, LIVE_MS)
+    await tx.deleteFrom('processes').where('seen_at', '<', liveSince(tx)).execute()
     await refuseOtherMoneySettings(tx, config)
     await auditChange(platform, tx)
     await upsertProcess(tx, own)
@@ -94,7 +96,9 @@ export async function joinProcesses(platform: Platform): Promise<Presence> {
       clearTimeout(timer)
       await beating
       // Without a database the row goes when it is old.
-      await database.transaction((tx) => deleteProcess(tx, own.id)).catch(() => {})
+      await database
+        .transaction((tx) => tx.deleteFrom('processes').where('id', '=', own.id).execute())
+        .catch(() => {})
     },
   }
 }
@@ -110,7 +114,7 @@ export function auditMoneySettings(platform: Platform): Promise<void> {
 /** Throws `SettingError` for the first money setting that a running process has otherwise. For commands that move money, too. */
 export async function refuseOtherMoneySettings(db: Queries | Tx, config: Config): Promise<void> {
   const own = moneySettings(config)
-  for (const other of await processesSeenWithin(db, LIVE_MS)) {
+  for (const other of await liveProcesses(db)) {
     const theirs = JSON.parse(other.money_settings) as MoneySettings
     const name = Object.keys(own).find((setting) => own[setting] !== theirs[setting])
     if (name === undefined) continue
@@ -120,7 +124,7 @@ export async function refuseOtherMoneySettings(db: Queries | Tx, config: Config)
 
 /** The hosts with a running process that writes or serves export files. */
 export async function liveHosts(db: Queries): Promise<string[]> {
-  const processes = await processesSeenWithin(db, LIVE_MS)
+  const processes = await liveProcesses(db)
   return [...new Set(processes.filter(({ roles }) => /web|worker/.test(roles)).map(({ host }) => host))]
 }
 
@@ -169,6 +173,33 @@ async function refuseWrongClock(platform: Platform): Promise<number> {
 async function measureSkew({ database, clock }: Platform): Promise<number> {
   if (database.dialect === 'sqlite') return 0
   const before = clock.now()
-  const time = await readDatabaseTime(database.reader)
-  return skewOf({ before, database: time, after: clock.now() })
+  const { rows } = await sql<{ at: number }>`select ${databaseTime(database.reader)} as at`.execute(
+    database.reader,
+  )
+  return skewOf({ before, database: rows[0]?.at ?? 0, after: clock.now() })
+}
+
+/** The database's own time, epoch ms, even within a transaction. */
+function databaseTime(db: Queries): RawBuilder<number> {
+  return dialectOf(db) === 'postgresql'
+    ? sql<number>`cast(extract(epoch from clock_timestamp()) * 1000 as bigint)`
+    : sql<number>`cast(unixepoch('subsec') * 1000 as integer)`
+}
+
+function liveSince(db: Queries): RawBuilder<number> {
+  return sql<number>`${databaseTime(db)} - ${sql.lit(LIVE_MS)}`
+}
+
+function liveProcesses(db: Queries): Promise<ProcessRow[]> {
+  return db.selectFrom('processes').selectAll().where('seen_at', '>=', liveSince(db)).orderBy('id').execute()
+}
+
+/** Adds the process, or renews its heartbeat. */
+async function upsertProcess(tx: Tx, row: Omit<ProcessRow, 'seen_at'>): Promise<void> {
+  const seen = { seen_at: databaseTime(tx) }
+  await tx
+    .insertInto('processes')
+    .values({ ...row, ...seen })
+    .onConflict((conflict) => conflict.column('id').doUpdateSet(seen))
+    .execute()
 }

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
-import { type RawBuilder, type SqlBool, sql } from 'kysely'
+import { type RawBuilder, type Selectable, type SqlBool, sql } from 'kysely'
 import { formatMoney } from '../../shared/money.ts'
-import { raiseFlag } from '../flags/flags.service.ts'
+import { type FlagKind, raiseFlag } from '../flags/flags.service.ts'
 import type { AppKeys } from '../platform/crypto/key-ring.ts'
 import { inList } from '../platform/database/bulk-values.ts'
 import { afterCommit, dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
@@ -12,15 +12,30 @@ import {
   noteChange,
   rowProblem,
 } from '../platform/database/protected-rows.ts'
+import type { Schema } from '../platform/database/schema.ts'
+import { isId } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import { type BackoffPolicy, retryDelay } from '../platform/queue/backoff.rule.ts'
+import { LeaseQueue } from '../platform/queue/lease-queue.ts'
 import type { AttemptKind } from './attempt.entity.ts'
-import { ATTEMPT_QUEUE, type AttemptRow, listAttempts, setAttemptsDue } from './attempts.store.ts'
 import type { LookupOutcome, Processor } from './processor.ts'
 import type { OurRecord, Standing } from './records.rule.ts'
 import type { AttemptStanding } from './retry.rule.ts'
 
-export { knownAttemptIds, listAttempts } from './attempts.store.ts'
+type AttemptRow = Selectable<Schema['processor_attempts']>
+
+/** The longest pause that a processor may request, ms. No attempt waits for longer. */
+const LONGEST_WAIT_MS = 24 * 3_600_000
+
+/** Attempts that wait for their outcome. */
+const ATTEMPT_QUEUE = new LeaseQueue<AttemptRow>({
+  name: 'processor_attempts',
+  isOpen: sql`state = 'waiting'`,
+  dueAt: 'next_try_at',
+  leaseUntil: 'lease_until',
+  attempts: 'tries',
+  maxDelayMs: LONGEST_WAIT_MS,
+})
 
 /** What a call is about, as flags and the audit trail name it. */
 export function subjectOf(kind: AttemptKind, subjectId: string) {
@@ -72,8 +87,38 @@ export async function makeAttemptsDue(
   subjectIds: readonly string[],
 ): Promise<void> {
   if (subjectIds.length === 0) return
-  await setAttemptsDue(tx, subjectIds, platform.clock.now())
+  const now = platform.clock.now()
+  await tx
+    .updateTable('processor_attempts')
+    .set({ next_try_at: now })
+    .where(sql<SqlBool>`subject_id ${inList(dialectOf(tx), 'uuid', subjectIds)}`)
+    .where('state', '=', 'waiting')
+    .where('next_try_at', '>', now)
+    .execute()
   afterCommit(tx, () => platform.topics.send('attempts'))
+}
+
+/** All attempts for one billing cycle or payout, oldest first. */
+export function listAttempts(db: Queries, kind: AttemptKind, subjectId: string): Promise<AttemptRow[]> {
+  return db
+    .selectFrom('processor_attempts')
+    .selectAll()
+    .where('kind', '=', kind)
+    .where('subject_id', '=', subjectId)
+    .orderBy('id')
+    .execute()
+}
+
+/** Those of `texts` that are attempts of ours. Texts in another form than our ids are none. */
+export async function knownAttemptIds(db: Queries, texts: readonly string[]): Promise<string[]> {
+  const ids = texts.filter(isId)
+  if (ids.length === 0) return []
+  const rows = await db
+    .selectFrom('processor_attempts')
+    .select('id')
+    .where(sql<SqlBool>`id ${inList(dialectOf(db), 'uuid', ids)}`)
+    .execute()
+  return rows.map(({ id }) => id)
 }
 
 /** An attempt under a lease, as it was before the claim: an earlier try's outcome may be unknown while `tries` is above zero. */
@@ -92,18 +137,11 @@ export async function claimAttempts(platform: Platform, limit: number): Promise<
   return rows.map((row) => ({ ...row, token: lease.token }))
 }
 
-/** The processor has it. Returns false when another worker settled the attempt: then nothing may be recorded. */
-export function settleCreated(
-  platform: Platform,
-  tx: Tx,
-  attempt: ClaimedAttempt,
-  processorId: string,
-): Promise<boolean> {
-  return complete(platform, tx, attempt, { state: 'created', processor_id: processorId, detail: null })
-}
-
-/** Renews the row's digest with the processor's id, unless the service did not write the row. */
-async function complete(
+/**
+ * Records the outcome and, unless the service did not write the row, renews its digest with the processor's id. Returns false when another
+ * worker settled the attempt: then nothing may be recorded.
+ */
+export async function settleAttempt(
   { keys, clock }: Platform,
   tx: Tx,
   attempt: ClaimedAttempt,
@@ -193,8 +231,8 @@ export async function settleRefused(
   { detail, summary, processorId }: Refusal,
 ): Promise<void> {
   const change = { state: 'refused', detail, processor_id: processorId ?? null } as const
-  if (!(await complete(platform, tx, attempt, change))) return
-  await flag(platform, tx, attempt, { kind: 'processor_refusal', summary, detail })
+  if (!(await settleAttempt(platform, tx, attempt, change))) return
+  await flag(platform, tx, attempt, 'processor_refusal', summary, detail)
 }
 
 const RETRY: BackoffPolicy = { firstMs: 2000, factor: 2, maxMs: 600_000 }
@@ -255,21 +293,19 @@ export function flagDisagreement(
   detail: string,
 ): Promise<void> {
   const summary = `The processor and we do not agree about this ${attempt.kind}: ${detail}`
-  return flag(platform, tx, attempt, { kind: 'processor_disagrees', summary, detail })
+  return flag(platform, tx, attempt, 'processor_disagrees', summary, detail)
 }
 
-async function flag(
+function flag(
   platform: Platform,
   tx: Tx,
-  attempt: ClaimedAttempt,
-  about: { kind: 'processor_refusal' | 'processor_disagrees'; summary: string; detail: string },
+  { id, kind, subject_id, amount }: ClaimedAttempt,
+  flagKind: FlagKind,
+  summary: string,
+  detail: string,
 ): Promise<void> {
-  await raiseFlag(platform, tx, {
-    kind: about.kind,
-    ...subjectOf(attempt.kind, attempt.subject_id),
-    summary: about.summary,
-    evidence: { attempt_id: attempt.id, amount: formatMoney(attempt.amount), detail: about.detail },
-  })
+  const evidence = { attempt_id: id, amount: formatMoney(amount), detail }
+  return raiseFlag(platform, tx, { kind: flagKind, ...subjectOf(kind, subject_id), summary, evidence })
 }
 
 /** Everything that the processor holds for one billing cycle or payout. */
@@ -314,14 +350,11 @@ export async function recordsOf(
 ): Promise<OurRecord[]> {
   const records: OurRecord[] = []
   for (const { standing, ...row } of rows) {
-    records.push({ kind, ...row, standing: standing ?? (await unsettledStanding(db, kind, row.id)) })
+    const attempt = standing === null ? (await listAttempts(db, kind, row.id)).at(-1) : undefined
+    const shown = standing ?? (attempt ? STANDINGS[attemptState(attempt)] : 'unsent')
+    records.push({ kind, ...row, standing: shown })
   }
   return records
 }
 
 const STANDINGS = { waiting: 'unsent', created: 'open', refused: 'refused', failed: 'failed' } as const
-
-async function unsettledStanding(db: Queries, kind: AttemptKind, subjectId: string): Promise<Standing> {
-  const attempt = (await listAttempts(db, kind, subjectId)).at(-1)
-  return attempt ? STANDINGS[attemptState(attempt)] : 'unsent'
-}

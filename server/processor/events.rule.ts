@@ -49,33 +49,31 @@ export function readProcessorEvent(body: unknown, rules: ProcessorEventRules): P
   const rule = rules.rules.find((candidate) => fits(candidate, type, body))
   if (rule === undefined) return { kind: 'unmapped', type }
   if (rule.meaning === 'ignore') return { kind: 'ignore', type }
-  const { fields } = rule
-  if (rule.meaning === 'invoice_failed') {
-    const invoice_id = readText(body, fields.invoice_id, 'invoice id')
-    return { kind: rule.meaning, type, invoice_id, reason: readReason(body, fields.reason) }
-  }
-  if (rule.meaning === 'payment_reversed') {
-    return { kind: rule.meaning, type, processor_id: readText(body, fields.invoice_id, 'id') }
+  const { meaning: kind, fields } = rule
+  const text = (field: 'invoice_id' | 'payment_reference' | 'payout_id', what: string) =>
+    readText(body, fields[field], what)
+  if (kind === 'payment_reversed') return { kind, type, processor_id: text('invoice_id', 'id') }
+  if (kind === 'invoice_failed') {
+    const invoice_id = text('invoice_id', 'invoice id')
+    return { kind, type, invoice_id, reason: readReason(body, fields.reason) }
   }
   const money = { amount: readAmount(body, rule), currency: readCurrency(body, rule) }
-  if (rule.meaning === 'billing_payment_confirmed') {
+  if (kind === 'billing_payment_confirmed') {
+    const invoice_id = text('invoice_id', 'invoice id')
     return {
-      kind: rule.meaning,
+      kind,
       type,
-      invoice_id: readText(body, fields.invoice_id, 'invoice id'),
-      payment_reference: readText(body, fields.payment_reference, 'payment reference'),
+      invoice_id,
+      payment_reference: text('payment_reference', 'payment reference'),
       ...money,
     }
   }
-  const payout = {
-    type,
-    payout_id: readText(body, fields.payout_id, 'payout id'),
-    reference: fields.reference === null ? null : readText(body, fields.reference, 'reference'),
-    ...money,
-  }
-  return rule.meaning === 'payout_confirmed'
-    ? { kind: rule.meaning, ...payout }
-    : { kind: rule.meaning, ...payout, reason: readReason(body, fields.reason) }
+  const payout_id = text('payout_id', 'payout id')
+  const reference = fields.reference === null ? null : readText(body, fields.reference, 'reference')
+  const payout = { type, payout_id, reference, ...money }
+  return kind === 'payout_confirmed'
+    ? { kind, ...payout }
+    : { kind, ...payout, reason: readReason(body, fields.reason) }
 }
 
 function fits(rule: EventRule, type: string, body: object): boolean {

@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { z } from 'zod'
 import { MalformedEvent, readProcessorEvent } from './events.rule.ts'
 import { GENERIC_PROCESSOR_EVENTS } from './events.settings.ts'
 
@@ -14,29 +13,9 @@ const VALUES: Record<string, string> = {
   amount: '1250.00',
 }
 
-const manifest = z
-  .array(
-    z.strictObject({
-      file: z.string(),
-      title: z.string(),
-      needs: z.enum(['nothing', 'closed cycle', 'charged cycle', 'submitted payout', 'paid payout']),
-      expect: z.strictObject({
-        reading: z.enum([
-          'billing_payment_confirmed',
-          'payout_confirmed',
-          'payout_failed',
-          'unmapped',
-          'malformed',
-        ]),
-        at_first: z.literal('pending').optional(),
-        event: z.enum(['done', 'ignored', 'set_aside']),
-        cycle: z.enum(['closed', 'charged']).optional(),
-        payout: z.enum(['submitted', 'paid', 'failed']).optional(),
-        flagged: z.boolean(),
-      }),
-    }),
-  )
-  .parse(JSON.parse(readFileSync(new URL('processor.manifest.json', FIXTURES), 'utf8')))
+const manifest: { file: string; title: string; expect: { reading: string } }[] = JSON.parse(
+  readFileSync(new URL('processor.manifest.json', FIXTURES), 'utf8'),
+)
 
 test('the manifest names each processor fixture once', () => {
   const files = readdirSync(new URL('processor/', FIXTURES)).sort()

@@ -26,16 +26,16 @@ export interface Processor {
   findInvoices(keys: LookupKeys): Promise<LookupOutcome>
   findPayouts(keys: LookupKeys): Promise<LookupOutcome>
   /** The title of an account as its bank has it. Where it can be asked, payouts check it before the first one to an account. */
-  accountTitle?(iban: string): Promise<TitleOutcome>
+  accountTitle?(iban: string): Promise<Shown<{ title: string }>>
   /** The money that payouts are made from. Where it can be asked, a payout run checks it first. */
-  balance?(): Promise<BalanceOutcome>
+  balance?(): Promise<Shown<{ amount: Paisa }>>
   /** The events since a time (epoch ms) that the processor gave up delivering. Reconciliation flags those that never arrived. */
-  undelivered?(since: number): Promise<UndeliveredOutcome>
+  undelivered?(since: number): Promise<Shown<{ events: UndeliveredEvent[] }>>
   /**
    * One page, from 0, of everything that the processor made for us in a period. Where it can be asked, reconciliation flags what no call of
    * ours made.
    */
-  listRecords?(period: Period, page: number): Promise<RecordsOutcome>
+  listRecords?(period: Period, page: number): Promise<Shown<{ records: HeldRecord[]; isLast: boolean }>>
 }
 
 /** Epoch ms, both included. */
@@ -103,14 +103,23 @@ export interface LookupItem {
   hosted_url?: string
 }
 
-/** `found` without items means that the processor does not know the reference. `unavailable` says nothing about it. */
-export type LookupOutcome = { kind: 'found'; items: LookupItem[] } | { kind: 'unavailable'; detail: string }
+/** What the processor shows. `unavailable` says nothing about it. */
+export type Shown<Facts> = ({ kind: 'found' } & Facts) | Unavailable
 
-export type TitleOutcome = { kind: 'found'; title: string } | { kind: 'unavailable'; detail: string }
-export type BalanceOutcome = { kind: 'known'; amount: Paisa } | { kind: 'unavailable'; detail: string }
-export type UndeliveredOutcome =
-  | { kind: 'found'; events: { id: string; type: string; at: string }[] }
-  | { kind: 'unavailable'; detail: string }
+export interface Unavailable {
+  kind: 'unavailable'
+  detail: string
+}
+
+/** No items: the processor does not know the reference. */
+export type LookupOutcome = Shown<{ items: LookupItem[] }>
+
+export interface UndeliveredEvent {
+  id: string
+  type: string
+  /** RFC 3339. */
+  at: string
+}
 
 /** What the processor holds, in its own words. */
 export interface HeldRecord {
@@ -124,7 +133,3 @@ export interface HeldRecord {
   /** RFC 3339. */
   at: string
 }
-
-export type RecordsOutcome =
-  | { kind: 'found'; records: HeldRecord[]; isLast: boolean }
-  | { kind: 'unavailable'; detail: string }

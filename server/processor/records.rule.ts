@@ -13,9 +13,8 @@ const SYNONYMS: Record<Exclude<RecordStatus, 'unclear'>, readonly string[]> = {
 
 /** What the processor's own status of an invoice or payout means. */
 export function recordStatus({ status }: Pick<LookupItem, 'status'>): RecordStatus {
-  const word = status.toLowerCase()
-  const known = (Object.keys(SYNONYMS) as (keyof typeof SYNONYMS)[]).find((one) =>
-    SYNONYMS[one].includes(word),
+  const known = (['open', 'paid', 'failed'] as const).find((one) =>
+    SYNONYMS[one].includes(status.toLowerCase()),
   )
   return known ?? 'unclear'
 }

@@ -1,4 +1,4 @@
-import { type FlagKind, raiseFlag } from '../flags/flags.service.ts'
+import { raiseFlag } from '../flags/flags.service.ts'
 import type { EventOutcome } from '../inbox/inbox.service.ts'
 import type { Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -19,16 +19,8 @@ interface Settlement extends SettlementFacts {
   settle(): Promise<Record<string, unknown>>
 }
 
-interface Words {
-  name: string
-  /** The state that the event needs. */
-  awaited: string
-  message: string
-  /** The flags for another amount and for another outcome. */
-  flags: readonly [FlagKind, FlagKind]
-}
-
-const WORDS: Record<AttemptKind, Words> = {
+/** `awaited`: the state that the event needs. `flags`: those for another amount and for another outcome. */
+const WORDS = {
   invoice: {
     name: 'billing cycle',
     awaited: 'closed',
@@ -41,7 +33,7 @@ const WORDS: Record<AttemptKind, Words> = {
     message: 'event',
     flags: ['payout_amount_mismatch', 'payout_contradiction'],
   },
-}
+} as const
 
 /** Settles an invoice or payout by an event about it, or raises a flag and changes nothing. */
 export async function applySettlement(

@@ -9,7 +9,8 @@ import {
 import { procedure, publicProcedure } from '../platform/api/procedure.ts'
 import { isoTime } from '../platform/clock.ts'
 import type { Platform } from '../platform/platform.ts'
-import { login, type OpenedSession, register } from '../users/credentials.service.ts'
+import { login, register } from '../users/credentials.service.ts'
+import type { OpenedSession } from '../users/sessions.service.ts'
 import { profileOf, updateProfile } from './profile.service.ts'
 
 const EVERY_ROLE = ['merchant', 'creator', 'admin'] as const
@@ -25,16 +26,9 @@ export const sessionProcedures = {
     .input(registerInput)
     .output(session)
     .mutation(async ({ ctx, input }) => {
-      const { email, password, role, display_name } = input
-      const opened = await register(ctx.platform, {
-        email,
-        password,
-        role,
-        displayName: display_name,
-        address: ctx.clientAddress,
-        agent: ctx.agent,
-      })
-      return sessionWire(ctx.platform, opened)
+      const { display_name: displayName, ...account } = input
+      const { platform, clientAddress: address, agent } = ctx
+      return sessionWire(platform, await register(platform, { ...account, displayName, address, agent }))
     }),
 
   login: publicProcedure({

@@ -7,22 +7,19 @@ import { refreshMerchantName } from '../offers/offers.service.ts'
 import { invalidFields, Refusal } from '../platform/api/refusal.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
-import { checkIban } from '../users/iban.rule.ts'
+import { checkIban, checkRaastId } from '../users/bank-accounts.rule.ts'
 import { isRightPassword } from '../users/password-attempts.service.ts'
-import { checkRaastId } from '../users/raast-id.rule.ts'
 import {
   type AccountChange,
   addBillingAccount,
   addDestination,
-  type BillingAccount,
   billingAccountChange,
   destinationChange,
   ownBillingAccount,
   ownDestinations,
-  type PayoutAccount,
 } from '../users/sealed-accounts.service.ts'
 import { hasSecondFactor, requireFreshSession } from '../users/second-factor.service.ts'
-import { wireDestinations, wireUser } from '../users/user-wire.ts'
+import { wireUser } from '../users/user-wire.ts'
 import {
   lockActiveUser,
   renameUser,
@@ -50,7 +47,7 @@ async function readProfile(platform: Platform, db: Queries, userId: string): Pro
     return { ...user, account, billing_account: await ownBillingAccount(db, userId) }
   }
   if (row.role !== 'creator') return user
-  const destinations = wireDestinations(await ownDestinations(platform, db, userId))
+  const destinations = await ownDestinations(platform, db, userId)
   const { pending, released, inTransit, paid } = await creatorBalance(db, userId)
   const balance = {
     pending: formatMoney(pending),
@@ -88,7 +85,7 @@ export async function updateProfile(
   const account = newAccount(platform, row, change)
   if (change.destination) await requireVerifiedEmail(platform, platform.database.reader, userId)
   if (account) await requireFreshSession(platform, userId, change.sessionId)
-  const passwordGiven = account ? await checkPassword(platform, row, account, change) : false
+  const passwordGiven = account !== null && (await checkPassword(platform, row, change))
   return platform.database.transaction(async (tx) => {
     if (change.displayName !== undefined && change.displayName !== row.display_name) {
       await renameUser(tx, userId, change.displayName)
@@ -113,8 +110,8 @@ function newAccount(platform: Platform, user: UserRow, change: ProfileChange): N
   if (destination && user.role !== 'creator') throw invalid('payout_destination', 'is for creators only')
   if (billingAccount && user.role !== 'merchant') throw invalid('billing_account', 'is for merchants only')
   if (destination) {
-    const iban = checkedIban('payout_destination.iban', destination.iban)
-    const account: PayoutAccount = { iban, account_title: destination.account_title }
+    const { account_title } = destination
+    const account = { iban: checked('payout_destination.iban', checkIban(destination.iban)), account_title }
     return {
       name: 'payout destination',
       compare: (db) => destinationChange(platform, db, user.id, account),
@@ -135,38 +132,26 @@ function newAccount(platform: Platform, user: UserRow, change: ProfileChange): N
   return null
 }
 
-function checkedBillingAccount({
-  iban,
-  raast_id,
-}: NonNullable<ProfileChange['billingAccount']>): BillingAccount {
-  if (iban !== undefined && raast_id === undefined) {
-    return { iban: checkedIban('billing_account.iban', iban) }
-  }
-  if (raast_id === undefined || iban !== undefined) {
+function checkedBillingAccount({ iban, raast_id }: NonNullable<ProfileChange['billingAccount']>) {
+  if ((iban === undefined) === (raast_id === undefined))
     throw invalid('billing_account', 'must have either iban or raast_id')
-  }
-  const check = checkRaastId(raast_id)
-  if (!check.ok) throw invalid('billing_account.raast_id', check.message)
-  return { raastId: check.raastId }
+  return iban === undefined
+    ? { raastId: checked('billing_account.raast_id', checkRaastId(raast_id ?? '')) }
+    : { iban: checked('billing_account.iban', checkIban(iban)) }
 }
 
-function checkedIban(path: string, text: string): string {
-  const check = checkIban(text)
+function checked(path: string, check: ReturnType<typeof checkIban>): string {
   if (!check.ok) throw invalid(path, check.message)
-  return check.iban
+  return check.text
 }
 
-/** Whether a password was given. Refuses a wrong one, and a missing one where it is needed. */
+/** Whether a password was given. Refuses a wrong one. */
 async function checkPassword(
   platform: Platform,
   user: UserRow,
-  account: NewAccount,
-  { currentPassword: password, address = '' }: Pick<ProfileChange, 'currentPassword' | 'address'>,
+  { currentPassword: password, address = '' }: ProfileChange,
 ): Promise<boolean> {
-  if (password === undefined) {
-    if ((await account.compare(platform.database.reader)) === 'replacement') throw passwordNeeded(account)
-    return false
-  }
+  if (password === undefined) return false
   if (await isRightPassword(platform, { email: user.email, user, password, address })) return true
   throw new Refusal('invalid_credentials', 'The current password is wrong.')
 }
@@ -178,17 +163,13 @@ async function changeAccount(
   passwordGiven: boolean,
 ): Promise<void> {
   // The password was compared before the transaction.
-  if (!(await lockActiveUser(tx, user))) {
-    throw new Refusal('conflict', 'The account changed meanwhile. Log in again.')
-  }
+  const isUnchanged = await lockActiveUser(tx, user)
+  if (!isUnchanged) throw new Refusal('conflict', 'The account changed meanwhile. Log in again.')
   const change = await account.compare(tx)
   if (change === 'same') return
-  if (change === 'replacement' && !passwordGiven) throw passwordNeeded(account)
+  if (change === 'replacement' && !passwordGiven)
+    throw invalid('current_password', `is required to replace a ${account.name}`)
   await account.add(tx, change)
-}
-
-function passwordNeeded({ name }: NewAccount): Refusal {
-  return invalid('current_password', `is required to replace a ${name}`)
 }
 
 function invalid(path: string, message: string): Refusal {

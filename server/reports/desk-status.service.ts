@@ -1,16 +1,14 @@
 import { DAY_MS, HOUR_MS } from '../../shared/durations.ts'
-import type { Paisa } from '../../shared/money.ts'
-import { EVENT_SOURCES, type EventSource, eventBacklog } from '../inbox/inbox.service.ts'
+import type { Role } from '../../shared/schemas/common.ts'
+import { EVENT_SOURCES, eventBacklog } from '../inbox/inbox.service.ts'
+import { creatorBalance } from '../ledger/ledger.service.ts'
 import type { Platform } from '../platform/platform.ts'
 import {
-  type AttemptCount,
-  type CycleSums,
   cycleSums,
   openFlagCounts,
-  type PayoutSums,
   payoutSums,
+  reachOf,
   releasedSum,
-  type Sum,
   salesByHour,
   setAsideSince,
   visitsByHour,
@@ -19,48 +17,30 @@ import {
 
 export const STATUS_HOURS = 24
 
-/** Where the whole marketplace stands; times in epoch ms, amounts in paisa. */
-export interface DeskStatus {
-  /** The beginning of the first of the hours below. */
-  from: number
-  clicksByHour: number[]
-  acceptedByHour: number[]
-  rejectedByHour: number[]
-  commission: Paisa
-  inbox: { source: EventSource; waiting: number; oldest: number | null }[]
-  setAside: number
-  cycles: CycleSums
-  payouts: PayoutSums
-  /** Creators with released money in no payout; `count` is how many. */
-  released: Sum
-  attempts: AttemptCount[]
-  flags: { high: number; medium: number; low: number }
-}
+export type DeskStatus = Awaited<ReturnType<typeof deskStatus>>
 
-/** Reads it all along indexes, and takes no lock. */
-export async function deskStatus(platform: Platform): Promise<DeskStatus> {
+/** Where the whole marketplace stands; times in epoch ms, amounts in paisa. Reads along indexes, and takes no lock. */
+export async function deskStatus(platform: Platform) {
   const { reader } = platform.database
   const now = platform.clock.now()
   const from = now - STATUS_HOURS * HOUR_MS
-  const clicks = await visitsByHour(reader, from)
   const sales = await salesByHour(reader, from)
   const accepted = sales.filter((row) => row.status === 'accepted')
-  const rejected = sales.filter((row) => row.status === 'rejected')
-  const inbox: DeskStatus['inbox'] = []
+  const inbox = []
   for (const source of EVENT_SOURCES) inbox.push({ source, ...(await eventBacklog(platform, source)) })
+  const unpaidBefore = now - platform.config.FLAG_CYCLE_UNPAID_DAYS * DAY_MS
   return {
+    /** The beginning of the first of the hours below. */
     from,
-    clicksByHour: hours(clicks),
+    clicksByHour: hours(await visitsByHour(reader, from)),
     acceptedByHour: hours(accepted),
-    rejectedByHour: hours(rejected),
+    rejectedByHour: hours(sales.filter((row) => row.status === 'rejected')),
     commission: accepted.reduce((sum, row) => sum + row.commission, 0),
     inbox,
     setAside: await setAsideSince(reader, from),
-    cycles: await cycleSums(reader, null, {
-      now,
-      unpaidBefore: now - platform.config.FLAG_CYCLE_UNPAID_DAYS * DAY_MS,
-    }),
+    cycles: await cycleSums(reader, null, { now, unpaidBefore }),
     payouts: await payoutSums(reader, null),
+    /** Creators with released money in no payout; `count` is how many. */
     released: await releasedSum(reader),
     attempts: await waitingAttempts(reader),
     flags: await openFlagCounts(reader),
@@ -69,10 +49,55 @@ export async function deskStatus(platform: Platform): Promise<DeskStatus> {
 
 /** What is dated in the future, by a clock that is ahead, counts as of now. */
 function hours(rows: readonly { hour: number; count: number }[]): number[] {
-  const counts: number[] = Array.from({ length: STATUS_HOURS }, () => 0)
+  const counts = new Array<number>(STATUS_HOURS).fill(0)
   for (const { hour, count } of rows) {
     const at = Math.min(Math.max(0, Number(hour)), STATUS_HOURS - 1)
     counts[at] = (counts[at] ?? 0) + count
   }
   return counts
+}
+
+export type SuspensionPreview = Awaited<ReturnType<typeof previewSuspension>>
+
+/** What a suspension of one account reaches, before it is done. Amounts in paisa. */
+export async function previewSuspension(
+  { database: { reader }, clock }: Platform,
+  { id, role }: { id: string; role: Role },
+) {
+  const now = clock.now()
+  const party = role === 'merchant' ? 'merchant_id' : 'creator_id'
+  const { sessions, links, applications, offers, stores } = await reachOf(reader, party, id, now)
+  const { open, closed } = await cycleSums(reader, id, { now, unpaidBefore: now })
+  const { pending, submitted } = await payoutSums(reader, id)
+  return {
+    /** They end. */
+    sessions,
+    creator:
+      role === 'creator'
+        ? {
+            /** They go on leading to the shop, and earn nothing more. */
+            links,
+            pendingApplications: applications,
+            /** Not sent yet: they wait. */
+            payoutsPending: pending,
+            /** Sent: they run on. */
+            payoutsSubmitted: submitted,
+            balance: await creatorBalance(reader, id),
+          }
+        : null,
+    merchant:
+      role === 'merchant'
+        ? {
+            stores,
+            /** They leave the catalogue. */
+            liveOffers: offers,
+            /** They answer 410. */
+            links,
+            pendingApplications: applications,
+            /** Still closed and invoiced. */
+            openCycles: open,
+            unpaidCycles: closed,
+          }
+        : null,
+  }
 }

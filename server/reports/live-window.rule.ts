@@ -33,11 +33,6 @@ export function positionAt(moment: number, step: number, subjectId: string): str
   return `${time.slice(0, 8)}-${time.slice(8)}-7${step.toString(16).padStart(3, '0')}${end}`
 }
 
-/** The moment (epoch ms) that a position or a UUIDv7 begins with. */
-export function momentOf(position: string): number {
-  return Number.parseInt(position.slice(0, 8) + position.slice(9, 13), 16)
-}
-
 export function startAt(settled: string): LiveWindow {
   return { settled, sent: new Map() }
 }

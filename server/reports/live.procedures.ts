@@ -1,8 +1,20 @@
-import { tracked } from '@trpc/server'
+import { isTrackedEnvelope, type TrackedEnvelope, tracked } from '@trpc/server'
+import { z } from 'zod'
 import { liveEvent, liveInput } from '../../shared/schemas/summaries.ts'
-import { procedure, router } from '../platform/api/procedure.ts'
-import { refusingStream, streamOf } from '../platform/api/subscription.ts'
+import { procedure, type RequestContext, refused, router } from '../platform/api/procedure.ts'
 import { followChanges, type LiveMessage } from './live.service.ts'
+
+/** Events with ids, each checked like any other output. */
+const stream = z
+  .custom<AsyncIterable<TrackedEnvelope<z.input<typeof liveEvent>>>>(
+    (value) => typeof value === 'object' && value !== null && Symbol.asyncIterator in value,
+  )
+  .transform(async function* (events): AsyncGenerator<TrackedEnvelope<z.output<typeof liveEvent>>, void> {
+    for await (const envelope of events) {
+      if (!isTrackedEnvelope(envelope)) throw new Error('an event without an id')
+      yield tracked(envelope[0], await liveEvent.parseAsync(envelope[1]))
+    }
+  })
 
 export const liveRouter = router({
   changes: procedure(['merchant', 'creator'], {
@@ -12,16 +24,21 @@ export const liveRouter = router({
     errors: ['rate_limited', 'unavailable', 'unauthenticated'],
   })
     .input(liveInput)
-    .output(streamOf(liveEvent))
+    .output(stream)
     .subscription(({ ctx, input, signal }) => {
       const messages = followChanges(ctx.platform, ctx.actor, {
         lastEventId: input.lastEventId ?? null,
         signal: ctx.gone ?? signal ?? new AbortController().signal,
       })
-      return refusingStream(ctx, tracking(messages))
+      return tracking(ctx, messages)
     }),
 })
 
-async function* tracking(messages: AsyncIterable<LiveMessage>) {
-  for await (const { id, event } of messages) yield tracked(id, event)
+/** A stream outlives its procedure, so it converts its errors itself. */
+async function* tracking(ctx: RequestContext, messages: AsyncIterable<LiveMessage>) {
+  try {
+    for await (const { id, event } of messages) yield tracked(id, event)
+  } catch (error) {
+    throw await refused(ctx, 'live.changes', error)
+  }
 }

@@ -1,24 +1,23 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { LiveEvent } from '../../shared/schemas/summaries.ts'
-import { shownCycles } from '../billing/billing.service.ts'
+import { type CycleRow, shownCycles } from '../billing/billing.service.ts'
 import { wireCycle } from '../billing/billing-wire.ts'
 import { wirePart, wirePayout } from '../payouts/payout-wire.ts'
+import type { PayoutPart, PayoutRow } from '../payouts/payouts.service.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import { isoTime } from '../platform/clock.ts'
 import type { Queries } from '../platform/database/database.ts'
-import { firstIdAt } from '../platform/ids.ts'
+import { type OwnScope, ownScope } from '../platform/database/keyset-scan.ts'
+import { firstIdAt, timeOfId } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import { userTopic } from '../platform/topics.ts'
 import { withNames } from '../sales/sale-explanation.service.ts'
 import { wireNamedSale } from '../sales/sale-wire.ts'
-import { hasAcceptedSale } from '../sales/sales.service.ts'
+import { findSales, hasAcceptedSale } from '../sales/sales.service.ts'
 import { isSessionActive } from '../users/sessions.service.ts'
 import {
   cyclesChangedSince,
-  ownCycles,
-  ownPayouts,
-  ownSales,
   payoutsChangedSince,
   saleIdsAfter,
   salesDecidedAgainSince,
@@ -29,14 +28,12 @@ import {
   isNew,
   LATE_MS,
   type LiveWindow,
-  momentOf,
   positionAt,
   startAt,
   windowOf,
   withPassed,
   withTold,
 } from './live-window.rule.ts'
-import type { OwnScope } from './summaries.store.ts'
 
 /** How often a stream looks by itself, ms: the news may come from another process, and the session may have ended. */
 const LOOK_EVERY_MS = 2000
@@ -56,14 +53,12 @@ export interface LiveMessage {
   event: LiveEvent
 }
 
-/** A change that was found, still without the rows that show it. */
-interface Change {
-  position: string
-  kind: 'sale' | 'payout' | 'billing_cycle'
-  subjectId: string
-  at: number
-  step: number
-}
+/** A change that was found, with the row that it is about; of a sale only its id, since sales are large. */
+type Change = { position: string; at: number; step: number } & (
+  | { kind: 'sale'; row: { id: string } }
+  | { kind: 'payout'; row: PayoutRow | PayoutPart }
+  | { kind: 'billing_cycle'; row: CycleRow }
+)
 
 /**
  * Sends a merchant or creator each change of their own sales, payouts and billing cycles once, from now on or after `lastEventId`. Changes
@@ -78,11 +73,12 @@ export async function* followChanges(
 ): AsyncGenerator<LiveMessage> {
   const { lastEventId, signal } = options
   const resumed = lastEventId === null ? null : windowOf(lastEventId)
-  if (lastEventId !== null && resumed === null) throw badEventId()
-  const scope: OwnScope =
-    actor.role === 'merchant' ? { merchantId: actor.userId } : { creatorId: actor.userId }
-  const party = actor.role === 'merchant' ? 'merchant_id' : 'creator_id'
-  const isActive = await hasAcceptedSale(platform.database.reader, party, actor.userId)
+  if (lastEventId !== null && resumed === null)
+    throw new Refusal('validation_failed', 'The event id is not one that this stream gave out.', {
+      issues: [{ path: 'lastEventId', message: 'must be the id of an event of this stream' }],
+    })
+  const scope = ownScope(actor)
+  const isActive = await hasAcceptedSale(platform.database.reader, scope)
   const leave = liveStreams(platform).enter(actor.userId, isActive)
   // A hint between two waits ends the next one immediately.
   let hint = new AbortController()
@@ -115,12 +111,6 @@ export async function* followChanges(
     unsubscribe()
     leave()
   }
-}
-
-function badEventId(): Refusal {
-  return new Refusal('validation_failed', 'The event id is not one that this stream gave out.', {
-    issues: [{ path: 'lastEventId', message: 'must be the id of an event of this stream' }],
-  })
 }
 
 async function refuseEndedSession(platform: Platform, actor: Actor): Promise<void> {
@@ -169,9 +159,9 @@ async function* changesAfter(db: Queries, scope: OwnScope, position: string): As
     const sales = await saleIdsAfter(db, scope, after, SALES_AT_ONCE)
     // With more sales behind, other changes are known to be in order only as far as these sales go.
     const last = sales.length < SALES_AT_ONCE ? undefined : sales.at(-1)
-    const others = await otherChanges(db, scope, momentOf(after))
+    const others = await otherChanges(db, scope, timeOfId(after))
     const recorded = sales.map(
-      (id): Change => ({ position: id, kind: 'sale', subjectId: id, at: momentOf(id), step: 0 }),
+      (id): Change => ({ position: id, kind: 'sale', row: { id }, at: timeOfId(id), step: 0 }),
     )
     const batch = [...recorded, ...others]
       .filter((change) => change.position > after && (last === undefined || change.position <= last))
@@ -187,49 +177,46 @@ async function otherChanges(db: Queries, scope: OwnScope, since: number): Promis
   const cycles = 'merchantId' in scope ? await cyclesChangedSince(db, scope.merchantId, since) : []
   const decidedAgain = await salesDecidedAgainSince(db, scope, since)
   return [
-    ...payouts.flatMap((row) =>
-      changesAt('payout', row.id, [row.created_at, row.submitted_at, row.settled_at]),
-    ),
-    ...cycles.flatMap((row) =>
-      changesAt('billing_cycle', row.id, [row.created_at, row.closed_at, row.invoiced_at, row.charged_at]),
-    ),
+    ...payouts.flatMap((row) => {
+      const places = placesOf(row.id, [row.created_at, row.submitted_at, row.settled_at])
+      return places.map((place) => ({ ...place, kind: 'payout' as const, row }))
+    }),
+    ...cycles.flatMap(({ invoiced_at, ...row }) => {
+      const places = placesOf(row.id, [row.created_at, row.closed_at, invoiced_at, row.charged_at])
+      return places.map((place) => ({ ...place, kind: 'billing_cycle' as const, row }))
+    }),
     // The first change of a sale is its recording, whose position is its id.
-    ...decidedAgain.flatMap((row) => changesAt('sale', row.id, [null, row.decided_at])),
+    ...decidedAgain.flatMap((row) =>
+      placesOf(row.id, [null, row.decided_at]).map((place) => ({ ...place, kind: 'sale' as const, row })),
+    ),
   ]
 }
 
-function changesAt(kind: Change['kind'], id: string, moments: readonly (number | null)[]): Change[] {
+function placesOf(id: string, moments: readonly (number | null)[]) {
   return moments.flatMap((at, step) =>
-    at === null ? [] : [{ position: positionAt(at, step, id), kind, subjectId: id, at, step }],
+    at === null ? [] : [{ position: positionAt(at, step, id), at, step }],
   )
 }
 
-/** Reads what the changes are about; returns what is sent of each. */
+/** Reads what else the changes show; returns what is sent of each. */
 async function eventsOf(platform: Platform, { role }: Actor, scope: OwnScope, changes: readonly Change[]) {
   const db = platform.database.reader
-  const idsOf = (kind: Change['kind']) => [
-    ...new Set(changes.filter((change) => change.kind === kind).map((change) => change.subjectId)),
-  ]
-  const cycles = 'merchantId' in scope ? await ownCycles(db, scope.merchantId, idsOf('billing_cycle')) : []
-  const rows = {
-    sale: byId(await withNames(platform, await ownSales(db, scope, idsOf('sale')))),
-    payout: byId(await ownPayouts(db, scope, idsOf('payout'))),
-    billing_cycle: byId(await shownCycles(platform, db, cycles)),
-  }
-  return ({ kind, subjectId, at, step }: Change): LiveEvent | null => {
-    if (kind === 'sale') {
-      const sale = rows.sale.get(subjectId)
-      return sale
-        ? { kind, at: isoTime(step === 0 ? sale.created_at : at), sale: wireNamedSale(sale, role) }
-        : null
-    }
+  const ids = [...new Set(changes.flatMap(({ kind, row }) => (kind === 'sale' ? row.id : [])))]
+  const found = await findSales(db, scope, { ids, limit: ids.length, before: null })
+  const sales = byId(await withNames(platform, found))
+  const changed = changes.flatMap((change) => (change.kind === 'billing_cycle' ? change.row : []))
+  const cycles = byId(await shownCycles(platform, db, changed))
+  return ({ kind, row, at, step }: Change): LiveEvent | null => {
     if (kind === 'payout') {
-      const payout = rows.payout.get(subjectId)
-      if (!payout) return null
-      const wire = 'part' in payout ? wirePart(payout) : wirePayout(payout)
-      return { kind, at: isoTime(at), change: PAYOUT_STEPS[step] ?? payout.state, payout: wire }
+      const payout = 'part' in row ? wirePart(row) : wirePayout(row)
+      return { kind, at: isoTime(at), change: PAYOUT_STEPS[step] ?? row.state, payout }
     }
-    const [cycle, change] = [rows.billing_cycle.get(subjectId), CYCLE_STEPS[step]]
+    if (kind === 'sale') {
+      const sale = sales.get(row.id)
+      const decidedAt = step === 0 ? sale?.created_at : at
+      return sale ? { kind, at: isoTime(decidedAt ?? at), sale: wireNamedSale(sale, role) } : null
+    }
+    const [cycle, change] = [cycles.get(row.id), CYCLE_STEPS[step]]
     return cycle && change ? { kind, at: isoTime(at), change, billing_cycle: wireCycle(cycle) } : null
   }
 }

@@ -1,10 +1,9 @@
 import { type SqlBool, sql } from 'kysely'
-import type { CycleRow } from '../billing/billing.service.ts'
 import type { PayoutPart, PayoutRow } from '../payouts/payouts.service.ts'
 import type { Queries } from '../platform/database/database.ts'
+import type { OwnScope } from '../platform/database/keyset-scan.ts'
 import { firstIdAt } from '../platform/ids.ts'
-import type { SaleWithSlug } from '../sales/sales.service.ts'
-import { decidedAgainIds, type OwnScope, ownedBy } from './summaries.store.ts'
+import { decidedAgainIds, ownedBy } from './summaries.store.ts'
 
 /** Changes of a payout are sent for this long after it was created, ms; it is settled within days. */
 const PAYOUT_LIFE_MS = 31 * 86_400_000
@@ -37,11 +36,16 @@ export function salesDecidedAgainSince(db: Queries, scope: OwnScope, since: numb
     .execute()
 }
 
-/** Own payouts that changed since a moment (epoch ms), with the times; a merchant's are those that carry money of own cycles. */
-export function payoutsChangedSince(db: Queries, scope: OwnScope, since: number) {
+/** Own payouts that changed since a moment (epoch ms); a merchant's are the parts of payouts that came from own cycles. */
+export async function payoutsChangedSince(
+  db: Queries,
+  scope: OwnScope,
+  since: number,
+): Promise<(PayoutRow | PayoutPart)[]> {
   const changed = db
     .selectFrom('payouts')
-    .select(['payouts.id', 'payouts.created_at', 'payouts.submitted_at', 'payouts.settled_at'])
+    .selectAll('payouts')
+    .where('payouts.id', '>=', firstIdAt(since - PAYOUT_LIFE_MS))
     .where((where) =>
       where.or([
         where('payouts.created_at', '>=', since),
@@ -49,18 +53,14 @@ export function payoutsChangedSince(db: Queries, scope: OwnScope, since: number)
         where('payouts.settled_at', '>=', since),
       ]),
     )
-  const bound = firstIdAt(since - PAYOUT_LIFE_MS)
-  if ('creatorId' in scope) {
-    return changed
-      .where('payouts.creator_id', '=', scope.creatorId)
-      .where('payouts.id', '>=', bound)
-      .execute()
-  }
+  if ('creatorId' in scope) return changed.where('payouts.creator_id', '=', scope.creatorId).execute()
   return changed
     .innerJoin('payout_lines as line', 'line.payout_id', 'payouts.id')
+    .innerJoin('users as creator', 'creator.id', 'payouts.creator_id')
+    .select([sql<number>`sum(line.amount)`.as('part'), 'creator.display_name as creatorName'])
     .where('line.merchant_id', '=', scope.merchantId)
-    .where('line.payout_id', '>=', bound)
-    .distinct()
+    .where('line.payout_id', '>=', firstIdAt(since - PAYOUT_LIFE_MS))
+    .groupBy(['payouts.id', 'creator.display_name'])
     .execute()
 }
 
@@ -75,13 +75,8 @@ export function cyclesChangedSince(db: Queries, merchantId: string, since: numbe
         .on(sql<SqlBool>`attempt.state in ('waiting', 'created') and attempt.failed_at is null`)
         .on('attempt.kind', '=', 'invoice'),
     )
-    .select([
-      'cycle.id',
-      'cycle.created_at',
-      'cycle.closed_at',
-      'cycle.charged_at',
-      'attempt.settled_at as invoiced_at',
-    ])
+    .selectAll('cycle')
+    .select('attempt.settled_at as invoiced_at')
     .where('cycle.merchant_id', '=', merchantId)
     .where((where) =>
       where.or([
@@ -91,53 +86,5 @@ export function cyclesChangedSince(db: Queries, merchantId: string, since: numbe
         where('attempt.settled_at', '>=', since),
       ]),
     )
-    .execute()
-}
-
-export async function ownSales(
-  db: Queries,
-  scope: OwnScope,
-  ids: readonly string[],
-): Promise<SaleWithSlug[]> {
-  if (ids.length === 0) return []
-  return db
-    .selectFrom('sales')
-    .leftJoin('affiliate_links as link', 'link.id', 'sales.link_id')
-    .selectAll('sales')
-    .select('link.slug')
-    .where(ownedBy(scope))
-    .where('sales.id', 'in', ids)
-    .execute()
-}
-
-export async function ownCycles(
-  db: Queries,
-  merchantId: string,
-  ids: readonly string[],
-): Promise<CycleRow[]> {
-  if (ids.length === 0) return []
-  return db
-    .selectFrom('billing_cycles')
-    .selectAll()
-    .where('merchant_id', '=', merchantId)
-    .where('id', 'in', ids)
-    .execute()
-}
-
-/** A creator's payouts, or the parts of payouts that came from a merchant's cycles. */
-export async function ownPayouts(
-  db: Queries,
-  scope: OwnScope,
-  ids: readonly string[],
-): Promise<(PayoutRow | PayoutPart)[]> {
-  if (ids.length === 0) return []
-  const payouts = db.selectFrom('payouts').selectAll('payouts').where('payouts.id', 'in', ids)
-  if ('creatorId' in scope) return payouts.where('creator_id', '=', scope.creatorId).execute()
-  return payouts
-    .innerJoin('payout_lines as line', 'line.payout_id', 'payouts.id')
-    .innerJoin('users as creator', 'creator.id', 'payouts.creator_id')
-    .select([sql<number>`sum(line.amount)`.as('part'), 'creator.display_name as creatorName'])
-    .where('line.merchant_id', '=', scope.merchantId)
-    .groupBy(['payouts.id', 'creator.display_name'])
     .execute()
 }

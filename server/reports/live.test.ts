@@ -15,7 +15,7 @@ import { marketSuites } from '../test/testkit/market-suites.ts'
 import { cyclesOf, type Marketplace } from '../test/testkit/marketplace.ts'
 import { logIn } from '../test/testkit/people.ts'
 import { openTcpProxy } from '../test/testkit/tcp-proxy.ts'
-import { logout } from '../users/credentials.service.ts'
+import { logout } from '../users/sessions.service.ts'
 import { suspendUser } from '../users/users.service.ts'
 import { liveStreams } from './live-streams.ts'
 

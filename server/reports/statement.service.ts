@@ -1,7 +1,7 @@
 import type { Paisa } from '../../shared/money.ts'
 import { type CyclePeriod, cyclePeriodsOf } from '../billing/billing.service.ts'
 import { type CreditName, creditNamesOf } from '../billing/credits.service.ts'
-import { ACCOUNTS, type Account, type EntryKind } from '../ledger/journal-words.ts'
+import { ACCOUNTS, type Account, type EntryKind } from '../ledger/entries.rule.ts'
 import { type Database, type Queries, readSnapshot } from '../platform/database/database.ts'
 import { NIL_ID } from '../platform/ids.ts'
 import { type SaleName, saleNamesOf } from '../sales/sales.service.ts'
@@ -20,12 +20,6 @@ export { type AccountBalance, accountBalances } from '../ledger/ledger.service.t
 /** Whose accounts, and from which moment to before which. */
 interface StatementRequest extends StatementPeriod {
   ownerId: string
-}
-
-/** Debits less credits, in paisa. */
-interface AccountStanding {
-  account: Account
-  balance: Paisa
 }
 
 export interface StatementEntry extends StatementRow {
@@ -47,7 +41,8 @@ export interface AccountSummary {
 
 /** Takes a statement as it is read: what it opens with, then its entries in the journal's order. */
 interface StatementReader {
-  opening(accounts: AccountStanding[]): void
+  /** `balance`: debits less credits. */
+  opening(accounts: { account: Account; balance: Paisa }[]): void
   entry(entry: StatementEntry): void
 }
 
@@ -67,19 +62,29 @@ export function readStatement(
     // In the order in which money passes through them.
     const accounts = ACCOUNTS.filter((account) => opening.has(account) || closing.has(account))
     reader.opening(accounts.map((account) => ({ account, balance: opening.get(account) ?? 0 })))
-    const sums = new Map(accounts.map((account) => [account, summaryOf(account, opening.get(account) ?? 0)]))
+    const sums = new Map(
+      accounts.map((account) => {
+        const balance = opening.get(account) ?? 0
+        return [account, { account, opening: balance, debits: 0, credits: 0, closing: balance }]
+      }),
+    )
     for await (const rows of pages(db, request)) {
       const names = await namesOf(db, rows)
-      for (const row of rows) reader.entry(entryOf(row, addTo(sums, row), names))
+      for (const row of rows) {
+        const { subject_id: id } = row
+        reader.entry({
+          ...row,
+          sale: names.sales.get(id) ?? null,
+          credit: names.credits.get(id) ?? null,
+          cycle: names.cycles.get(id) ?? null,
+          balance: addTo(sums, row),
+        })
+      }
     }
     const summaries = [...sums.values()]
     for (const summary of summaries) assertTies(request, summary, closing.get(summary.account) ?? 0)
     return summaries
   })
-}
-
-function summaryOf(account: Account, opening: Paisa): AccountSummary {
-  return { account, opening, debits: 0, credits: 0, closing: opening }
 }
 
 function addTo(sums: Map<Account, AccountSummary>, { account, amount }: StatementRow): Paisa {
@@ -119,28 +124,12 @@ async function* pages(db: Queries, { ownerId, from, to }: StatementRequest): Asy
   }
 }
 
-interface Names {
-  sales: Map<string, SaleName>
-  credits: Map<string, CreditName>
-  cycles: Map<string, CyclePeriod>
-}
-
-async function namesOf(db: Queries, rows: readonly StatementRow[]): Promise<Names> {
+async function namesOf(db: Queries, rows: readonly StatementRow[]) {
   const subjects = (...kinds: EntryKind[]) =>
     rows.filter((row) => kinds.includes(row.kind)).map((row) => row.subject_id)
   return {
     sales: await saleNamesOf(db, subjects('sale_accepted')),
     credits: await creditNamesOf(db, subjects('credit_granted')),
     cycles: await cyclePeriodsOf(db, subjects('cycle_closed', 'cycle_charged')),
-  }
-}
-
-function entryOf(row: StatementRow, balance: Paisa, names: Names): StatementEntry {
-  return {
-    ...row,
-    sale: names.sales.get(row.subject_id) ?? null,
-    credit: names.credits.get(row.subject_id) ?? null,
-    cycle: names.cycles.get(row.subject_id) ?? null,
-    balance,
   }
 }

@@ -1,5 +1,5 @@
 import { type Expression, type SqlBool, sql } from 'kysely'
-import type { Account, EntryKind } from '../ledger/journal-words.ts'
+import type { Account, EntryKind } from '../ledger/entries.rule.ts'
 import { countOf } from '../platform/database/bulk-values.ts'
 import type { Queries } from '../platform/database/database.ts'
 

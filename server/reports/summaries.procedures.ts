@@ -1,5 +1,6 @@
 import { summary, summaryInput } from '../../shared/schemas/summaries.ts'
 import { procedure, router } from '../platform/api/procedure.ts'
+import { periodOf } from '../platform/clock.ts'
 import { creatorSummary, merchantSummary } from './summaries.service.ts'
 
 export const summariesRouter = router({
@@ -12,10 +13,7 @@ export const summariesRouter = router({
     .input(summaryInput)
     .output(summary)
     .query(async ({ ctx: { platform, actor }, input }) => {
-      const period = {
-        from: input.from === undefined ? null : Date.parse(input.from),
-        to: input.to === undefined ? null : Date.parse(input.to),
-      }
+      const period = periodOf(input)
       return actor.role === 'merchant'
         ? merchantSummary(platform, actor.userId, period, input.top)
         : creatorSummary(platform, actor.userId, period)

@@ -4,25 +4,21 @@ import type { CreatorSummaryWire, MerchantSummaryWire } from '../../shared/schem
 import { merchantAccount } from '../billing/billing.service.ts'
 import { countVisits, type Visits } from '../clicks/clicks.service.ts'
 import { creatorBalance } from '../ledger/ledger.service.ts'
-import { offerTitles } from '../offers/offers.service.ts'
 import { nextPayout } from '../payouts/payout-run.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
-import { isoTime } from '../platform/clock.ts'
+import { isoTime, type periodOf } from '../platform/clock.ts'
 import type { Queries } from '../platform/database/database.ts'
+import type { OwnScope } from '../platform/database/keyset-scan.ts'
 import type { Platform } from '../platform/platform.ts'
-import { peopleOf } from '../users/users.service.ts'
-import { countOutcomes, type OwnScope, ownLinkIds, topCreators, topOffers } from './summaries.store.ts'
+import { countOutcomes, ownLinkIds, topCreators, topOffers } from './summaries.store.ts'
 
 const USUAL_DAYS = 30
 /** What a caller can have counted at once. */
 const MOST_DAYS = 366
 const LINKS_AT_ONCE = 1000
 
-/** Which sales are counted: epoch ms, `null` for what was not asked for. */
-interface AskedPeriod {
-  from: number | null
-  to: number | null
-}
+/** Which sales are counted. */
+type AskedPeriod = ReturnType<typeof periodOf>
 
 /** What has come of a creator's links. Refuses with `validation_failed` a period that ends before it begins, or is too long. */
 export async function creatorSummary(
@@ -64,12 +60,8 @@ export async function merchantSummary(
 ): Promise<MerchantSummaryWire> {
   const { reader } = platform.database
   const sales = await outcomesOf(platform, { merchantId }, asked)
-  const {
-    openCycle: cycle,
-    expected,
-    receivable,
-    availableCredit,
-  } = await merchantAccount(reader, merchantId)
+  const account = await merchantAccount(reader, merchantId)
+  const { openCycle: cycle, expected, receivable, availableCredit } = account
   return {
     role: 'merchant',
     sales,
@@ -94,28 +86,13 @@ export async function merchantSummary(
 async function bestOf(db: Queries, cycleId: string, top: number) {
   const offers = await topOffers(db, cycleId, top)
   const creators = await topCreators(db, cycleId, top)
-  const titles = await offerTitles(
-    db,
-    offers.map((offer) => offer.offer_id),
-  )
-  const people = await peopleOf(
-    db,
-    creators.map((creator) => creator.creator_id),
-  )
   return {
-    by_offer: offers.map(({ offer_id, sales, commission, platform_fee }) => ({
-      offer_id,
-      title: titles.get(offer_id) ?? '',
-      sales,
-      commission: formatMoney(commission),
-      platform_fee: formatMoney(platform_fee),
+    by_offer: offers.map((offer) => ({
+      ...offer,
+      commission: formatMoney(offer.commission),
+      platform_fee: formatMoney(offer.platform_fee),
     })),
-    by_creator: creators.map(({ creator_id, sales, commission }) => ({
-      creator_id,
-      display_name: people.get(creator_id)?.display_name ?? '',
-      sales,
-      commission: formatMoney(commission),
-    })),
+    by_creator: creators.map((creator) => ({ ...creator, commission: formatMoney(creator.commission) })),
   }
 }
 

@@ -1,10 +1,8 @@
 import { type SqlBool, sql } from 'kysely'
 import type { RejectionReason } from '../../shared/rejection-reasons.ts'
 import type { Queries } from '../platform/database/database.ts'
+import type { OwnScope } from '../platform/database/keyset-scan.ts'
 import { firstIdAt } from '../platform/ids.ts'
-
-/** Whose rows: a merchant's, of own stores, or a creator's, of own links. */
-export type OwnScope = { merchantId: string } | { creatorId: string }
 
 /** Epoch ms; `to` exclusive, `null` for no end. */
 interface Period {
@@ -93,28 +91,27 @@ export function ownedBy(scope: OwnScope) {
 }
 
 /** The offers that earned most commission (paisa) in a billing cycle; reads the cycle's sales, by their index. */
-export function topOffers(db: Queries, cycleId: string, limit: number) {
-  return db
-    .selectFrom('sales')
-    .select([
-      sql<string>`offer_id`.as('offer_id'),
-      sql<number>`count(*)`.as('sales'),
-      sql<number>`sum(commission)`.as('commission'),
-      sql<number>`sum(platform_fee)`.as('platform_fee'),
-    ])
-    .where('billing_cycle_id', '=', cycleId)
-    .groupBy('offer_id')
-    .orderBy(sql`sum(commission)`, 'desc')
-    .orderBy('offer_id')
-    .limit(limit)
-    .execute()
+export async function topOffers(db: Queries, cycleId: string, limit: number) {
+  const { rows } = await sql<{
+    offer_id: string
+    title: string
+    sales: number
+    commission: number
+    platform_fee: number
+  }>`
+    select offer_id, (select title from offers where id = offer_id) as title, count(*) as sales,
+      sum(commission) as commission, sum(platform_fee) as platform_fee
+    from sales where billing_cycle_id = ${cycleId} group by offer_id
+    order by sum(commission) desc, offer_id limit ${limit}`.execute(db)
+  return rows
 }
 
 /** The creators who earned most (paisa) in a billing cycle. */
 export function topCreators(db: Queries, cycleId: string, limit: number) {
   return db
-    .selectFrom('billing_cycle_shares')
-    .select(['creator_id', 'sales_count as sales', 'commission'])
+    .selectFrom('billing_cycle_shares as share')
+    .innerJoin('users as creator', 'creator.id', 'share.creator_id')
+    .select(['share.creator_id', 'creator.display_name', 'share.sales_count as sales', 'share.commission'])
     .where('billing_cycle_id', '=', cycleId)
     .orderBy('commission', 'desc')
     .orderBy('creator_id')

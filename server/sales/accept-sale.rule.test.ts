@@ -2,8 +2,11 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { type RejectionReason, SALE_REJECTION_REASONS } from '../../shared/rejection-reasons.ts'
 import type { LinkTerms } from '../links/links.service.ts'
+import { sha256 } from '../platform/crypto/vault.ts'
+import { readOrderFacts } from '../shopify/order-facts.ts'
 import type { OracleReason } from '../test/oracle/sale.ts'
 import { fc } from '../test/testkit/property.ts'
+import { CLICK, CLICK_ID, CLICKED_AT, FACTS, LINE, LINK, ORDER, SUIT } from '../test/testkit/sale-facts.ts'
 import {
   attributionOf,
   CLOCK_TOLERANCE_MS,
@@ -12,59 +15,12 @@ import {
   namedBy,
   orderSource,
   SALE_RULE_VERSION,
+  type SaleReceipt,
 } from './accept-sale.rule.ts'
-import type { SaleClick, SaleCoupon, SaleFacts, SaleOrder } from './sale-facts.ts'
+import { type SaleClick, type SaleCoupon, type SaleFacts, type SaleOrder, saleOrderOf } from './sale-facts.ts'
 
-const SUIT = '8123456789012'
-const CLICK_ID = '0197a3c0-5b1e-7d42-9c3f-2a64d1f0b8e7'
-const CLICKED_AT = Date.UTC(2026, 2, 1, 19, 0)
 const DAY = 86_400_000
-
-const link: LinkTerms = {
-  id: '0197a3c0-0000-7000-8000-000000000001',
-  slug: 'lawn-by-sana',
-  merchant_id: 'merchant',
-  offer_id: 'offer',
-  creator_id: 'creator',
-  commission_rate: 1250,
-  attribution_window_days: 30,
-  product_ids: [SUIT],
-  locked_at: CLICKED_AT - 90 * DAY,
-}
-const click: SaleClick = { id: CLICK_ID, created_at: CLICKED_AT, tracked: true, link }
-const line = {
-  product_id: SUIT,
-  title: 'Lawn Suit',
-  quantity: 1,
-  original_quantity: 1,
-  unit_price: 499_900,
-  discount: 0,
-  tax: 0,
-  gift_card: false,
-}
-const order: SaleOrder = {
-  order_id: '6100000000001',
-  order_name: '#1001',
-  created_at: CLICKED_AT + 3_600_000,
-  currency: 'PKR',
-  test: false,
-  financial_status: 'paid',
-  cancelled: false,
-  taxes_included: false,
-  tracking_reference: CLICK_ID,
-  tracking_source: 'landing_site',
-  lines: [line],
-}
-const facts: SaleFacts = {
-  order,
-  buyer_is_creator: false,
-  buyer_name_matches: false,
-  reporting_merchant_id: 'merchant',
-  click,
-  creator_suspended: false,
-  merchant_suspended: false,
-  platform_fee_rate: 1000,
-}
+const [link, click, line, order, facts] = [LINK, CLICK, LINE, ORDER, FACTS]
 
 const coupon: SaleCoupon = {
   code: 'BILAL10',
@@ -427,6 +383,31 @@ test('replayed from the stored facts, a decision comes out the same', () => {
     }),
     { numRuns: 1000 },
   )
+})
+
+/** Receipts are kept forever and compared as text: a faster way to write them may not write another one. */
+test('a receipt is always the same text, byte for byte', () => {
+  const body = {
+    id: 6_200_000_000_001,
+    name: '#1001 "کُرتا"',
+    created_at: '2026-03-02T12:00:00+05:00',
+    currency: 'PKR',
+    financial_status: 'paid',
+    landing_site: `/x?aff_ref=${CLICK_ID}`,
+    line_items: [
+      { product_id: 7, title: 'Lawn \\ 3-piece', quantity: 2, current_quantity: 1, price: '4999.00' },
+      { product_id: 8, title: 'Gift', quantity: 1, price: '500.00', gift_card: true },
+    ],
+  }
+  const given: SaleFacts = {
+    ...facts,
+    order: saleOrderOf(readOrderFacts(JSON.stringify(body), 'aff_ref')),
+    click: { ...click, link: { ...link, id: 'link', product_ids: null, locked_at: 1_790_000_000_000 } },
+  }
+  const receipt: SaleReceipt = { facts: given, decision: decideSale(given) }
+  const text = JSON.stringify(receipt)
+  assert.is(receipt.decision.acceptance_status, 'accepted')
+  assert.is(sha256(text), 'd7b04cd949014981aff8878fa78e778a74f8a05136a3f409ae5389f7ab3781a5', text)
 })
 
 test.run()

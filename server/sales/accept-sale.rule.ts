@@ -1,4 +1,5 @@
 import { DAY_MS } from '../../shared/durations.ts'
+import { jsonOrNull } from '../../shared/json.ts'
 import { CURRENCY, type Paisa } from '../../shared/money.ts'
 import type { BasisPoints } from '../../shared/rates.ts'
 import { type RejectionReason, SALE_REJECTION_REASONS } from '../../shared/rejection-reasons.ts'
@@ -51,12 +52,8 @@ export interface SaleReceipt {
 
 /** Parses a stored receipt; `null` if it is unreadable, which `ledger verify` reports. */
 export function readReceipt(text: string): SaleReceipt | null {
-  try {
-    const receipt = JSON.parse(text) as SaleReceipt
-    return receipt.facts?.order && receipt.decision ? receipt : null
-  } catch {
-    return null
-  }
+  const receipt = jsonOrNull(text) as SaleReceipt | null
+  return receipt?.facts?.order && receipt.decision ? receipt : null
 }
 
 /** How far a store's clock may be behind ours. */

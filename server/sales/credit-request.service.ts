@@ -1,23 +1,21 @@
-import { formatMoney, type Paisa, parseMoney } from '../../shared/money.ts'
+import type { z } from 'zod'
+import { CURRENCY, formatMoney, type Paisa } from '../../shared/money.ts'
+import type { creditRequest } from '../../shared/schemas/admin.ts'
 import { countFlags, openFlagAbout, raiseFlag } from '../flags/flags.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
+import { isoTime } from '../platform/clock.ts'
 import { advisoryLock, type Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { checkQuota } from '../users/users.service.ts'
 import { findSale, type SaleWithSlug } from './sales.store.ts'
 
-export interface CreditRequest {
+type CreditRequest = z.infer<typeof creditRequest>
+
+interface Request {
   saleId: string
   /** Paisa, above zero. */
   amount: Paisa
   reason: string
-}
-
-/** An open request; `createdAt` in epoch ms. */
-export interface PendingCreditRequest extends CreditRequest {
-  /** The flag that an operator resolves. */
-  flagId: string
-  createdAt: number
 }
 
 const KIND = 'credit_request'
@@ -32,8 +30,8 @@ export const MAX_OPEN_REQUESTS = 50
 export async function requestCredit(
   platform: Platform,
   merchantId: string,
-  request: CreditRequest,
-): Promise<PendingCreditRequest> {
+  request: Request,
+): Promise<CreditRequest> {
   return platform.database.transaction(async (tx) => {
     const sale = await findSale(tx, { merchantId }, request.saleId)
     if (!sale) throw new Refusal('not_found', 'Sale not found.')
@@ -59,11 +57,21 @@ export async function requestCredit(
   })
 }
 
-async function findPending(tx: Tx, saleId: string): Promise<PendingCreditRequest | null> {
+/** The open request for a sale, by the flag that an operator resolves. */
+async function findPending(tx: Tx, saleId: string): Promise<CreditRequest | null> {
   const flag = await openFlagAbout(tx, { kind: KIND, subjectType: 'sale', subjectId: saleId })
   if (!flag) return null
   const { amount, reason } = JSON.parse(flag.evidence) as { amount: string; reason: string }
-  return { flagId: flag.id, saleId, amount: parseMoney(amount) ?? 0, reason, createdAt: flag.created_at }
+  const created_at = isoTime(flag.created_at)
+  return {
+    flag_id: flag.id,
+    sale_id: saleId,
+    amount,
+    currency: CURRENCY,
+    reason,
+    status: 'pending',
+    created_at,
+  }
 }
 
 function assertAtMostBilled(sale: SaleWithSlug, amount: Paisa): void {
@@ -75,7 +83,7 @@ function assertAtMostBilled(sale: SaleWithSlug, amount: Paisa): void {
   throw new Refusal('conflict', `At most ${formatMoney(billed)} was billed for this sale.`)
 }
 
-async function evidenceOf(tx: Tx, sale: SaleWithSlug, request: CreditRequest) {
+async function evidenceOf(tx: Tx, sale: SaleWithSlug, request: Request) {
   return {
     merchant_id: sale.merchant_id,
     amount: formatMoney(request.amount),
@@ -88,10 +96,10 @@ async function evidenceOf(tx: Tx, sale: SaleWithSlug, request: CreditRequest) {
   }
 }
 
-function assertSame(request: CreditRequest, pending: PendingCreditRequest): PendingCreditRequest {
-  if (pending.amount === request.amount && pending.reason === request.reason) return pending
+function assertSame(request: Request, pending: CreditRequest): CreditRequest {
+  if (pending.amount === formatMoney(request.amount) && pending.reason === request.reason) return pending
   throw new Refusal(
     'conflict',
-    `A request for ${formatMoney(pending.amount)} on this sale is already open. Wait for its decision.`,
+    `A request for ${pending.amount} on this sale is already open. Wait for its decision.`,
   )
 }

@@ -24,7 +24,8 @@ export async function notifyFirstSales(platform: Platform, tx: Tx, sales: readon
   }
   if (first.size === 0) return
   for (const [userId, { sale, party }] of first) {
-    if (await hasAcceptedSale(tx, party, userId)) continue
+    const scope = party === 'merchant_id' ? { merchantId: userId } : { creatorId: userId }
+    if (await hasAcceptedSale(tx, scope)) continue
     await sendMail(platform, tx, {
       userId,
       kind: 'sale.accepted',

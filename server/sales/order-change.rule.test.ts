@@ -1,34 +1,11 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { LINE, ORDER } from '../test/testkit/sale-facts.ts'
 import { type ComparedOrder, changedBeforePayment, changedParts, changesInTurn } from './order-change.rule.ts'
 import type { SaleOrder } from './sale-facts.ts'
 
-const CLICK_ID = '0197a3c0-5b1e-7d42-9c3f-2a64d1f0b8e7'
 const OTHER_CLICK_ID = '0197a3c0-5b1e-7d42-9c3f-2a64d1f0b8e8'
-
-const line = {
-  product_id: '8123456789012',
-  title: 'Lawn Suit',
-  quantity: 1,
-  original_quantity: 1,
-  unit_price: 499_900,
-  discount: 0,
-  tax: 0,
-  gift_card: false,
-}
-const order: SaleOrder = {
-  order_id: '6100000000001',
-  order_name: '#1001',
-  created_at: Date.UTC(2026, 2, 1, 20, 0),
-  currency: 'PKR',
-  test: false,
-  financial_status: 'paid',
-  cancelled: false,
-  taxes_included: false,
-  tracking_reference: CLICK_ID,
-  tracking_source: 'landing_site',
-  lines: [line],
-}
+const [line, order] = [LINE, ORDER]
 const withoutReference: SaleOrder = { ...order, tracking_reference: null, tracking_source: null }
 const cheaper: SaleOrder = { ...order, lines: [{ ...line, unit_price: 100 }] }
 const earlier: SaleOrder = { ...order, created_at: order.created_at - 1 }

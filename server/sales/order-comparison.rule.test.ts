@@ -2,6 +2,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { ExportedOrder } from '../shopify/order-export.ts'
+import { LINE } from '../test/testkit/sale-facts.ts'
 import { compareOrder, otherSubtotal } from './order-comparison.rule.ts'
 
 const CONNECTED_AT = Date.UTC(2026, 9, 1)
@@ -17,16 +18,7 @@ const exported: ExportedOrder = {
   cancelled: false,
   subtotal: 450_000,
 }
-const line = {
-  product_id: '8123456789012',
-  title: 'Lawn Suit',
-  quantity: 2,
-  original_quantity: 2,
-  unit_price: 250_000,
-  discount: 50_000,
-  tax: 0,
-  gift_card: false,
-}
+const line = { ...LINE, quantity: 2, original_quantity: 2, unit_price: 250_000, discount: 50_000 }
 const orderOf = (changes: Partial<typeof line> = {}) => ({
   currency: 'PKR',
   lines: [{ ...line, ...changes }],

@@ -1,62 +1,25 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { NIL_ID } from '../platform/ids.ts'
+import { CLICK, CLICKED_AT, FACTS, LINE, LINK, ORDER } from '../test/testkit/sale-facts.ts'
 import { attributionOf, decideSale } from './accept-sale.rule.ts'
 import { factsOfTheTime, isDifferent, noSale, verdictOf } from './reprocess.rule.ts'
 import type { SaleClick, SaleCoupon, SaleFacts } from './sale-facts.ts'
 
-const clickOf = (id: string, creator: string, merchant = 'merchant'): SaleClick => ({
-  id,
-  created_at: 1000,
-  tracked: true,
-  link: {
-    id: `link of ${creator}`,
-    slug: creator,
-    merchant_id: merchant,
-    offer_id: 'offer',
-    creator_id: creator,
-    commission_rate: 1250,
-    attribution_window_days: 30,
-    product_ids: null,
-    locked_at: 500,
-  },
-})
+const clickOf = (id: string, creator: string, merchant = 'merchant'): SaleClick => {
+  const parties = { id: `link of ${creator}`, slug: creator, merchant_id: merchant, creator_id: creator }
+  return { ...CLICK, id, link: { ...LINK, ...parties, product_ids: null } }
+}
 
 function factsWith(changes: Partial<SaleFacts>, reference: string | null = 'one'): SaleFacts {
-  return {
-    order: {
-      order_id: '1',
-      order_name: '#1',
-      created_at: 2000,
-      currency: 'PKR',
-      test: false,
-      financial_status: 'paid',
-      cancelled: false,
-      taxes_included: false,
-      tracking_reference: reference,
-      tracking_source: reference === null ? null : 'landing_site',
-      lines: [
-        {
-          product_id: '9',
-          title: 'Kurta',
-          quantity: 1,
-          original_quantity: 1,
-          unit_price: 100_000,
-          discount: 0,
-          tax: 0,
-          gift_card: false,
-        },
-      ],
-    },
-    buyer_is_creator: false,
-    buyer_name_matches: false,
-    reporting_merchant_id: 'merchant',
-    click: clickOf('one', 'sana'),
-    creator_suspended: false,
-    merchant_suspended: false,
-    platform_fee_rate: 1000,
-    ...changes,
+  const tracking_source = reference === null ? null : 'landing_site'
+  const order = {
+    ...ORDER,
+    lines: [{ ...LINE, unit_price: 100_000 }],
+    tracking_reference: reference,
+    tracking_source,
   }
+  return { ...FACTS, order, click: clickOf('one', 'sana'), ...changes } as SaleFacts
 }
 
 const decided = (facts: SaleFacts) =>
@@ -142,7 +105,7 @@ test('a difference is one of verdict, reason, party or money', () => {
 test('the history of a coupon code is as it is read today, the suspension of its creator as it was then', () => {
   const coupon: SaleCoupon = {
     code: 'BILAL10',
-    starts_at: 500,
+    starts_at: CLICKED_AT,
     ends_at: null,
     offer_status: 'live',
     creator_suspended: true,
@@ -150,11 +113,11 @@ test('the history of a coupon code is as it is read today, the suspension of its
     buyer_name_matches: false,
     link: clickOf('two', 'bilal').link,
   }
-  const today = factsWith({ coupons: [{ ...coupon, ends_at: 3000 }] })
+  const today = factsWith({ coupons: [{ ...coupon, ends_at: ORDER.created_at + 1 }] })
   const then = factsWith({ coupons: [{ ...coupon, creator_suspended: false }] })
   assert.equal(factsOf(today, then), {
     facts: factsWith({
-      coupons: [{ ...coupon, ends_at: 3000, creator_suspended: false }],
+      coupons: [{ ...coupon, ends_at: ORDER.created_at + 1, creator_suspended: false }],
     }),
     lost: [],
   })

@@ -1,4 +1,3 @@
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { notePruned } from '../clicks/click-retention.service.ts'
 import { removeOldBodies } from '../inbox/inbox.service.ts'
@@ -8,8 +7,8 @@ import { openDatabase } from '../platform/database/open-database.ts'
 import { MalformedOrder } from '../shopify/fields.ts'
 import { readOrderFacts } from '../shopify/order-facts.ts'
 import { changedTables, tableDigests } from '../test/authorization/digest.ts'
-import { testDialects } from '../test/testkit/databases.ts'
-import { type Marketplace, openMarketplace, type Shop } from '../test/testkit/marketplace.ts'
+import { marketSuites } from '../test/testkit/market-suites.ts'
+import type { Marketplace, Shop } from '../test/testkit/marketplace.ts'
 import { orderBody } from '../test/testkit/orders.ts'
 import { setSuspended } from '../test/testkit/people.ts'
 import { DAY } from '../test/testkit/testbed.ts'
@@ -39,19 +38,17 @@ function withRate(facts: SaleFacts, change: (rate: number) => number): SaleFacts
 
 const noted = (reference: string) => [{ reference, source: 'note_attributes' as const }]
 
-for (const dialect of testDialects()) {
-  const it = suite(`stored orders through today's rule on ${dialect}`)
+for (const { it } of marketSuites("stored orders through today's rule")) {
   let market: Marketplace
   let shop: Shop
   let creator: Actor
   let link: LinkRecord
-  it.before.each(async () => {
-    market = await openMarketplace(dialect)
+  it.before.each(async (context) => {
+    market = context.market
     shop = await market.addShop('Chenab Lawn')
     creator = await market.addCreator('Sana')
     link = await market.addLink(shop, creator)
   })
-  it.after.each(() => market.close())
 
   async function run(
     options: Partial<ReprocessOptions> = {},

@@ -14,25 +14,17 @@ export async function publishSales(
   tx: Tx,
   sales: readonly SaleWithSlug[],
 ): Promise<void> {
-  const accounts = sales.flatMap(({ merchant_id, creator_id }) => [
-    merchant_id,
-    ...(creator_id ? [creator_id] : []),
-  ])
+  const accounts = sales.flatMap(({ merchant_id, creator_id }) => [merchant_id, creator_id ?? []].flat())
   const subscribed = await subscriptionsOf(tx, accounts)
   if (subscribed.size === 0) return
-  const events = sales.flatMap((sale): NewEvent[] => {
+  const events = sales.flatMap((sale) => {
     const type = sale.acceptance_status === 'accepted' ? 'sale.accepted' : 'sale.rejected'
-    const isSent = (accountId: string | null) =>
-      accountId !== null && (subscribed.get(accountId)?.has(type) ?? false)
-    const { id: subjectId, merchant_id, creator_id } = sale
-    return [
-      ...(isSent(merchant_id)
-        ? [{ type, accountId: merchant_id, subjectId, data: wireSale(sale, 'merchant') } as const]
-        : []),
-      ...(creator_id !== null && isSent(creator_id)
-        ? [{ type, accountId: creator_id, subjectId, data: wireSale(sale, 'creator') } as const]
-        : []),
-    ]
+    const parties = [['merchant', sale.merchant_id] as const, ['creator', sale.creator_id] as const]
+    return parties.flatMap(([role, accountId]): NewEvent[] =>
+      accountId !== null && subscribed.get(accountId)?.has(type)
+        ? [{ type, accountId, subjectId: sale.id, data: wireSale(sale, role) }]
+        : [],
+    )
   })
   await publishEvents(platform, tx, events)
 }

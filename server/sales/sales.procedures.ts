@@ -1,11 +1,11 @@
-import { formatMoney, parseMoney } from '../../shared/money.ts'
+import { parseMoney } from '../../shared/money.ts'
 import { creditRequest, requestCreditInput } from '../../shared/schemas/admin.ts'
 import { idInput } from '../../shared/schemas/common.ts'
 import { listSalesInput, salePage, saleWithReceipt } from '../../shared/schemas/sales.ts'
 import { mapPage, pageById } from '../platform/api/page.ts'
-import { type Actor, procedure, router } from '../platform/api/procedure.ts'
-import { isoTime, periodOf } from '../platform/clock.ts'
-import type { ScanScope } from '../platform/database/keyset-scan.ts'
+import { procedure, router } from '../platform/api/procedure.ts'
+import { periodOf } from '../platform/clock.ts'
+import { ownScope } from '../platform/database/keyset-scan.ts'
 import { requestCredit } from './credit-request.service.ts'
 import { explainSale, withNames } from './sale-explanation.service.ts'
 import { wireExplanation, wireNamedSale } from './sale-wire.ts'
@@ -23,7 +23,7 @@ export const salesRouter = router({
     .query(async ({ ctx, input }) => {
       const { limit, cursor, from, to, affiliate_link_slug: slug, ...columns } = input
       const page = await pageById({ limit, cursor }, (request) =>
-        findSales(ctx.platform.database.reader, scopeOf(ctx.actor), {
+        findSales(ctx.platform.database.reader, ownScope(ctx.actor), {
           columns,
           slug,
           ...periodOf({ from, to }),
@@ -44,7 +44,7 @@ export const salesRouter = router({
     .input(idInput)
     .output(saleWithReceipt)
     .query(async ({ ctx, input }) => {
-      const explanation = await explainSale(ctx.platform, scopeOf(ctx.actor), input.id)
+      const explanation = await explainSale(ctx.platform, ownScope(ctx.actor), input.id)
       return wireExplanation(explanation, ctx.actor.role)
     }),
 
@@ -61,22 +61,7 @@ export const salesRouter = router({
   })
     .input(requestCreditInput)
     .output(creditRequest)
-    .mutation(async ({ ctx, input }) => {
-      const amount = parseMoney(input.amount) ?? 0
-      const { id: saleId, reason } = input
-      const request = await requestCredit(ctx.platform, ctx.actor.userId, { saleId, amount, reason })
-      return {
-        flag_id: request.flagId,
-        sale_id: request.saleId,
-        amount: formatMoney(request.amount),
-        currency: 'PKR' as const,
-        reason: request.reason,
-        status: 'pending' as const,
-        created_at: isoTime(request.createdAt),
-      }
-    }),
+    .mutation(({ ctx, input: { id: saleId, amount, reason } }) =>
+      requestCredit(ctx.platform, ctx.actor.userId, { saleId, amount: parseMoney(amount) ?? 0, reason }),
+    ),
 })
-
-function scopeOf(actor: Actor): ScanScope {
-  return actor.role === 'merchant' ? { merchantId: actor.userId } : { creatorId: actor.userId }
-}

@@ -1,7 +1,13 @@
 import { type Selectable, type SqlBool, sql } from 'kysely'
 import { bulkInsert, type ColumnTypes, inList, valuesTable } from '../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
-import { countRows, type ScanCount, type ScanPage, type ScanScope } from '../platform/database/keyset-scan.ts'
+import {
+  countRows,
+  type OwnScope,
+  type ScanCount,
+  type ScanPage,
+  type ScanScope,
+} from '../platform/database/keyset-scan.ts'
 import type { Schema } from '../platform/database/schema.ts'
 import { firstIdAt } from '../platform/ids.ts'
 
@@ -120,6 +126,7 @@ type FilterColumn =
 export interface SaleFilter {
   /** What these columns hold. */
   columns?: { [Column in FilterColumn]?: SaleRow[Column] | undefined }
+  ids?: readonly string[] | undefined
   /** Of the link. */
   slug?: string | undefined
   /** Epoch ms: inclusive, exclusive. */
@@ -150,7 +157,7 @@ function salesWithSlug(db: Queries, scope: ScanScope) {
 
 /** Sales in the caller's scope, newest first. */
 export function findSales(db: Queries, scope: ScanScope, filter: SaleFilter): Promise<SaleWithSlug[]> {
-  const { columns = {}, slug, from, to, before } = filter
+  const { columns = {}, ids, slug, from, to, before } = filter
   return salesWithSlug(db, scope)
     .where((eb) =>
       eb.and(
@@ -158,6 +165,9 @@ export function findSales(db: Queries, scope: ScanScope, filter: SaleFilter): Pr
           value === undefined ? [] : eb(`sales.${column as FilterColumn}`, '=', value),
         ),
       ),
+    )
+    .$if(ids !== undefined, (query) =>
+      query.where(sql<SqlBool>`sales.id ${inList(dialectOf(db), 'uuid', ids ?? [])}`),
     )
     .$if(slug !== undefined, (query) => query.where('link.slug', '=', slug ?? ''))
     .$if(typeof from === 'number', (query) => query.where('sales.created_at', '>=', from ?? 0))
@@ -291,15 +301,9 @@ export function countSales(db: Queries, scope: ScanScope, step: ScanPage): Promi
 }
 
 /** Whether a merchant or creator has an accepted sale. */
-export async function hasAcceptedSale(
-  db: Queries,
-  party: 'merchant_id' | 'creator_id',
-  userId: string,
-): Promise<boolean> {
-  const row = await db
-    .selectFrom('sales')
+export async function hasAcceptedSale(db: Queries, scope: OwnScope): Promise<boolean> {
+  const row = await salesInScope(db, scope)
     .select('id')
-    .where(party, '=', userId)
     .where('acceptance_status', '=', 'accepted')
     .limit(1)
     .executeTakeFirst()

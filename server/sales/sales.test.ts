@@ -14,6 +14,7 @@ import { orderBody } from '../test/testkit/orders.ts'
 import { outcomeOf, requestOf, setSuspended } from '../test/testkit/people.ts'
 import { poisonOrder } from '../test/testkit/tamper.ts'
 import { DAY, MINUTE } from '../test/testkit/testbed.ts'
+import type { SaleDecision } from './accept-sale.rule.ts'
 import { salesRouter } from './sales.procedures.ts'
 import { findSale, findSales } from './sales.service.ts'
 
@@ -22,6 +23,8 @@ interface ManifestEntry {
   order_id: string
   order_name: string
   terms: { commission_rate_percent: number; attribution_window_days: number; product_ids: string[] | null }
+  /** Where the net amount depends on the products that a link names. */
+  lines?: { product_id: string; net: string }[]
   expect: {
     acceptance_status: string
     rejection_reason: string | null
@@ -61,6 +64,19 @@ async function fixtureBody({ market, shop }: Context, entry: ManifestEntry): Pro
     creatorEmail: `${creator.userId}@example.com`,
     productId: FIXTURE_PRODUCT_ID,
   })
+}
+
+/** A fixture shows one thing: nothing but its own reason may fail it, save what follows from it. */
+function assertShows({ file, expect, lines }: ManifestEntry, { checks, basis_lines }: SaleDecision): void {
+  const failed = checks.filter((check) => check.verdict === 'failed').map((check) => check.name)
+  const reasons = expect.rejection_reason === null ? [] : [expect.rejection_reason]
+  if (expect.rejection_reason === 'product_not_in_offer') reasons.push('nothing_payable')
+  assert.equal(failed, reasons, file)
+  const found = basis_lines.map(({ product_id, net, why_not }) => ({
+    product_id: product_id === FIXTURE_PRODUCT_ID ? '{{product_id}}' : product_id,
+    net: formatMoney(why_not === 'gift_card' ? 0 : net),
+  }))
+  if (lines) assert.equal(found, lines, file)
 }
 
 /** Everything of the buyer that stands in a body: e-mail, phone, names and street. */
@@ -142,6 +158,8 @@ for (const { it } of marketSuites<Context>('sales', { settings: { HIGH_COMMISSIO
     }))
     const expected = manifest.map(({ order_id, order_name, expect }) => ({ order_id, order_name, ...expect }))
     assert.equal(figures, expected)
+    for (const [index, entry] of manifest.entries())
+      assertShows(entry, JSON.parse(sales[index]?.receipt ?? '').decision)
     const [cycle] = await cyclesOf(market.platform, shop.merchantId)
     const accepted = manifest.filter(({ expect }) => expect.acceptance_status === 'accepted')
     const sum = (key: 'commission' | 'platform_fee') =>

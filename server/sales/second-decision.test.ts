@@ -1,16 +1,8 @@
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { LinkRecord } from '../links/links.service.ts'
 import type { Actor } from '../platform/api/procedure.ts'
-import { testDialects } from '../test/testkit/databases.ts'
-import {
-  cyclesOf,
-  eventsOf,
-  type Marketplace,
-  openFlagsOf,
-  openMarketplace,
-  type Shop,
-} from '../test/testkit/marketplace.ts'
+import { marketSuites } from '../test/testkit/market-suites.ts'
+import { cyclesOf, eventsOf, type Marketplace, openFlagsOf, type Shop } from '../test/testkit/marketplace.ts'
 import { type OrderChanges, orderBody } from '../test/testkit/orders.ts'
 import { setSuspended } from '../test/testkit/people.ts'
 import { DAY, HOUR, MINUTE } from '../test/testkit/testbed.ts'
@@ -18,23 +10,21 @@ import { reprocessOrders } from './reprocess.service.ts'
 import { explainSale } from './sale-explanation.service.ts'
 import { wireExplanation } from './sale-wire.ts'
 
-for (const dialect of testDialects()) {
-  const it = suite(`a sale that is decided again on ${dialect}`)
+for (const { it } of marketSuites('a sale that is decided again')) {
   let market: Marketplace
   let shop: Shop
   let creator: Actor
   let link: LinkRecord
   let order: OrderChanges & { id: string }
 
-  it.before.each(async () => {
-    market = await openMarketplace(dialect)
+  it.before.each(async (context) => {
+    market = context.market
     shop = await market.addShop('Chenab Lawn')
     creator = await market.addCreator('Sana')
     link = await market.addLink(shop, creator)
     const click = await market.click(link)
     order = { id: '5001', name: '#5001', price: 400_000, click, createdAt: market.clock.now() }
   })
-  it.after.each(() => market.close())
 
   const report = async (changes: Partial<OrderChanges>, deliveryId?: string) => {
     const body = orderBody({ ...order, ...changes })

@@ -18,10 +18,7 @@ export interface ExportedOrder {
 
 /** Why a file is no order export: one sentence with what to do. */
 export class UnreadableExport extends Error {
-  constructor(message: string) {
-    super(message)
-    this.name = 'UnreadableExport'
-  }
+  override readonly name = 'UnreadableExport'
 }
 
 const COLUMNS = ['Name', 'Financial Status', 'Currency', 'Subtotal', 'Created at', 'Id'] as const
@@ -68,20 +65,18 @@ export async function* readOrderExport(bytes: AsyncIterable<Uint8Array>): AsyncG
 /** Decodes UTF-8, with or without a byte order mark. Throws `UnreadableExport` for another encoding. */
 async function* decodeText(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true })
-  const decode = (chunk?: Uint8Array) => {
-    try {
-      return decoder.decode(chunk, { stream: chunk !== undefined })
-    } catch {
-      throw new UnreadableExport(`The file is not encoded in UTF-8. ${EXPORT_AGAIN}`)
-    }
-  }
   let isFirst = true
-  for await (const chunk of bytes) {
-    if (isFirst) refuseOtherEncodings(chunk)
-    isFirst = false
-    yield decode(chunk)
+  try {
+    for await (const chunk of bytes) {
+      if (isFirst) refuseOtherEncodings(chunk)
+      isFirst = false
+      yield decoder.decode(chunk, { stream: true })
+    }
+    yield decoder.decode()
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error
+    throw new UnreadableExport(`The file is not encoded in UTF-8. ${EXPORT_AGAIN}`)
   }
-  yield decode()
 }
 
 function refuseOtherEncodings(chunk: Uint8Array): void {

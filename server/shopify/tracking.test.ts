@@ -3,9 +3,10 @@ import * as assert from 'uvu/assert'
 import type { Fields } from './fields.ts'
 import { readReferences } from './tracking.ts'
 
-const readTracking = (order: Fields, parameter: string) => {
-  const [first] = readReferences(order, parameter)
-  return { tracking_reference: first?.reference ?? null, tracking_source: first?.source ?? null }
+/** The first reference and its place. */
+const first = (order: Fields, parameter = 'aff_ref') => {
+  const [found] = readReferences(order, parameter)
+  return [found?.reference ?? null, found?.source ?? null]
 }
 
 test('note_attributes come before landing_site, and an empty or odd place is passed over', () => {
@@ -14,24 +15,12 @@ test('note_attributes come before landing_site, and an empty or odd place is pas
     { name: 'gift_wrap', value: 'yes' },
     { name, value },
   ]
-  const found = (changes: Record<string, unknown>) => {
-    const { tracking_reference, tracking_source } = readTracking(changes, 'aff_ref')
-    return [tracking_reference, tracking_source]
-  }
-  assert.equal(found({ note_attributes: noted(' noted '), landing_site }), ['noted', 'note_attributes'])
-  for (const note_attributes of [
-    noted(''),
-    noted(null),
-    noted({}),
-    noted('n', 'AFF_REF'),
-    [null, 'x', 7],
-    {},
-    null,
-  ]) {
-    assert.equal(found({ note_attributes, landing_site }), ['landed', 'landing_site'])
-  }
-  assert.equal(found({ note_attributes: [...noted(''), ...noted('second')] }), ['second', 'note_attributes'])
-  assert.equal(found({}), [null, null])
+  assert.equal(first({ note_attributes: noted(' noted '), landing_site }), ['noted', 'note_attributes'])
+  const odd = [noted(''), noted(null), noted({}), noted('n', 'AFF_REF'), [null, 'x', 7], {}, null]
+  for (const note_attributes of odd)
+    assert.equal(first({ note_attributes, landing_site }), ['landed', 'landing_site'])
+  assert.equal(first({ note_attributes: [...noted(''), ...noted('second')] }), ['second', 'note_attributes'])
+  assert.equal(first({}), [null, null])
 })
 
 test("a line's property comes after note_attributes and before landing_site", () => {
@@ -46,10 +35,7 @@ test("a line's property comes after note_attributes and before landing_site", ()
     },
     { properties: [{ name: '_aff_ref', value: 'third' }] },
   ]
-  const found = (changes: Record<string, unknown>) => {
-    const { tracking_reference, tracking_source } = readTracking({ landing_site, ...changes }, 'aff_ref')
-    return [tracking_reference, tracking_source]
-  }
+  const found = (changes: Fields) => first({ landing_site, ...changes })
   const note_attributes = [{ name: 'aff_ref', value: 'noted' }]
   assert.equal(found({ note_attributes, line_items: bought('b') }), ['noted', 'note_attributes'])
   assert.equal(found({ note_attributes: [], line_items: bought(' b ') }), ['b', 'line_item'])
@@ -67,7 +53,7 @@ test("a line's property comes after note_attributes and before landing_site", ()
 })
 
 test('landing_site may be a path or an address, with broken escapes, fragments and repeats', () => {
-  const from = (landing_site: unknown) => readTracking({ landing_site }, 'aff_ref').tracking_reference
+  const from = (landing_site: unknown) => first({ landing_site })[0]
   assert.is(from('/products/x?utm=1&aff_ref=a-1'), 'a-1')
   assert.is(from('https://shop.example/products/x?aff_ref=a-1&v=2#reviews'), 'a-1')
   assert.is(from('/x?bad=%E0%A4%A&aff_ref=a-1&%'), 'a-1')
@@ -80,7 +66,7 @@ test('landing_site may be a path or an address, with broken escapes, fragments a
   assert.is(from(''), null)
   assert.is(from(42), null)
   assert.is(from(`/x?aff_ref=${'y'.repeat(5000)}`)?.length, 200)
-  assert.is(readTracking({ landing_site: '/x?via=b' }, 'via').tracking_reference, 'b')
+  assert.is(first({ landing_site: '/x?via=b' }, 'via')[0], 'b')
 })
 
 test('all references are read in the sequence of their places, each once, 25 at most', () => {

@@ -13,11 +13,11 @@ import {
   storeAction,
   storeNotFound,
 } from './stores.service.ts'
-import { claimsOnDomain, deleteSecrets, secretsOfStores } from './stores.store.ts'
+import { claimsInUse as claimsOn, deleteSecrets, secretsOf } from './stores.store.ts'
 import { dropCachedClaims } from './webhook-claims.service.ts'
 
 /** A store that is out of use. `offersPaused` counts the merchant's live offers that were paused because it was the last store. */
-export interface RemovedStore {
+interface RemovedStore {
   store: StoreRow
   offersPaused: number
 }
@@ -35,7 +35,7 @@ export function removeStore(platform: Platform, merchantId: string, storeId: str
 }
 
 /** An operator's decision about one merchant's claim on a shop domain. */
-export interface ClaimDecision {
+interface ClaimDecision {
   domain: string
   merchantId: string
   /** A user's id, or `OPERATOR`. */
@@ -44,9 +44,8 @@ export interface ClaimDecision {
 }
 
 /** The claims in use on a domain, oldest first, for operators. */
-export async function claimsInUse(platform: Platform, domain: string): Promise<StoreRow[]> {
-  const claims = await claimsOnDomain(platform.database.reader, normalizeDomain(domain))
-  return claims.filter((claim) => claim.removed_at === null)
+export function claimsInUse({ database }: Platform, domain: string) {
+  return claimsOn(database.reader, normalizeDomain(domain))
 }
 
 /**
@@ -93,13 +92,11 @@ async function takeOutOfUse(
   const removed_at = platform.clock.now()
   const isReleased = by.action === 'store.release'
   await changeRow(tx, 'stores', store, { removed_at, ...(isReleased && { released_at: removed_at }) })
-  await deleteSecrets(tx, (await secretsOfStores(tx, [store.id])).get(store.id) ?? [])
+  await deleteSecrets(tx, await secretsOf(tx, [store.id]))
   const isLast = !(await merchantHasStore(tx, store.merchant_id))
+  const reason = `The merchant's last store, ${store.shop_domain}, is out of use.`
   const offersPaused = isLast
-    ? await pauseLiveOffers(platform, tx, store.merchant_id, {
-        actor: by.actor,
-        reason: `The merchant's last store, ${store.shop_domain}, is out of use.`,
-      })
+    ? await pauseLiveOffers(platform, tx, store.merchant_id, { actor: by.actor, reason })
     : 0
   await recordAudit(platform, tx, {
     ...storeAction(by.actor, by.action, store, by.reason),

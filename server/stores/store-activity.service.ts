@@ -1,9 +1,10 @@
 import { DAY_MS } from '../../shared/durations.ts'
 import { ORDER_SOURCES, type OrderSource, type Store } from '../../shared/schemas/stores.ts'
 import { countUnreadableOrders } from '../inbox/set-aside.service.ts'
+import { isoTime, isoTimeOrNull } from '../platform/clock.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
-import { REGULAR_SPAN_DAYS, type SourceCounts, silenceLimits } from './store-status.rule.ts'
+import { REGULAR_SPAN_DAYS, type SourceCounts, silenceLimits, storeStatus } from './store-status.rule.ts'
 import {
   addToStoreDays,
   daysOfStores,
@@ -11,7 +12,6 @@ import {
   type StoreRow,
   storesActiveSince,
 } from './stores.store.ts'
-import { wireStore } from './stores-wire.ts'
 
 /** The days of `tracked_30d`. */
 const TRACKED_DAYS = 30
@@ -32,11 +32,11 @@ export interface AppliedEvent {
 
 /** Counts applied events for their stores, with one statement for the batch. */
 export async function recordActivity(
-  platform: Platform,
+  { clock }: Platform,
   tx: Tx,
   events: readonly AppliedEvent[],
 ): Promise<void> {
-  const day = dayOf(platform.clock.now())
+  const day = dayOf(clock.now())
   const rows = new Map<string, StoreDayRow>()
   for (const { storeId, receivedAt, source } of events) {
     const row = rows.get(storeId) ?? { store_id: storeId, day, ...noOrders(), last_event_at: receivedAt }
@@ -45,43 +45,26 @@ export async function recordActivity(
     if (source !== null) row[source] += 1
   }
   // In one order, so that two workers cannot wait for each other.
-  await addToStoreDays(
-    tx,
-    [...rows.values()].sort((one, other) => (one.store_id < other.store_id ? -1 : 1)),
-  )
+  const inOrder = [...rows.values()].sort((one, other) => (one.store_id < other.store_id ? -1 : 1))
+  await addToStoreDays(tx, inOrder)
 }
 
-/** What a store has sent. */
-export interface StoreActivity {
-  /** Epoch ms. */
-  lastEventAt: number | null
-  /** Days with orders, of the 28 up to the last event. */
-  orderDays: number
-  tracked: SourceCounts
-}
-
-const NO_ACTIVITY: StoreActivity = { lastEventAt: null, orderDays: 0, tracked: noOrders() }
-
-/** The activity of each of these stores; a store without any has zeros. */
-export async function activityOf(
-  db: Queries | Tx,
-  storeIds: readonly string[],
-  now: number,
-): Promise<Map<string, StoreActivity>> {
+/** What each of these stores has sent; a store without any activity has zeros. */
+export async function activityOf(db: Queries | Tx, storeIds: readonly string[], now: number) {
   const since = dayOf(now) - TRACKED_DAYS + 1
   const days = Map.groupBy(await daysOfStores(db, storeIds, since), (row) => row.store_id)
   return new Map(storeIds.map((id) => [id, summarize(days.get(id) ?? [], since)]))
 }
 
-function summarize(days: readonly StoreDayRow[], since: number): StoreActivity {
+function summarize(days: readonly StoreDayRow[], since: number) {
   const last = days.at(-1)
-  if (!last) return NO_ACTIVITY
-  const regular = days.filter(
-    (row) => row.day > last.day - REGULAR_SPAN_DAYS && ORDER_SOURCES.some((source) => row[source] > 0),
-  )
+  const regularFrom = (last?.day ?? 0) - REGULAR_SPAN_DAYS
+  const hasOrders = (row: StoreDayRow) => ORDER_SOURCES.some((source) => row[source] > 0)
   return {
-    lastEventAt: last.last_event_at,
-    orderDays: regular.length,
+    /** Epoch ms. */
+    lastEventAt: last?.last_event_at ?? null,
+    /** Days with orders, of the 28 up to the last event. */
+    orderDays: days.filter((row) => row.day > regularFrom && hasOrders(row)).length,
     tracked: sumOf(days.filter(({ day }) => day >= since)),
   }
 }
@@ -94,7 +77,7 @@ export async function recentlyActive(
   db: Queries,
   { activeFrom, fromDay }: { activeFrom: number; fromDay: number },
   page: { after: string; limit: number },
-): Promise<{ store: StoreRow; days: StoreDayRow[]; activity: StoreActivity }[]> {
+) {
   const stores = await storesActiveSince(db, activeFrom, page.after, page.limit)
   const ids = stores.map(({ id }) => id)
   const rows = Map.groupBy(await daysOfStores(db, ids, fromDay), (row) => row.store_id)
@@ -107,30 +90,40 @@ export async function recentlyActive(
 /** A merchant's store with what arrived from it and what was refused. */
 export async function showStore(platform: Platform, row: StoreRow): Promise<Store> {
   const [shown] = await showStores(platform, [row])
-  if (!shown) throw new Error('one row gives one store')
-  return shown
+  return shown as Store
 }
 
 /** As `showStore`, for several stores. */
 export async function showStores(
-  platform: Platform,
+  { config, publicBaseUrl, clock, database }: Platform,
   rows: readonly StoreRow[],
-  db: Queries = platform.database.reader,
+  db: Queries = database.reader,
 ): Promise<Store[]> {
-  const { config, publicBaseUrl } = platform
-  const now = platform.clock.now()
+  const now = clock.now()
   const ids = rows.map(({ id }) => id)
   const unreadable = await countUnreadableOrders(db, ids, now)
   const activity = await activityOf(db, ids, now)
-  return rows.map((row) =>
-    wireStore(row, {
-      ...(activity.get(row.id) ?? NO_ACTIVITY),
-      unreadable: unreadable.get(row.id) ?? 0,
-      limits: silenceLimits(config),
-      publicBaseUrl,
-      now,
-    }),
-  )
+  const script_url = `${publicBaseUrl}/store.js`
+  return rows.map((row): Store => {
+    const { lastEventAt, orderDays, tracked } = activity.get(row.id) ?? summarize([], 0)
+    const { connected_at: connectedAt, last_refused_at: lastRefusedAt, last_refusal: reason } = row
+    const signs = { connectedAt, lastEventAt, lastRefusedAt, orderDays }
+    return {
+      id: row.id,
+      platform: 'shopify',
+      shop_domain: row.shop_domain,
+      status: storeStatus(signs, now, silenceLimits(config)),
+      webhook_url: `${publicBaseUrl}/webhooks/store-sales`,
+      script_url,
+      script_tag: `<script src="${script_url}" async></script>`,
+      last_event_at: isoTimeOrNull(lastEventAt),
+      last_refused_at: isoTimeOrNull(lastRefusedAt),
+      last_refusal: lastRefusedAt === null || reason === null ? null : { at: isoTime(lastRefusedAt), reason },
+      unreadable_7d: unreadable.get(row.id) ?? 0,
+      tracked_30d: tracked,
+      created_at: isoTime(row.created_at),
+    }
+  })
 }
 
 /** The orders of these days, by source. */

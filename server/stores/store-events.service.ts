@@ -1,30 +1,24 @@
 import { raiseFlag } from '../flags/flags.service.ts'
 import { originsOf } from '../inbox/operator-deliveries.service.ts'
-import { isoTime } from '../platform/clock.ts'
+import { isoTime, isoTimeOrNull } from '../platform/clock.ts'
 import { advisoryLock, type Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
-import { claimsOnDomain, hostsOfStores, insertHosts, markFirstEvent, type StoreRow } from './stores.store.ts'
+import { claimsInUse, hostsOfStores, insertHosts, markFirstEvent, type StoreRow } from './stores.store.ts'
 
 /** The advisory lock on the claims on a domain. */
 export function domainLock(domain: string): string {
   return `shop domain ${domain}`
 }
 
-/** A signed event; its scope is the store's id. */
-export interface StoreEvent {
-  id: string
-  scope: string
-}
-
 /**
  * Records the first signed event of each store that had none, and flags a domain when a second claim on it receives
- * events. Events that an operator sent do not count.
+ * events. An event's scope is the store's id. Events that an operator sent do not count.
  */
 export async function noteFirstEvents(
   platform: Platform,
   tx: Tx,
   stores: ReadonlyMap<string, StoreRow>,
-  events: readonly StoreEvent[],
+  events: readonly { id: string; scope: string }[],
 ): Promise<void> {
   const ofNewStores = events.filter(({ scope }) => {
     const store = stores.get(scope)
@@ -42,30 +36,18 @@ export async function noteFirstEvents(
 }
 
 /** The events that the stores themselves sent. */
-async function sentByStores<Event extends { id: string }>(
-  tx: Tx,
-  events: readonly Event[],
-): Promise<Event[]> {
+async function sentByStores<Event extends { id: string }>(tx: Tx, events: readonly Event[]) {
   if (events.length === 0) return []
-  const origins = await originsOf(
-    tx,
-    events.map(({ id }) => ({ id, source: 'store' })),
-  )
+  const sources = events.map(({ id }) => ({ id, source: 'store' }) as const)
+  const origins = await originsOf(tx, sources)
   return events.filter(({ id }) => origins.get(id) === 'store')
 }
 
 async function flagSharedDomain(platform: Platform, tx: Tx, domain: string): Promise<void> {
-  const receiving = (await claimsOnDomain(tx, domain)).filter(
-    (claim) => claim.removed_at === null && claim.first_event_at !== null,
-  )
+  const receiving = (await claimsInUse(tx, domain)).filter((claim) => claim.first_event_at !== null)
   if (receiving.length < 2) return
-  await raiseFlag(platform, tx, {
-    kind: 'domain_shared',
-    subjectType: 'shop_domain',
-    subjectId: domain,
-    summary: `${receiving.length} merchants receive signed events for ${domain}. Release the claims of those who do not own the shop.`,
-    evidence: { shop_domain: domain, claims: receiving.map(claimEvidence) },
-  })
+  const what = `${receiving.length} merchants receive signed events for ${domain}.`
+  await flagDomain(platform, tx, domain, what, {}, receiving)
 }
 
 /** Flags a domain whose claims are all taken: the refused merchant may be its owner. */
@@ -75,30 +57,39 @@ export async function flagFullDomain(
   domain: string,
   { merchantId, claims }: { merchantId: string; claims: number },
 ): Promise<void> {
-  const inUse = (await claimsOnDomain(tx, domain)).filter((claim) => claim.removed_at === null)
-  await raiseFlag(platform, tx, {
+  const what = `${domain} has ${claims} claims, and another merchant was refused.`
+  const refused = { refused_merchant_id: merchantId }
+  await flagDomain(platform, tx, domain, what, refused, await claimsInUse(tx, domain))
+}
+
+function flagDomain(
+  platform: Platform,
+  tx: Tx,
+  domain: string,
+  what: string,
+  more: Record<string, unknown>,
+  claims: readonly StoreRow[],
+): Promise<void> {
+  const shown = claims.map(({ id, merchant_id, created_at, first_event_at }) => ({
+    store_id: id,
+    merchant_id,
+    connected_at: isoTime(created_at),
+    first_event_at: isoTimeOrNull(first_event_at),
+  }))
+  return raiseFlag(platform, tx, {
     kind: 'domain_shared',
     subjectType: 'shop_domain',
     subjectId: domain,
-    summary: `${domain} has ${claims} claims, and another merchant was refused. Release the claims of those who do not own the shop.`,
-    evidence: { shop_domain: domain, refused_merchant_id: merchantId, claims: inUse.map(claimEvidence) },
+    summary: `${what} Release the claims of those who do not own the shop.`,
+    evidence: { shop_domain: domain, ...more, claims: shown },
   })
-}
-
-function claimEvidence(claim: StoreRow) {
-  return {
-    store_id: claim.id,
-    merchant_id: claim.merchant_id,
-    connected_at: isoTime(claim.created_at),
-    first_event_at: claim.first_event_at === null ? null : isoTime(claim.first_event_at),
-  }
 }
 
 /** Orders show a shop's own domains and its checkout's: rarely more than a few. */
 const MAX_HOSTS_PER_STORE = 20
 
 /** The host names that a signed order shows. */
-export interface HostReport {
+interface HostReport {
   id: string
   storeId: string
   hosts: readonly string[]

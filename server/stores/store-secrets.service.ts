@@ -1,20 +1,19 @@
 import { DAY_MS } from '../../shared/durations.ts'
 import { openFlags, raiseFlag } from '../flags/flags.service.ts'
-import { Refusal } from '../platform/api/refusal.ts'
+import { Refusal, tooMany } from '../platform/api/refusal.ts'
 import { sealedTable } from '../platform/crypto/sealed-rows.ts'
-import { type Binding, IntegrityError, UnknownKeyError } from '../platform/crypto/vault.ts'
+import { IntegrityError, UnknownKeyError } from '../platform/crypto/vault.ts'
 import type { Tx } from '../platform/database/database.ts'
 import { RateLimiter } from '../platform/network/rate-limiter.ts'
 import type { Platform } from '../platform/platform.ts'
 import { lockAccount } from '../users/users.service.ts'
 import {
-  ALL_SECRETS,
+  changeSecret,
   deleteSecrets,
   insertSecret,
+  OWNED_SECRETS,
   type OwnedSecretRow,
-  replaceSecret,
   type StoreRow,
-  type StoreSecretRow,
   secretsByFingerprint,
 } from './stores.store.ts'
 
@@ -30,85 +29,47 @@ export function secretFingerprints({ vault }: Platform, secret: string): string[
   return vault.fingerprints(secret, PURPOSE)
 }
 
-/** A secret's row, sealed for its store and for its `valid_until`, so that an expired secret cannot be made valid again. */
-export function sealSecret(
-  { vault }: Pick<Platform, 'vault'>,
-  store: Owner,
-  row: Omit<StoreSecretRow, 'secret_encrypted' | 'fingerprint'>,
-  secret: string,
-): StoreSecretRow {
-  return {
-    ...row,
-    secret_encrypted: vault.seal(secret, bindingOf(store, row)),
-    fingerprint: vault.fingerprint(secret, PURPOSE),
-  }
-}
-
-/** Opens a store's secret. Throws `IntegrityError` when the row was changed, and `UnknownKeyError`. */
-export function openSecret({ vault }: Pick<Platform, 'vault'>, store: Owner, row: StoreSecretRow): string {
-  const secret = vault.open(row.secret_encrypted, bindingOf(store, row))
-  if (!vault.fingerprints(secret, PURPOSE).includes(row.fingerprint)) {
-    throw new IntegrityError('has the fingerprint of another secret')
-  }
-  return secret
-}
-
-/** Every store's secrets, for verification and the rotation of keys. */
-export const SEALED_SECRETS = sealedTable<OwnedSecretRow>({
+/** Every store's secrets, for verification and the rotation of keys too. */
+export const SEALED_SECRETS = sealedTable<OwnedSecretRow, 'secret_encrypted' | 'fingerprint'>({
   name: 'store_secrets',
   column: 'secret_encrypted',
-  rows: ALL_SECRETS,
-  open: (vault, row) => openSecret({ vault }, ownerOf(row), row),
-  seal(vault, row, secret) {
-    const { secret_encrypted, fingerprint } = sealSecret({ vault }, ownerOf(row), row, secret)
-    return { secret_encrypted, fingerprint }
-  },
-  async checkReseal(tx, row, { fingerprint = '' }) {
+  rows: OWNED_SECRETS,
+  purpose: PURPOSE,
+  // The expiry is bound too, so that an expired secret cannot be made valid again.
+  binding: ({ merchant_id, store_id, shop_domain, valid_until, created_at }) => ({
+    owner: merchant_id,
+    facts: [store_id, shop_domain, valid_until, created_at],
+  }),
+  fingerprint: { column: 'fingerprint', purpose: PURPOSE, of: 'secret' },
+  async checkReseal(tx, row, { fingerprint }) {
     const holders = await secretsByFingerprint(tx, [fingerprint])
     if (holders.some(({ id }) => id !== row.id)) throw new IntegrityError('is the secret of another row too')
   },
 })
 
-function ownerOf({ store_id, merchant_id, shop_domain }: OwnedSecretRow): Owner {
-  return { id: store_id, merchant_id, shop_domain }
-}
-
-type Owner = Pick<StoreRow, 'id' | 'merchant_id' | 'shop_domain'>
-
-function bindingOf(store: Owner, row: Omit<StoreSecretRow, 'secret_encrypted' | 'fingerprint'>): Binding {
-  return {
-    purpose: PURPOSE,
-    row: row.id,
-    owner: store.merchant_id,
-    facts: [row.store_id, store.id, store.shop_domain, row.valid_until, row.created_at],
-  }
-}
-
 /** Makes `secret` the store's present one. Refuses with `secret_taken`, and with `rate_limited` after too many of those. */
 export async function addSecret(platform: Platform, tx: Tx, store: StoreRow, secret: string): Promise<void> {
-  await refuseSecretGuesses(platform, tx, store.merchant_id)
+  const { merchant_id, shop_domain } = store
+  await refuseSecretGuesses(platform, tx, merchant_id)
   const now = platform.clock.now()
   const holders = await secretsByFingerprint(tx, secretFingerprints(platform, secret))
-  for (const holder of holders) {
-    const expired = holder.valid_until !== null && holder.valid_until <= now
-    if (!expired && holder.store_id !== store.id) throw await secretTaken(platform, store.merchant_id)
+  for (const { store_id, valid_until } of holders) {
+    const expired = valid_until !== null && valid_until <= now
+    if (!expired && store_id !== store.id) throw await secretTaken(platform, merchant_id)
   }
   await deleteSecrets(tx, holders)
   const row = { id: platform.ids.next(), store_id: store.id, valid_until: null, created_at: now }
-  await insertSecret(tx, sealSecret(platform, store, row, secret))
+  const sealed = SEALED_SECRETS.seal(platform.vault, { ...row, merchant_id, shop_domain }, secret)
+  await insertSecret(tx, { ...row, ...sealed })
 }
 
 /** Keeps the present secret valid for 24 hours, or removes it when it cannot be opened. */
-export async function retireSecret(
-  platform: Platform,
-  tx: Tx,
-  store: StoreRow,
-  row: StoreSecretRow,
-): Promise<void> {
+export async function retireSecret(platform: Platform, tx: Tx, row: OwnedSecretRow): Promise<void> {
   try {
-    const secret = openSecret(platform, store, row)
-    const validUntil = platform.clock.now() + FORMER_SECRET_MS
-    await replaceSecret(tx, sealSecret(platform, store, { ...row, valid_until: validUntil }, secret))
+    const secret = SEALED_SECRETS.open(platform.vault, row)
+    const valid_until = platform.clock.now() + FORMER_SECRET_MS
+    const sealed = SEALED_SECRETS.seal(platform.vault, { ...row, valid_until }, secret)
+    await changeSecret(tx, row.id, { valid_until, ...sealed })
   } catch (error) {
     if (error instanceof UnknownKeyError) throw keyMissing(platform, error)
     if (!(error instanceof IntegrityError)) throw error
@@ -124,12 +85,7 @@ async function refuseSecretGuesses(platform: Platform, tx: Tx, merchantId: strin
   await lockAccount(tx, merchantId)
   const standing = await limiterOf(platform).peek(merchantId)
   if (!standing?.exceeded) return
-  const minutes = Math.ceil(standing.resetsIn / 60)
-  throw new Refusal(
-    'rate_limited',
-    `Too many webhook secrets that belong to other stores. Try again in ${minutes === 1 ? '1 minute' : `${minutes} minutes`}.`,
-    { retryAfter: standing.resetsIn },
-  )
+  throw tooMany('Too many webhook secrets that belong to other stores.', standing.resetsIn)
 }
 
 /** The refusal `secret_taken`, counted against the account. */
@@ -152,30 +108,27 @@ function limiterOf(platform: Platform): RateLimiter {
 /** Flags a store whose secret cannot be opened, once. Its other secrets stay in use. */
 export async function flagBrokenSecret(
   platform: Platform,
-  store: StoreRow,
-  row: StoreSecretRow,
-  problem: IntegrityError,
+  { id: secretId, store_id: storeId }: OwnedSecretRow,
+  { message: problem }: IntegrityError,
 ): Promise<void> {
-  if ((await openFlags(platform.database.reader, 'integrity_violation', store.id)).length > 0) return
-  platform.log.error(
-    { storeId: store.id, secretId: row.id, problem: problem.message },
-    'store secret refused',
-  )
-  await platform.database.transaction((tx) =>
+  const { database, log } = platform
+  if ((await openFlags(database.reader, 'integrity_violation', storeId)).length > 0) return
+  log.error({ storeId, secretId, problem }, 'store secret refused')
+  await database.transaction((tx) =>
     raiseFlag(platform, tx, {
       kind: 'integrity_violation',
       subjectType: 'store',
-      subjectId: store.id,
+      subjectId: storeId,
       summary:
         'A webhook secret of this store was changed in the database and is refused. Run "affiliate ledger verify", and have the merchant set the secret again.',
-      evidence: { store_secret_id: row.id, problem: problem.message },
+      evidence: { store_secret_id: secretId, problem },
     }),
   )
 }
 
 /** The refusal for a secret whose key this process lacks; the log names the key. */
-export function keyMissing(platform: Platform, { message }: UnknownKeyError): Refusal {
-  platform.log.error(`a webhook secret was ${message}`)
+export function keyMissing({ log }: Platform, { message }: UnknownKeyError): Refusal {
+  log.error(`a webhook secret was ${message}`)
   return new Refusal(
     'unavailable',
     'The service cannot open the secret of this store now. Try again later.',

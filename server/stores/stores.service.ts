@@ -1,5 +1,5 @@
 import { recordAudit } from '../flags/audit.service.ts'
-import { type Page, type PageRequest, pageById } from '../platform/api/page.ts'
+import { type PageRequest, pageById } from '../platform/api/page.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import { advisoryLock, type Queries, type Tx } from '../platform/database/database.ts'
 import { authentic, changeRow, insertRow, lockRows } from '../platform/database/protected-rows.ts'
@@ -12,11 +12,10 @@ import {
   claimsOnDomain,
   countStoresInUse,
   deleteSecrets,
-  everyStore,
   hostsOfStores,
   ownStore,
   type StoreRow,
-  secretsOfStores,
+  secretsOf,
   storesById,
   storesOf,
 } from './stores.store.ts'
@@ -44,12 +43,19 @@ export async function connectStore(
 ): Promise<StoreRow> {
   const domain = input.shop_domain
   const connected = await refusingDuplicates(platform, merchantId, async (tx) => {
-    await checkStoreQuota(tx, merchantId)
+    await checkQuota(tx, merchantId, {
+      most: MAX_STORES,
+      count: () => countStoresInUse(tx, merchantId),
+      detail: `At most ${MAX_STORES} stores per account. Remove one before you connect another.`,
+    })
     await advisoryLock(tx, domainLock(domain))
     const claims = authentic(platform.keys, 'stores', await claimsOnDomain(tx, domain))
     const [former] = await lockRows(tx, 'stores', { shop_domain: domain, merchant_id: merchantId })
     if (former && former.removed_at === null) throw storeTaken()
-    if (former && former.released_at !== null) throw claimReleased(domain)
+    if (former && former.released_at !== null) {
+      const detail = `An operator released your claim on ${domain}. Ask the operator to allow it again.`
+      throw new Refusal('conflict', detail)
+    }
     if (claims.filter((claim) => claim.removed_at === null).length >= MAX_CLAIMS_PER_DOMAIN) {
       // The flag is committed although the merchant is refused.
       await flagFullDomain(platform, tx, domain, { merchantId, claims: MAX_CLAIMS_PER_DOMAIN })
@@ -77,26 +83,16 @@ export async function connectStore(
     dropCachedClaims(platform, tx, domain)
     return store
   })
-  if (!connected) throw domainFull(domain)
-  return connected
+  if (connected) return connected
+  throw new Refusal(
+    'conflict',
+    `${domain} has ${MAX_CLAIMS_PER_DOMAIN} claims already. Ask the operator to release the wrong ones.`,
+  )
 }
 
-/** Refuses with `quota_exceeded`; a removed store that comes back counts too. */
-function checkStoreQuota(tx: Tx, merchantId: string): Promise<void> {
-  return checkQuota(tx, merchantId, {
-    most: MAX_STORES,
-    count: () => countStoresInUse(tx, merchantId),
-    detail: `At most ${MAX_STORES} stores per account. Remove one before you connect another.`,
-  })
-}
-
-/** The merchant's stores in use, newest first. */
-export async function listStores(
-  platform: Platform,
-  merchantId: string,
-  page: PageRequest,
-): Promise<Page<StoreRow>> {
-  return pageById(page, ({ before, limit }) => storesOf(platform.database.reader, merchantId, before, limit))
+/** The merchant's stores in use, newest first; with `null` every merchant's, removed ones too, for operators. */
+export function listStores({ database }: Platform, merchantId: string | null, page: PageRequest) {
+  return pageById(page, (request) => storesOf(database.reader, merchantId, request))
 }
 
 /** One of the merchant's stores in use. Refuses with `not_found`. */
@@ -106,54 +102,37 @@ export async function getStore(platform: Platform, merchantId: string, storeId: 
   return store
 }
 
-/** Every merchant's stores, removed ones too, newest first: for operators. */
-export async function listEveryStore(platform: Platform, page: PageRequest): Promise<Page<StoreRow>> {
-  return pageById(page, ({ before, limit }) => everyStore(platform.database.reader, before, limit))
-}
-
-export interface SecretRotation {
-  secret: string
-  /** Ends every former secret at once. Without it the secret that is replaced stays valid for 24 hours. */
-  revokeFormer?: boolean | undefined
-}
-
 /**
- * Gives a store a new webhook secret. With the present secret, only `revokeFormer` has an effect; one of the store's former
- * secrets becomes the present one again. Refuses with `not_found`, `secret_taken`, and `rate_limited` after too many taken secrets.
+ * Gives a store a new webhook secret. The replaced one stays valid for 24 hours, but for `revokeFormer`, which ends every former secret at
+ * once. With the present secret, only that has an effect; one of the store's former secrets becomes the present one again. Refuses with
+ * `not_found`, `secret_taken`, and `rate_limited` after too many taken secrets.
  */
 export function rotateSecret(
   platform: Platform,
   merchantId: string,
   storeId: string,
-  { secret, revokeFormer = false }: SecretRotation,
+  { secret, revokeFormer = false }: { secret: string; revokeFormer?: boolean | undefined },
 ): Promise<StoreRow> {
   return refusingDuplicates(platform, merchantId, async (tx) => {
     const store = await lockOwnStore(tx, merchantId, storeId)
-    const secrets = (await secretsOfStores(tx, [storeId])).get(storeId) ?? []
+    const secrets = await secretsOf(tx, [storeId])
     const fingerprints = secretFingerprints(platform, secret)
     const present = secrets.find((row) => row.valid_until === null)
     const replaced = present === undefined || !fingerprints.includes(present.fingerprint)
-    const former = secrets.filter(
-      (row) => row.valid_until !== null && !fingerprints.includes(row.fingerprint),
-    )
+    const former = secrets.filter((row) => row !== present && !fingerprints.includes(row.fingerprint))
     if (!replaced && !(revokeFormer && former.length > 0)) return store
     const dropped = revokeFormer ? former : replaced ? former.slice(MAX_FORMER_SECRETS - 1) : []
     await deleteSecrets(tx, dropped)
     if (replaced) {
       if (present && revokeFormer) await deleteSecrets(tx, [present])
-      else if (present) await retireSecret(platform, tx, store, present)
+      else if (present) await retireSecret(platform, tx, present)
       await addSecret(platform, tx, store, secret)
     }
-    const kept = (await secretsOfStores(tx, [storeId])).get(storeId) ?? []
+    const former_secrets = (await secretsOf(tx, [storeId])).length - 1
     await recordAudit(platform, tx, {
       ...storeAction(merchantId, 'store.rotate_secret', store),
       before: { ...stateOf(store), former_secrets: secrets.length - 1 },
-      after: {
-        ...stateOf(store),
-        former_secrets: kept.length - 1,
-        replaced,
-        revoked_former: revokeFormer,
-      },
+      after: { ...stateOf(store), former_secrets, replaced, revoked_former: revokeFormer },
     })
     dropCachedClaims(platform, tx, store.shop_domain)
     return store
@@ -179,29 +158,21 @@ export function merchantStoresLock(merchantId: string): string {
 }
 
 /** The shop domains of a merchant's stores in use, and the host names that their signed orders have shown. */
-export async function hostsOfMerchant(
-  tx: Tx,
-  merchantId: string,
-): Promise<{ shopDomains: string[]; shown: string[] }> {
-  const stores = await storesOf(tx, merchantId, null, MAX_STORES)
-  const hosts = await hostsOfStores(
-    tx,
-    stores.map(({ id }) => id),
-  )
-  return { shopDomains: stores.map((store) => store.shop_domain), shown: hosts.map(({ host }) => host) }
+export async function hostsOfMerchant(tx: Tx, merchantId: string) {
+  const stores = await storesOf(tx, merchantId, { before: null, limit: MAX_STORES })
+  const ids = stores.map(({ id }) => id)
+  const shown = (await hostsOfStores(tx, ids)).map(({ host }) => host)
+  return { shopDomains: stores.map((store) => store.shop_domain), shown }
 }
 
 /** Stores by id, removed ones too, since their sales stay. */
-export async function getStoresById(
-  db: Queries,
-  storeIds: readonly string[],
-): Promise<Map<string, StoreRow>> {
+export async function getStoresById(db: Queries, storeIds: readonly string[]) {
   const stores = await storesById(db, [...new Set(storeIds.filter(isId))])
   return new Map(stores.map((store) => [store.id, store]))
 }
 
 /** Shop domains by store id. */
-export async function shopDomainsOf(db: Queries, storeIds: readonly string[]): Promise<Map<string, string>> {
+export async function shopDomainsOf(db: Queries, storeIds: readonly string[]) {
   const stores = await getStoresById(db, storeIds)
   return new Map([...stores].map(([id, store]) => [id, store.shop_domain]))
 }
@@ -249,20 +220,6 @@ async function refusingDuplicates<T>(
 
 function storeTaken(): Refusal {
   return new Refusal('store_taken', 'You have connected this shop domain already.')
-}
-
-function claimReleased(domain: string): Refusal {
-  return new Refusal(
-    'conflict',
-    `An operator released your claim on ${domain}. Ask the operator to allow it again.`,
-  )
-}
-
-function domainFull(domain: string): Refusal {
-  return new Refusal(
-    'conflict',
-    `${domain} has ${MAX_CLAIMS_PER_DOMAIN} claims already. Ask the operator to release the wrong ones.`,
-  )
 }
 
 export function storeNotFound(): Refusal {

@@ -1,6 +1,6 @@
 import { type Selectable, sql } from 'kysely'
 import { ORDER_SOURCES } from '../../shared/schemas/stores.ts'
-import { countOf, valuesTable } from '../platform/database/bulk-values.ts'
+import { countOf, newestFirst, valuesTable } from '../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
 import { changeRow, lockRows } from '../platform/database/protected-rows.ts'
 import type { Schema } from '../platform/database/schema.ts'
@@ -8,15 +8,22 @@ import type { RefusalReason } from './store.entity.ts'
 import { REGULAR_SPAN_DAYS } from './store-status.rule.ts'
 
 export type StoreRow = Selectable<Schema['stores']>
-export type StoreSecretRow = Selectable<Schema['store_secrets']>
+type StoreSecretRow = Selectable<Schema['store_secrets']>
+
+const storesInUse = (db: Queries | Tx) => db.selectFrom('stores').selectAll().where('removed_at', 'is', null)
 
 /** All claims on a domain, removed ones too, oldest first. */
-export function claimsOnDomain(db: Queries | Tx, domain: string): Promise<StoreRow[]> {
+export function claimsOnDomain(db: Queries | Tx, domain: string) {
   return db.selectFrom('stores').selectAll().where('shop_domain', '=', domain).orderBy('id').execute()
 }
 
+/** The claims in use on a domain, oldest first. */
+export function claimsInUse(db: Queries | Tx, domain: string) {
+  return storesInUse(db).where('shop_domain', '=', domain).orderBy('id').execute()
+}
+
 /** Sets `first_event_at` (epoch ms) of stores in use that have none; returns the stores it changed. */
-export function markFirstEvent(tx: Tx, storeIds: readonly string[], at: number): Promise<StoreRow[]> {
+export function markFirstEvent(tx: Tx, storeIds: readonly string[], at: number) {
   return tx
     .updateTable('stores')
     .set({ first_event_at: at })
@@ -28,114 +35,79 @@ export function markFirstEvent(tx: Tx, storeIds: readonly string[], at: number):
 }
 
 /** The merchant's store in use. */
-export function ownStore(db: Queries, merchantId: string, storeId: string): Promise<StoreRow | undefined> {
-  return db
-    .selectFrom('stores')
-    .selectAll()
-    .where('id', '=', storeId)
-    .where('merchant_id', '=', merchantId)
-    .where('removed_at', 'is', null)
-    .executeTakeFirst()
+export function ownStore(db: Queries, merchantId: string, storeId: string) {
+  const store = storesInUse(db).where('id', '=', storeId).where('merchant_id', '=', merchantId)
+  return store.executeTakeFirst()
 }
 
-/** The merchant's stores in use, newest first, after the id `after`. */
+/** The merchant's stores in use, newest first; with `null` every merchant's, removed ones too. */
 export function storesOf(
   db: Queries,
-  merchantId: string,
-  after: string | null,
-  limit: number,
-): Promise<StoreRow[]> {
-  let query = db
-    .selectFrom('stores')
-    .selectAll()
-    .where('merchant_id', '=', merchantId)
-    .where('removed_at', 'is', null)
-  if (after !== null) query = query.where('id', '<', after)
-  return query.orderBy('id', 'desc').limit(limit).execute()
-}
-
-/** Every merchant's stores, removed ones too, newest first: for operators. */
-export function everyStore(db: Queries, after: string | null, limit: number): Promise<StoreRow[]> {
-  let query = db.selectFrom('stores').selectAll()
-  if (after !== null) query = query.where('id', '<', after)
-  return query.orderBy('id', 'desc').limit(limit).execute()
-}
-
-export function countStoresInUse(db: Queries | Tx, merchantId: string): Promise<number> {
-  return countOf(
-    db.selectFrom('stores').where('merchant_id', '=', merchantId).where('removed_at', 'is', null),
+  merchantId: string | null,
+  page: { before: string | null; limit: number },
+) {
+  return newestFirst(
+    merchantId === null
+      ? db.selectFrom('stores').selectAll()
+      : storesInUse(db).where('merchant_id', '=', merchantId),
+    page,
   )
 }
 
-export function secretsByFingerprint(tx: Tx, fingerprints: readonly string[]): Promise<StoreSecretRow[]> {
-  return tx.selectFrom('store_secrets').selectAll().where('fingerprint', 'in', fingerprints).execute()
+export function countStoresInUse(db: Queries | Tx, merchantId: string) {
+  const ofMerchant = db.selectFrom('stores').where('merchant_id', '=', merchantId)
+  return countOf(ofMerchant.where('removed_at', 'is', null))
 }
 
-/** Secrets by store id: the present one first, then former ones from the newest. */
-export async function secretsOfStores(
-  db: Queries | Tx,
-  storeIds: readonly string[],
-): Promise<Map<string, StoreSecretRow[]>> {
-  if (storeIds.length === 0) return new Map()
-  const rows = await db
-    .selectFrom('store_secrets')
-    .selectAll()
-    .where('store_id', 'in', storeIds)
-    .orderBy(sql`valid_until is not null`)
-    .orderBy('id', 'desc')
-    .execute()
-  return Map.groupBy(rows, (row) => row.store_id)
+export function secretsByFingerprint(tx: Tx, fingerprints: readonly string[]) {
+  return tx.selectFrom('store_secrets').selectAll().where('fingerprint', 'in', fingerprints).execute()
 }
 
 /** A secret with its store's merchant and domain. */
 export type OwnedSecretRow = StoreSecretRow & Pick<StoreRow, 'merchant_id' | 'shop_domain'>
 
 /** Selects all stores' secrets; see `Sealing.rows`. */
-export const ALL_SECRETS = sql`select sealed.*, stores.merchant_id, stores.shop_domain
+export const OWNED_SECRETS = sql<OwnedSecretRow>`select sealed.*, stores.merchant_id, stores.shop_domain
   from store_secrets as sealed join stores on stores.id = sealed.store_id`
+
+/** These stores' secrets: present ones first, then former ones from the newest. */
+export async function secretsOf(db: Queries | Tx, storeIds: readonly string[]) {
+  if (storeIds.length === 0) return []
+  const { rows } = await sql<OwnedSecretRow>`
+    ${OWNED_SECRETS} where store_id in (${sql.join(storeIds)})
+    order by valid_until is not null, sealed.id desc`.execute(db)
+  return rows
+}
 
 export async function insertSecret(tx: Tx, row: StoreSecretRow): Promise<void> {
   await tx.insertInto('store_secrets').values(row).execute()
 }
 
-export async function replaceSecret(tx: Tx, row: StoreSecretRow): Promise<void> {
-  await tx.updateTable('store_secrets').set(row).where('id', '=', row.id).execute()
+export async function changeSecret(tx: Tx, id: string, change: Partial<StoreSecretRow>): Promise<void> {
+  await tx.updateTable('store_secrets').set(change).where('id', '=', id).execute()
 }
 
-export async function deleteSecrets(tx: Tx, rows: readonly StoreSecretRow[]): Promise<void> {
+export async function deleteSecrets(tx: Tx, rows: readonly { id: string }[]): Promise<void> {
   const ids = rows.map(({ id }) => id)
   if (ids.length > 0) await tx.deleteFrom('store_secrets').where('id', 'in', ids).execute()
 }
 
-export function storesById(db: Queries, storeIds: readonly string[]): Promise<StoreRow[]> {
-  if (storeIds.length === 0) return Promise.resolve([])
+export async function storesById(db: Queries, storeIds: readonly string[]) {
+  if (storeIds.length === 0) return []
   return db.selectFrom('stores').selectAll().where('id', 'in', storeIds).execute()
 }
 
 /** The host names that these stores' orders have shown. */
-export function hostsOfStores(
-  db: Queries | Tx,
-  storeIds: readonly string[],
-): Promise<{ store_id: string; host: string }[]> {
-  if (storeIds.length === 0) return Promise.resolve([])
-  return db
-    .selectFrom('store_hosts')
-    .select(['store_id', 'host'])
-    .where('store_id', 'in', storeIds)
-    .orderBy('host')
-    .execute()
+export async function hostsOfStores(db: Queries | Tx, storeIds: readonly string[]) {
+  if (storeIds.length === 0) return []
+  const hosts = db.selectFrom('store_hosts').select(['store_id', 'host']).where('store_id', 'in', storeIds)
+  return hosts.orderBy('host').execute()
 }
 
-export async function insertHosts(
-  tx: Tx,
-  rows: readonly { store_id: string; host: string; created_at: number }[],
-): Promise<void> {
+export async function insertHosts(tx: Tx, rows: Selectable<Schema['store_hosts']>[]): Promise<void> {
   if (rows.length === 0) return
-  await tx
-    .insertInto('store_hosts')
-    .values([...rows])
-    .onConflict((conflict) => conflict.doNothing())
-    .execute()
+  const insert = tx.insertInto('store_hosts').values(rows)
+  await insert.onConflict((conflict) => conflict.doNothing()).execute()
 }
 
 export type StoreDayRow = Selectable<Schema['store_days']>
@@ -169,12 +141,8 @@ export async function addToStoreDays(tx: Tx, rows: readonly StoreDayRow[]): Prom
 }
 
 /** The days of these stores from `fromDay` on, and the 28 days up to the last day of each. Oldest first. */
-export function daysOfStores(
-  db: Queries | Tx,
-  storeIds: readonly string[],
-  fromDay: number,
-): Promise<StoreDayRow[]> {
-  if (storeIds.length === 0) return Promise.resolve([])
+export async function daysOfStores(db: Queries | Tx, storeIds: readonly string[], fromDay: number) {
+  if (storeIds.length === 0) return []
   const lastDays = db
     .selectFrom('store_days')
     .select(({ fn }) => ['store_id', fn.max<number>('day').as('last_day')])
@@ -195,29 +163,10 @@ export function daysOfStores(
 }
 
 /** Stores in use that sent something from `fromDay` on, by id after the id `after`. */
-export function storesActiveSince(
-  db: Queries,
-  fromDay: number,
-  after: string,
-  limit: number,
-): Promise<StoreRow[]> {
-  return db
-    .selectFrom('stores')
-    .selectAll()
-    .where('removed_at', 'is', null)
-    .where('id', '>', after)
-    .where((where) =>
-      where.exists(
-        where
-          .selectFrom('store_days')
-          .select('day')
-          .whereRef('store_days.store_id', '=', 'stores.id')
-          .where('day', '>=', fromDay),
-      ),
-    )
-    .orderBy('id')
-    .limit(limit)
-    .execute()
+export function storesActiveSince(db: Queries, fromDay: number, after: string, limit: number) {
+  const hasSent = sql<boolean>`exists (
+    select 1 from store_days where store_days.store_id = stores.id and day >= ${fromDay})`
+  return storesInUse(db).where('id', '>', after).where(hasSent).orderBy('id').limit(limit).execute()
 }
 
 /** Refusals of one domain's deliveries without a valid one among them. Times in epoch ms. */
@@ -250,20 +199,13 @@ export async function noteRefused(tx: Tx, rows: readonly RefusalsRow[]): Promise
 }
 
 /** Stores in use with refusals that no one has looked at since, by id after the id `after`. */
-export function refusedStores(db: Queries | Tx, after: string, limit: number): Promise<StoreRow[]> {
-  return db
-    .selectFrom('stores')
-    .selectAll()
-    .where('refused_since', 'is not', null)
-    .where('removed_at', 'is', null)
-    .where('id', '>', after)
-    .orderBy('id')
-    .limit(limit)
-    .execute()
+export function refusedStores(db: Queries | Tx, after: string, limit: number) {
+  const refused = storesInUse(db).where('refused_since', 'is not', null)
+  return refused.where('id', '>', after).orderBy('id').limit(limit).execute()
 }
 
 /** These stores in use, locked until the transaction ends. Throws `TamperedRow` and `UnknownKeyError`. */
-export function lockStores(tx: Tx, storeIds: readonly string[]): Promise<readonly StoreRow[]> {
+export function lockStores(tx: Tx, storeIds: readonly string[]) {
   return lockRows(tx, 'stores', sql`id in (${sql.join(storeIds)}) and removed_at is null`)
 }
 
@@ -272,7 +214,7 @@ export function noteRefusalSteps(
   tx: Tx,
   store: StoreRow,
   steps: Partial<Pick<StoreRow, 'refused_since' | 'refused_count' | 'rejecting_sent_at'>>,
-): Promise<void> {
+) {
   return changeRow(tx, 'stores', store, steps)
 }
 
@@ -291,6 +233,8 @@ export async function addUnclaimed(
   rows: readonly UnclaimedDomainRow[],
   { most, keptSince }: { most: number; keptSince: number },
 ): Promise<void> {
+  const first = (column: 'deliveries' | 'last_at') =>
+    sql`select shop_domain from unclaimed_domains order by ${sql.ref(column)} desc, shop_domain limit ${most}`
   await sql`
     insert into unclaimed_domains (shop_domain, deliveries, first_at, last_at)
     select shop_domain, deliveries, first_at, last_at from ${unclaimed(dialectOf(tx), rows)}
@@ -300,43 +244,21 @@ export async function addUnclaimed(
         then unclaimed_domains.deliveries + excluded.deliveries else unclaimed_domains.deliveries end`.execute(
     tx,
   )
-  const first = (column: 'deliveries' | 'last_at') =>
-    tx
-      .selectFrom('unclaimed_domains')
-      .select('shop_domain')
-      .orderBy(column, 'desc')
-      .orderBy('shop_domain')
-      .limit(most)
-  await tx
-    .deleteFrom('unclaimed_domains')
-    .where((where) =>
-      where.or([
-        where('last_at', '<', keptSince),
-        where.and([
-          where('shop_domain', 'not in', first('deliveries')),
-          where('shop_domain', 'not in', first('last_at')),
-        ]),
-      ]),
-    )
-    .execute()
+  await sql`
+    delete from unclaimed_domains where last_at < ${keptSince}
+      or (shop_domain not in (${first('deliveries')}) and shop_domain not in (${first('last_at')}))`.execute(
+    tx,
+  )
 }
 
 /** Counted domains that no merchant claims now, most deliveries first; of one domain if given. */
-export function unclaimedDomains(db: Queries, domain?: string): Promise<UnclaimedDomainRow[]> {
-  return db
-    .selectFrom('unclaimed_domains as counted')
-    .selectAll()
-    .where(({ not, exists, selectFrom }) =>
-      not(
-        exists(
-          selectFrom('stores')
-            .select('id')
-            .whereRef('stores.shop_domain', '=', 'counted.shop_domain')
-            .where('removed_at', 'is', null),
-        ),
-      ),
-    )
-    .$if(domain !== undefined, (query) => query.where('shop_domain', '=', domain ?? ''))
+export function unclaimedDomains(db: Queries, domain?: string) {
+  const isClaimed = sql<boolean>`exists (
+    select 1 from stores where stores.shop_domain = unclaimed_domains.shop_domain and removed_at is null)`
+  let counted = db.selectFrom('unclaimed_domains').selectAll()
+  if (domain !== undefined) counted = counted.where('shop_domain', '=', domain)
+  return counted
+    .where(({ not }) => not(isClaimed))
     .orderBy('deliveries', 'desc')
     .orderBy('shop_domain')
     .execute()

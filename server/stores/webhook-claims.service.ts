@@ -7,8 +7,8 @@ import { afterCommit, type Tx } from '../platform/database/database.ts'
 import { requireAuthentic, TamperedRow } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import { decodeShopifyHmac, matchesShopifyHmac } from '../shopify/signature.ts'
-import { flagBrokenSecret, keyMissing, openSecret } from './store-secrets.service.ts'
-import { claimsOnDomain, type StoreRow, type StoreSecretRow, secretsOfStores } from './stores.store.ts'
+import { flagBrokenSecret, keyMissing, SEALED_SECRETS } from './store-secrets.service.ts'
+import { claimsInUse, type OwnedSecretRow, type StoreRow, secretsOf } from './stores.store.ts'
 
 const CACHE = 'store'
 
@@ -20,9 +20,7 @@ export interface WebhookClaim {
   keys: KeyObject[]
 }
 
-interface CachedClaim {
-  storeId: string
-  merchantId: string
+interface CachedClaim extends Omit<WebhookClaim, 'keys'> {
   /** Key objects: with a string, Node would parse the key for each signature. */
   secrets: { key: KeyObject; validUntil: number | null }[]
 }
@@ -36,9 +34,8 @@ export async function claimsForWebhook(platform: Platform, domainText: string): 
   const kept = platform.caches.peek<CachedClaim[]>(CACHE, domainText)
   const cached = kept ?? (await loadClaims(platform, domainText))
   const now = platform.clock.now()
-  return cached.map(({ storeId, merchantId, secrets }) => ({
-    storeId,
-    merchantId,
+  return cached.map(({ secrets, ...claim }) => ({
+    ...claim,
     keys: secrets.filter(({ validUntil }) => validUntil === null || validUntil > now).map(({ key }) => key),
   }))
 }
@@ -63,32 +60,28 @@ export async function findSigner(
   const digest = decodeShopifyHmac(signature)
   if (!digest) return null
   for (const [tried, { claim, key }] of keysInOrder(claims).entries()) {
-    if (tried >= KEYS_ALWAYS_TRIED && !takeHashBudget(rawBody.length)) throw tooManyDeliveries()
+    if (tried >= KEYS_ALWAYS_TRIED) takeHashBudget(rawBody.length)
     if (tried > 0 && rawBody.length > SMALL_BODY) await nextTurn()
     if (matchesShopifyHmac(rawBody, digest, key)) return claim
   }
   return null
 }
 
-/** Whether `bytes` more may be hashed in this second; counts them if so. */
-function takeHashBudget(bytes: number): boolean {
+/** Counts `bytes` more that are hashed in this second. Refuses with `rate_limited` beyond the budget. */
+function takeHashBudget(bytes: number): void {
   const second = Math.floor(performance.now() / 1000)
   if (second !== hashing.second) Object.assign(hashing, { second, bytes: 0 })
-  if (hashing.bytes + bytes > FURTHER_BYTES) return false
+  if (hashing.bytes + bytes > FURTHER_BYTES) {
+    const detail = 'Too many deliveries for this shop domain. Send this one again later.'
+    throw new Refusal('rate_limited', detail, { retryAfter: 1 })
+  }
   hashing.bytes += bytes
-  return true
 }
 
 function keysInOrder(claims: readonly WebhookClaim[]): { claim: WebhookClaim; key: KeyObject }[] {
-  const present = claims.flatMap((claim) => claim.keys.slice(0, 1).map((key) => ({ claim, key })))
-  const former = claims.flatMap((claim) => claim.keys.slice(1).map((key) => ({ claim, key })))
-  return [...present, ...former]
-}
-
-function tooManyDeliveries(): Refusal {
-  return new Refusal('rate_limited', 'Too many deliveries for this shop domain. Send this one again later.', {
-    retryAfter: 1,
-  })
+  const keys = (from: number, to?: number) =>
+    claims.flatMap((claim) => claim.keys.slice(from, to).map((key) => ({ claim, key })))
+  return [...keys(0, 1), ...keys(1)]
 }
 
 /** Drops the cached claims on a domain once `tx` has committed. */
@@ -107,19 +100,17 @@ const LAST = Number.MAX_SAFE_INTEGER
 
 async function readClaims(platform: Platform, domain: string): Promise<CachedClaim[]> {
   const { reader } = platform.database
-  const stores = (await claimsOnDomain(reader, domain))
-    .filter((store) => store.removed_at === null)
-    .sort((one, other) => (one.first_event_at ?? LAST) - (other.first_event_at ?? LAST))
-  const secrets = await secretsOfStores(
-    reader,
-    stores.map(({ id }) => id),
+  const stores = (await claimsInUse(reader, domain)).sort(
+    (one, other) => (one.first_event_at ?? LAST) - (other.first_event_at ?? LAST),
   )
+  const ids = stores.map(({ id }) => id)
+  const secrets = Map.groupBy(await secretsOf(reader, ids), (row) => row.store_id)
   const claims: CachedClaim[] = []
   for (const store of stores) {
     if (!(await isAuthentic(platform, store))) continue
     const claim: CachedClaim = { storeId: store.id, merchantId: store.merchant_id, secrets: [] }
     for (const row of secrets.get(store.id) ?? []) {
-      const key = await openKey(platform, store, row)
+      const key = await openKey(platform, row)
       if (key) claim.secrets.push({ key, validUntil: row.valid_until })
     }
     claims.push(claim)
@@ -141,13 +132,13 @@ async function isAuthentic(platform: Platform, store: StoreRow): Promise<boolean
 }
 
 /** The secret as a key; `null` for one that was changed in the database, which is flagged. */
-async function openKey(platform: Platform, store: StoreRow, row: StoreSecretRow): Promise<KeyObject | null> {
+async function openKey(platform: Platform, row: OwnedSecretRow): Promise<KeyObject | null> {
   try {
-    return createSecretKey(await openSecret(platform, store, row), 'utf8')
+    return createSecretKey(SEALED_SECRETS.open(platform.vault, row), 'utf8')
   } catch (error) {
     if (error instanceof UnknownKeyError) throw keyMissing(platform, error)
     if (!(error instanceof IntegrityError)) throw error
-    await flagBrokenSecret(platform, store, row, error)
+    await flagBrokenSecret(platform, row, error)
     return null
   }
 }

@@ -1,15 +1,13 @@
 // mostly waits
-import { createHmac } from 'node:crypto'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { startService } from '../service.ts'
-import { openTestDatabase, testDialects } from './testkit/databases.ts'
+import { onPostgres, openTestDatabase } from './testkit/databases.ts'
 import { eventually } from './testkit/eventually.ts'
-import { type Answer, call } from './testkit/service-bed.ts'
+import { call, deliver, registerMerchant } from './testkit/service-bed.ts'
 import { openTcpProxy, type TcpProxy } from './testkit/tcp-proxy.ts'
 
-const SECRET = 'shpss_0123456789abcdef'
-const SHOP = 'down.myshopify.com'
+const STORE = { domain: 'down.myshopify.com', secret: 'shpss_0123456789abcdef' }
 
 /** A database that is taken away under load: PostgreSQL, through a proxy that can be cut or stalled. */
 const it = suite('a database that is down')
@@ -48,38 +46,13 @@ async function withService(
   }
 }
 
-async function connectStore(url: string): Promise<void> {
-  const body = {
-    email: 'm@example.pk',
-    password: 'correct horse battery',
-    role: 'merchant',
-    display_name: 'M',
-  }
-  const { token } = (await call(url, 'POST', '/auth/register', { body })).body
-  const store = { shop_domain: SHOP, webhook_secret: SECRET }
-  assert.is((await call(url, 'POST', '/stores', { token, body: store })).status, 201)
-}
-
-function report(url: string, id: string): Promise<Answer> {
-  const body = `{"id":${id}}`
-  return call(url, 'POST', '/webhooks/store-sales', {
-    raw: body,
-    headers: {
-      'x-shopify-topic': 'orders/paid',
-      'x-shopify-shop-domain': SHOP,
-      'x-shopify-webhook-id': id,
-      'x-shopify-hmac-sha256': createHmac('sha256', SECRET).update(body).digest('base64'),
-    },
-  })
-}
-
 for (const trouble of ['cut', 'stall'] as const) {
   it(`answers 503 with Retry-After while the database is ${trouble}, and loses nothing it acknowledged`, () =>
     withService(async ({ url, proxy, count }) => {
-      await connectStore(url)
+      await registerMerchant(url, STORE)
       const acknowledged = new Set<string>()
       const send = async (id: string) => {
-        const answer = await report(url, id)
+        const answer = await deliver(url, STORE, id)
         if (answer.status === 200) acknowledged.add(id)
         return answer
       }
@@ -107,9 +80,4 @@ for (const trouble of ['cut', 'stall'] as const) {
     }))
 }
 
-if (testDialects().includes('postgresql')) it.run()
-else {
-  const without = suite('without PostgreSQL')
-  without.skip('there is no PostgreSQL in this run', () => {})
-  without.run()
-}
+onPostgres(it).run()

@@ -5,7 +5,7 @@ import BetterSqlite from 'better-sqlite3'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { sqliteFileOf } from '../platform/config.ts'
-import { call, openServiceBed } from './testkit/service-bed.ts'
+import { call, openServiceBed, registerMerchant } from './testkit/service-bed.ts'
 
 const OFFER = {
   title: 'Brass lamp',
@@ -19,13 +19,7 @@ test('writes are refused while another process keeps the SQLite file locked', as
   const { url, testDatabase, close } = await openServiceBed('sqlite')
   const rival = new BetterSqlite(sqliteFileOf(testDatabase.url) ?? '')
   try {
-    const body = {
-      email: 'm@example.pk',
-      password: 'correct horse battery',
-      role: 'merchant',
-      display_name: 'M',
-    }
-    const { token } = (await call(url, 'POST', '/auth/register', { body })).body
+    const token = await registerMerchant(url)
     const offer = () => call(url, 'POST', '/offers', { token, body: OFFER })
     rival.exec('begin exclusive')
     for (const answer of await Promise.all(Array.from({ length: 8 }, offer))) {

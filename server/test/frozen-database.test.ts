@@ -1,18 +1,16 @@
 // mostly waits
-import { createHmac } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { type Service, startService } from '../service.ts'
-import { testDialects } from './testkit/databases.ts'
+import { onPostgres } from './testkit/databases.ts'
 import { eventually } from './testkit/eventually.ts'
-import { type Answer, call } from './testkit/service-bed.ts'
+import { type Answer, call, deliver, registerMerchant } from './testkit/service-bed.ts'
 import { type PostgresCluster, startCluster } from './testkit/standby.ts'
 
-const SECRET = 'shpss_0123456789abcdef'
-const SHOP = 'frozen.myshopify.com'
+const STORE = { domain: 'frozen.myshopify.com', secret: 'shpss_0123456789abcdef' }
 const POOL_SIZE = 10
 
 interface Context {
@@ -41,15 +39,7 @@ it.before(async (context) => {
     },
   })
   context.url = context.service.url ?? ''
-  const body = {
-    email: 'm@example.pk',
-    password: 'correct horse battery',
-    role: 'merchant',
-    display_name: 'M',
-  }
-  context.token = (await call(context.url, 'POST', '/auth/register', { body })).body.token
-  const store = { shop_domain: SHOP, webhook_secret: SECRET }
-  assert.is((await call(context.url, 'POST', '/stores', { token: context.token, body: store })).status, 201)
+  context.token = await registerMerchant(context.url, STORE)
 })
 
 it.after(async ({ service, cluster, folder }) => {
@@ -58,18 +48,7 @@ it.after(async ({ service, cluster, folder }) => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-function report(url: string, id: string): Promise<Answer> {
-  const body = `{"id":${id}}`
-  return call(url, 'POST', '/webhooks/store-sales', {
-    raw: body,
-    headers: {
-      'x-shopify-topic': 'orders/paid',
-      'x-shopify-shop-domain': SHOP,
-      'x-shopify-webhook-id': id,
-      'x-shopify-hmac-sha256': createHmac('sha256', SECRET).update(body).digest('base64'),
-    },
-  })
-}
+const report = (url: string, id: string) => deliver(url, STORE, id)
 
 /** Whatever is answered while the server hangs was not waiting for it. */
 function refused(answer: Answer, what: string): void {
@@ -161,9 +140,4 @@ it('is not ready, and says why, while the server takes reads only', async ({ clu
   )
 })
 
-if (testDialects().includes('postgresql')) it.run()
-else {
-  const without = suite('without PostgreSQL')
-  without.skip('there is no PostgreSQL in this run', () => {})
-  without.run()
-}
+onPostgres(it).run()

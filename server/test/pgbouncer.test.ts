@@ -1,6 +1,5 @@
 // long
 import { execFile } from 'node:child_process'
-import { createHmac } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -12,28 +11,14 @@ import { startService } from '../service.ts'
 import { testDialects } from './testkit/databases.ts'
 import { eventually } from './testkit/eventually.ts'
 import { hasPgBouncer, startPgBouncer } from './testkit/pgbouncer.ts'
-import { call } from './testkit/service-bed.ts'
+import { call, deliver, registerMerchant } from './testkit/service-bed.ts'
 import { startCluster } from './testkit/standby.ts'
 
-const SECRET = 'shpss_0123456789abcdef'
-const SHOP = 'pooled.myshopify.com'
+const STORE = { domain: 'pooled.myshopify.com', secret: 'shpss_0123456789abcdef' }
 const ORDERS = 200
 const AFFILIATE = fileURLToPath(new URL('../../cli/affiliate.mjs', import.meta.url))
 
 const it = suite('a transaction pooler')
-
-function report(url: string, id: number) {
-  const body = `{"id":${id}}`
-  return call(url, 'POST', '/webhooks/store-sales', {
-    raw: body,
-    headers: {
-      'x-shopify-topic': 'orders/paid',
-      'x-shopify-shop-domain': SHOP,
-      'x-shopify-webhook-id': `${id}`,
-      'x-shopify-hmac-sha256': createHmac('sha256', SECRET).update(body).digest('base64'),
-    },
-  })
-}
 
 it('serves two processes under load without an error, and commands go past it', async () => {
   const cluster = await startCluster()
@@ -54,20 +39,12 @@ it('serves two processes under load without an error, and commands go past it', 
   const second = await startService({ environment: { ...environment, ROLES: 'web' } })
   const urls = [first.url ?? '', second.url ?? '']
   try {
-    const merchant = {
-      email: 'm@example.pk',
-      password: 'correct horse battery',
-      role: 'merchant',
-      display_name: 'M',
-    }
-    const { token } = (await call(urls[0] ?? '', 'POST', '/auth/register', { body: merchant })).body
-    const store = { shop_domain: SHOP, webhook_secret: SECRET }
-    assert.is((await call(urls[0] ?? '', 'POST', '/stores', { token, body: store })).status, 201)
+    const token = await registerMerchant(urls[0] ?? '', STORE)
     const statuses = await Promise.all(
       Array.from({ length: ORDERS }, async (_, id) => {
         const url = urls[id % 2] ?? ''
         const answers = [
-          await report(url, id),
+          await deliver(url, STORE, String(id)),
           await call(url, 'GET', '/me', { token }),
           await call(url, 'PATCH', '/me', { token, body: { display_name: `M${id}` } }),
           await call(url, 'GET', '/offers'),

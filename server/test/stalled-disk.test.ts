@@ -4,9 +4,9 @@ import * as assert from 'uvu/assert'
 import type { LinkRecord } from '../links/links.service.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import type { Database } from '../platform/database/database.ts'
-import { signShopifyBody } from '../shopify/signature.ts'
 import { testDialects } from './testkit/databases.ts'
-import { addLink, addLiveOffer, addMerchant } from './testkit/listings.ts'
+import { accessOf, addLink, addLiveOffer, addMerchant } from './testkit/listings.ts'
+import { orderHeaders } from './testkit/orders.ts'
 import { addUser } from './testkit/people.ts'
 import { openWebTestbed, type WebTestbed } from './testkit/web.ts'
 
@@ -64,12 +64,7 @@ for (const dialect of testDialects()) {
     return fetch(`${bed.base}/webhooks/store-sales`, {
       method: 'POST',
       body: raw,
-      headers: {
-        'x-shopify-topic': 'orders/paid',
-        'x-shopify-shop-domain': `s${merchant.userId}.myshopify.com`,
-        'x-shopify-webhook-id': id,
-        'x-shopify-hmac-sha256': signShopifyBody(Buffer.from(raw), `secret-${merchant.userId}`),
-      },
+      headers: orderHeaders(accessOf(merchant), id, raw),
     })
   }
   /** While the disk stalls: none waits for it. */

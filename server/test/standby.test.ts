@@ -1,6 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { testDialects } from './testkit/databases.ts'
+import { onPostgres } from './testkit/databases.ts'
 import { eventually } from './testkit/eventually.ts'
 import { startCluster } from './testkit/standby.ts'
 
@@ -40,9 +40,4 @@ it('stream, freeze, crash and are promoted', async () => {
   }
 })
 
-if (testDialects().includes('postgresql')) it.run()
-else {
-  const without = suite('without PostgreSQL')
-  without.skip('there is no PostgreSQL in this run', () => {})
-  without.run()
-}
+onPostgres(it).run()

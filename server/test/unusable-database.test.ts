@@ -12,7 +12,7 @@ import { withDatabaseName } from '../platform/database/postgres-address.ts'
 import { clientOf } from '../platform/database/postgres-hosts.ts'
 import { type Service, startService } from '../service.ts'
 import { selfSigned } from './storefront/self-signed.ts'
-import { testDialects } from './testkit/databases.ts'
+import { onPostgres } from './testkit/databases.ts'
 import { eventually } from './testkit/eventually.ts'
 import { call } from './testkit/service-bed.ts'
 import { type PostgresCluster, type PostgresNode, startCluster } from './testkit/standby.ts'
@@ -265,9 +265,4 @@ it('works with a schema, a time zone and long timeouts of its own', async ({ nod
   })
 })
 
-if (testDialects().includes('postgresql')) it.run()
-else {
-  const without = suite('without PostgreSQL')
-  without.skip('there is no PostgreSQL in this run', () => {})
-  without.run()
-}
+onPostgres(it).run()

@@ -1,24 +1,14 @@
 import { HOUR_MS } from '../../shared/durations.ts'
-import { recordAudit } from '../flags/audit.service.ts'
 import { sendMail } from '../notifications/channels/mail/mail.service.ts'
 import { invalidFields, Refusal } from '../platform/api/refusal.ts'
 import type { Tx } from '../platform/database/database.ts'
-import { updateRows } from '../platform/database/protected-rows.ts'
+import { insertRows, updateRows } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import { hashNewPassword } from './passwords.ts'
-import { createToken, endSessions, hashOfToken } from './sessions.service.ts'
+import { createToken, hashOfToken } from './sessions.service.ts'
 import type { TokenPurpose } from './user.entity.ts'
-import { lockAccount, userNotFound, wordsOf } from './users.service.ts'
-import {
-  deleteTokens,
-  findTokenOwner,
-  findUserByEmail,
-  findUserById,
-  replaceToken,
-  setEmailVerified,
-  takeToken,
-  type UserRow,
-} from './users.store.ts'
+import { lockAccount, passwordChanged, type UserRow, userRow, wordsOf } from './users.service.ts'
+import { deleteTokens, findTokenOwner, findUserByEmail, findUserById, takeToken } from './users.store.ts'
 
 const VALID_MS: Record<TokenPurpose, number> = { verify_email: 24 * HOUR_MS, password_reset: HOUR_MS }
 /** Requests of this process that are under way; further ones are dropped. */
@@ -59,27 +49,18 @@ async function mailResetLink(platform: Platform, email: string): Promise<void> {
  * Mails a new link, which ends earlier ones of the same purpose; not when the address has had its share of them, or no mail is sent.
  * Returns what became of it.
  */
-async function mailLink(platform: Platform, tx: Tx, userId: string, purpose: TokenPurpose) {
+async function mailLink(platform: Platform, tx: Tx, user_id: string, purpose: TokenPurpose) {
   // Concurrent requests are counted one after the other, and the link mailed last is the valid one.
-  await lockAccount(tx, userId)
-  const { token, hash } = createToken()
-  const now = platform.clock.now()
-  const expiresAt = now + VALID_MS[purpose]
-  const outcome = await sendMail(platform, tx, {
-    userId,
-    kind: purpose,
-    facts: {},
-    token: { text: token, expiresAt },
-  })
-  if (outcome === 'queued') {
-    await replaceToken(tx, {
-      user_id: userId,
-      purpose,
-      token_hash: hash,
-      created_at: now,
-      expires_at: expiresAt,
-    })
-  }
+  await lockAccount(tx, user_id)
+  const { token: text, hash: token_hash } = createToken()
+  const created_at = platform.clock.now()
+  const expiresAt = created_at + VALID_MS[purpose]
+  const token = { text, expiresAt }
+  const outcome = await sendMail(platform, tx, { userId: user_id, kind: purpose, facts: {}, token })
+  if (outcome !== 'queued') return outcome
+  await deleteTokens(tx, user_id, purpose)
+  const row = { user_id, purpose, token_hash, created_at, expires_at: expiresAt }
+  await insertRows(tx, 'account_tokens', [row])
   return outcome
 }
 
@@ -91,15 +72,14 @@ export async function resetPassword(
   platform: Platform,
   { token, newPassword }: { token: string; newPassword: string },
 ): Promise<void> {
-  const { reader } = platform.database
+  const { database, keys, clock } = platform
   const hash = hashOfToken(token)
-  const owner =
-    hash && (await findTokenOwner(reader, platform.keys, 'password_reset', hash, platform.clock.now()))
-  const known = owner ? await findUserById(reader, owner) : undefined
+  const owner = hash && (await findTokenOwner(database.reader, keys, 'password_reset', hash, clock.now()))
+  const known = owner ? await findUserById(database.reader, owner) : undefined
   if (!hash || !known || known.suspended_at !== null) throw invalidToken()
   const hashed = await hashNewPassword('new_password', newPassword, wordsOf(known))
-  await platform.database.transaction(async (tx) => {
-    const now = platform.clock.now()
+  await database.transaction(async (tx) => {
+    const now = clock.now()
     if ((await takeToken(tx, 'password_reset', hash, now)) === null) throw invalidToken()
     // The link was sent to the address.
     const change = ({ email_verified_at }: UserRow) => ({
@@ -108,20 +88,7 @@ export async function resetPassword(
     })
     const [user] = await updateRows(tx, 'users', { id: known.id, suspended_at: null }, change)
     if (!user) throw invalidToken()
-    await deleteTokens(tx, user.id)
-    await endSessions(tx, user.id)
-    await sendMail(platform, tx, {
-      userId: user.id,
-      kind: 'password_changed',
-      facts: { at: now, by: 'reset' },
-    })
-    await recordAudit(platform, tx, {
-      actor: user.id,
-      action: 'user.reset_password',
-      subjectType: 'user',
-      subjectId: user.id,
-      after: { sessions_ended: 'all' },
-    })
+    await passwordChanged(platform, tx, user.id, 'reset')
   })
 }
 
@@ -135,8 +102,7 @@ export async function mailVerification(platform: Platform, tx: Tx, userId: strin
  * sends no mail.
  */
 export async function resendVerification(platform: Platform, userId: string): Promise<void> {
-  const user = await findUserById(platform.database.reader, userId)
-  if (!user) throw userNotFound()
+  const user = await userRow(platform.database.reader, userId)
   if (user.email_verified_at !== null) return
   const outcome = await platform.database.transaction((tx) => mailLink(platform, tx, userId, 'verify_email'))
   if (outcome === 'off') throw new Refusal('conflict', 'This service sends no e-mail. Contact its operator.')
@@ -148,14 +114,14 @@ export async function resendVerification(platform: Platform, userId: string): Pr
 }
 
 /** Verifies an account's address with the token of a mailed link, once. Refuses another token with `validation_failed`. */
-export async function verifyEmail(platform: Platform, token: string): Promise<void> {
+export async function verifyEmail({ database, clock }: Platform, token: string): Promise<void> {
   const hash = hashOfToken(token)
   if (!hash) throw invalidToken()
-  await platform.database.transaction(async (tx) => {
-    const now = platform.clock.now()
-    const userId = await takeToken(tx, 'verify_email', hash, now)
-    if (userId === null) throw invalidToken()
-    await setEmailVerified(tx, userId, now)
+  await database.transaction(async (tx) => {
+    const email_verified_at = clock.now()
+    const id = await takeToken(tx, 'verify_email', hash, email_verified_at)
+    if (id === null) throw invalidToken()
+    await updateRows(tx, 'users', { id, email_verified_at: null }, { email_verified_at })
   })
 }
 

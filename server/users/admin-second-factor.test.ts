@@ -113,7 +113,7 @@ for (const dialect of testDialects()) {
 
   it('keep their second factor', async ({ bed }) => {
     const admin = await newAdmin(bed)
-    const { secret } = await startTotp(bed.platform, admin)
+    const { secret } = await startTotp(bed.platform, admin.id)
     await confirmTotp(bed.platform, admin.id, codeOf(secret, bed.clock), 'operator')
     bed.clock.pass(30_000)
     const token = String((await logIn(bed, admin, codeOf(secret, bed.clock))).body.token)

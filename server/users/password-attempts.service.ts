@@ -1,12 +1,12 @@
 import { DAY_MS } from '../../shared/durations.ts'
-import { Refusal } from '../platform/api/refusal.ts'
+import { type Refusal, tooMany } from '../platform/api/refusal.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import { NIL_ID } from '../platform/ids.ts'
 import { addressKey, addressPrefix } from '../platform/network/client-address.ts'
 import { RateLimiter, type Standing } from '../platform/network/rate-limiter.ts'
 import type { Platform } from '../platform/platform.ts'
 import { passwordMatches } from './passwords.ts'
-import { hasLoggedInFrom, pruneLoginAddresses, upsertLoginAddress } from './users.store.ts'
+import { hasLoggedInFrom, rememberAddress } from './users.store.ts'
 
 const WINDOW_SECONDS = 15 * 60
 /** Wrong passwords from all unfamiliar addresses together, as a multiple of what one address may try. */
@@ -16,7 +16,7 @@ const FAMILIAR_MS = 90 * DAY_MS
 const MOST_ADDRESSES = 20
 const HASH_PURPOSE = 'login.address'
 
-export interface PasswordAttempt {
+interface PasswordAttempt {
   /** In lower case; may belong to no account. */
   email: string
   /** `undefined` when no account has the e-mail. */
@@ -50,10 +50,10 @@ export async function checkCredentials(
   const { pairs, accounts } = limitersOf(platform)
   const pair = `${attempt.email} ${addressKey(attempt.address)}`
   const byPair = await pairs.consume(pair)
-  if (byPair?.exceeded) throw tooMany(platform, attempt, byPair)
+  if (byPair?.exceeded) throw limited(platform, attempt, byPair)
   const familiar = await isFamiliar(platform, attempt)
   const byAccount = familiar ? null : await accounts.consume(attempt.email)
-  if (byAccount?.exceeded) throw tooMany(platform, attempt, byAccount)
+  if (byAccount?.exceeded) throw limited(platform, attempt, byAccount)
   const compare = async () => {
     if (await passwordMatches(attempt.password, attempt.user?.password_hash)) return checkCode()
     platform.log.warn({ event: 'wrong_password', ...factsOf(attempt) }, 'wrong password')
@@ -98,7 +98,7 @@ export async function isRightCode(
       ? [limiters.codes, account]
       : [limiters.recoveryCodes, `${account} ${addressKey(attempt.address)}`]
   const standing = await codes.consume(id)
-  if (standing?.exceeded) throw tooMany(platform, attempt, standing, 'codes')
+  if (standing?.exceeded) throw limited(platform, attempt, standing, 'codes')
   const isRight = await check().catch(async (error: unknown) => {
     await codes.reward(id)
     throw error
@@ -113,15 +113,11 @@ export async function rememberLoginAddress(
   platform: Platform,
   tx: Tx,
   userId: string,
-  address: string,
+  address = '',
 ): Promise<void> {
-  const now = platform.clock.now()
-  await upsertLoginAddress(tx, {
-    user_id: userId,
-    address_hash: hashOf(platform, userId, address),
-    used_at: now,
-  })
-  await pruneLoginAddresses(tx, userId, now - FAMILIAR_MS, MOST_ADDRESSES)
+  const used_at = platform.clock.now()
+  const row = { user_id: userId, address_hash: hashOf(platform, userId, address), used_at }
+  await rememberAddress(tx, row, { since: used_at - FAMILIAR_MS, most: MOST_ADDRESSES })
 }
 
 async function isFamiliar(platform: Platform, { user, address }: PasswordAttempt): Promise<boolean> {
@@ -146,19 +142,14 @@ function hashOf(platform: Platform, userId: string, address: string): string {
   return platform.vault.fingerprint(`${userId} ${addressKey(address)}`, HASH_PURPOSE)
 }
 
-function tooMany(
-  platform: Platform,
+function limited(
+  { log }: Platform,
   attempt: PasswordAttempt | CodeAttempt,
   { resetsIn }: Standing,
   what: 'passwords' | 'codes' = 'passwords',
 ): Refusal {
-  platform.log.warn({ event: `${what}_limited`, ...factsOf(attempt) }, `too many wrong ${what}`)
-  const minutes = Math.ceil(resetsIn / 60)
-  return new Refusal(
-    'rate_limited',
-    `Too many wrong ${what} for this account. Try again in ${minutes === 1 ? '1 minute' : `${minutes} minutes`}.`,
-    { retryAfter: resetsIn },
-  )
+  log.warn({ event: `${what}_limited`, ...factsOf(attempt) }, `too many wrong ${what}`)
+  return tooMany(`Too many wrong ${what} for this account.`, resetsIn)
 }
 
 /** What a log line says. Not the e-mail: people type their password into its field. */
@@ -166,26 +157,21 @@ export function factsOf({ user, address }: { user: { id: string } | undefined; a
   return { accountId: user?.id ?? null, addressPrefix: addressPrefix(address) }
 }
 
-interface Limiters {
-  pairs: RateLimiter
-  accounts: RateLimiter
-  codes: RateLimiter
-  recoveryCodes: RateLimiter
+const limitersByPlatform = new WeakMap<Platform, ReturnType<typeof createLimiters>>()
+
+function limitersOf(platform: Platform) {
+  const limiters = limitersByPlatform.get(platform) ?? createLimiters(platform)
+  limitersByPlatform.set(platform, limiters)
+  return limiters
 }
 
-const limitersByPlatform = new WeakMap<Platform, Limiters>()
-
-function limitersOf(platform: Platform): Limiters {
-  const { database, config } = platform
-  const { RATE_LIMIT_AUTH } = config
+function createLimiters({ database, config: { RATE_LIMIT_AUTH } }: Platform) {
   const limiter = (name: string, points = RATE_LIMIT_AUTH) =>
     new RateLimiter({ points, seconds: WINDOW_SECONDS }, { shared: { name, database } })
-  const limiters = limitersByPlatform.get(platform) ?? {
+  return {
     pairs: limiter('pairs'),
     accounts: limiter('accounts', RATE_LIMIT_AUTH * ADDRESSES_PER_ACCOUNT),
     codes: limiter('codes'),
     recoveryCodes: limiter('recovery_codes'),
   }
-  limitersByPlatform.set(platform, limiters)
-  return limiters
 }

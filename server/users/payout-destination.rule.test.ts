@@ -9,10 +9,10 @@ import {
 } from './payout-destination.rule.ts'
 
 const HOUR = 3_600_000
-const given = (name: string, createdAt: number, first = false) => ({
+const given = (name: string, created_at: number, first = false) => ({
   name,
-  createdAt,
-  effectiveAt: whenEffective({ hasEarlier: !first, now: createdAt }),
+  created_at,
+  effective_at: whenEffective({ hasEarlier: !first, now: created_at }),
 })
 
 test('the first destination counts at once, a replacement after 24 hours', () => {
@@ -68,12 +68,12 @@ test('property: from the first on there is always one; it has waited, and nothin
     fc.property(history, moment, (all, now) => {
       const [first] = all
       const effective = effectiveDestination(all, now)
-      if (first === undefined || now < first.createdAt) return assert.is(effective, null)
-      assert.ok(effective !== null && effective.effectiveAt <= now)
+      if (first === undefined || now < first.created_at) return assert.is(effective, null)
+      assert.ok(effective !== null && effective.effective_at <= now)
       if (effective === first) return
-      assert.ok(now - effective.createdAt >= DESTINATION_DELAY_MS)
+      assert.ok(now - effective.created_at >= DESTINATION_DELAY_MS)
       const during = all.filter(
-        (one) => one.createdAt > effective.createdAt && one.createdAt < effective.effectiveAt,
+        (one) => one.created_at > effective.created_at && one.created_at < effective.effective_at,
       )
       assert.equal(during, [])
     }),
@@ -85,9 +85,9 @@ test('property: no one can change where the next 24 hours of payouts go, and the
   fc.assert(
     fc.property(history, moment, fc.nat(DESTINATION_DELAY_MS - 1), (all, now, later) => {
       const before = effectiveDestination(all, now)
-      fc.pre(before !== null && all.every((one) => one.createdAt < now))
+      fc.pre(before !== null && all.every((one) => one.created_at < now))
       const changed = [given('new', now), ...all.toReversed()]
-      const distinct = new Set(all.map((one) => one.createdAt)).size === all.length
+      const distinct = new Set(all.map((one) => one.created_at)).size === all.length
       const after = effectiveDestination(changed, now + later)
       assert.is.not(after?.name, 'new')
       if (distinct) assert.is(effectiveDestination(changed, now)?.name, before.name)

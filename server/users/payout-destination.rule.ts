@@ -4,9 +4,9 @@ import { DAY_MS } from '../../shared/durations.ts'
 export const DESTINATION_DELAY_MS = DAY_MS
 
 /** Epoch ms. */
-export interface DestinationTimes {
-  createdAt: number
-  effectiveAt: number
+interface DestinationTimes {
+  created_at: number
+  effective_at: number
 }
 
 /** When (epoch ms) a destination added at `now` takes effect: the first immediately, a replacement after the delay. */
@@ -24,45 +24,26 @@ export function effectiveDestination<D extends DestinationTimes>(
   destinations: readonly D[],
   now: number,
 ): D | null {
-  const given = inOrder(destinations.filter((one) => one.createdAt <= now))
+  const given = inOrder(destinations.filter((one) => one.created_at <= now))
   return given.filter((_, index) => effectAt(given, index, now) === 'in_effect').at(-1) ?? null
 }
 
-/** `in_effect`: it has come into effect; `waiting`: its delay is not over; `never`: it was replaced during its delay. */
-export type DestinationEffect = 'in_effect' | 'waiting' | 'never'
-
-/** The state of one of a user's destinations at `now` (epoch ms), whether or not a later one is in effect too. */
-export function effectOf<D extends DestinationTimes>(
-  destinations: readonly D[],
-  one: D,
-  now: number,
-): DestinationEffect {
+/**
+ * The state of one of a user's destinations at `now` (epoch ms), whether or not a later one is in effect too. `in_effect`: it has come
+ * into effect; `waiting`: its delay is not over; `never`: it was replaced during its delay.
+ */
+export function effectOf<D extends DestinationTimes>(destinations: readonly D[], one: D, now: number) {
   const given = inOrder(destinations)
   return effectAt(given, given.indexOf(one), now)
 }
 
 function inOrder<D extends DestinationTimes>(destinations: readonly D[]): D[] {
-  return destinations.toSorted((a, b) => a.createdAt - b.createdAt)
+  return destinations.toSorted((a, b) => a.created_at - b.created_at)
 }
 
-function effectAt(given: readonly DestinationTimes[], index: number, now: number): DestinationEffect {
-  const effectiveAt = given[index]?.effectiveAt ?? Number.POSITIVE_INFINITY
-  const replacedAt = given[index + 1]?.createdAt ?? Number.POSITIVE_INFINITY
+function effectAt(given: readonly DestinationTimes[], index: number, now: number) {
+  const effectiveAt = given[index]?.effective_at ?? Number.POSITIVE_INFINITY
+  const replacedAt = given[index + 1]?.created_at ?? Number.POSITIVE_INFINITY
   if (effectiveAt > replacedAt) return 'never'
   return effectiveAt <= now ? 'in_effect' : 'waiting'
-}
-
-/** A destination as its owner may see it. */
-export interface DestinationView {
-  ibanLast4: string
-  accountTitle: string
-  /** Epoch ms. */
-  effectiveAt: number
-}
-
-export interface OwnDestinations {
-  /** In effect now. */
-  current: DestinationView | null
-  /** Given, and not in effect yet. */
-  upcoming: DestinationView | null
 }

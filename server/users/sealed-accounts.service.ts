@@ -2,21 +2,15 @@ import { recordAudit } from '../flags/audit.service.ts'
 import { raiseFlag } from '../flags/flags.service.ts'
 import { sendMail } from '../notifications/channels/mail/mail.service.ts'
 import { publishEvents } from '../notifications/outbox.service.ts'
-import { type Sealing, sealedTable } from '../platform/crypto/sealed-rows.ts'
-import { IntegrityError, UnknownKeyError, type Vault } from '../platform/crypto/vault.ts'
+import { isoTime } from '../platform/clock.ts'
+import { sealedTable } from '../platform/crypto/sealed-rows.ts'
+import { IntegrityError, type Vault } from '../platform/crypto/vault.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import { headProblem, insertRows } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
-import { ibanLast4 } from './iban.rule.ts'
-import {
-  type DestinationView,
-  effectiveDestination,
-  effectOf,
-  type OwnDestinations,
-  whenEffective,
-} from './payout-destination.rule.ts'
-import { wireDestinations } from './user-wire.ts'
-import { type AccountRow, accountsOf, type BillingAccountRow, type DestinationRow } from './users.store.ts'
+import { last4Of } from './bank-accounts.rule.ts'
+import { effectiveDestination, effectOf, whenEffective } from './payout-destination.rule.ts'
+import { accountsOf, type BillingAccountRow, type DestinationRow } from './users.store.ts'
 
 /*
  * The bank accounts that users give, sealed in the database: creators' payout destinations and merchants' billing accounts. Former ones stay,
@@ -25,83 +19,45 @@ import { type AccountRow, accountsOf, type BillingAccountRow, type DestinationRo
 
 const FINGERPRINT_OF = 'iban'
 
-type Sealed = 'iban_encrypted' | 'iban_fingerprint' | 'account_encrypted' | 'row_digest'
-
-/** The times are bound too, so that no destination comes into effect earlier or in another order. */
-function destinationBinding(row: Omit<DestinationRow, Sealed>) {
-  const facts = [row.account_title, row.effective_at, row.created_at]
-  return { purpose: 'payout_destination.iban', row: row.id, owner: row.user_id, facts }
-}
-
-function sealDestination(vault: Vault, row: Omit<DestinationRow, Sealed>, iban: string) {
-  const iban_encrypted = vault.seal(iban, destinationBinding(row))
-  return { iban_encrypted, iban_fingerprint: vault.fingerprint(iban, FINGERPRINT_OF) }
-}
-
-const DESTINATIONS: Kind<DestinationRow> = {
+export const SEALED_DESTINATIONS = sealedTable<DestinationRow, 'iban_encrypted' | 'iban_fingerprint'>({
   name: 'payout_destinations',
   column: 'iban_encrypted',
-  words: 'payout destination',
-  seal: sealDestination,
-  open(vault, row) {
-    const iban = vault.open(row.iban_encrypted, destinationBinding(row))
-    if (!vault.fingerprints(iban, FINGERPRINT_OF).includes(row.iban_fingerprint)) {
-      throw new IntegrityError('has the fingerprint of another IBAN')
-    }
-    if (ibanLast4(iban) === row.iban_last4) return iban
-    throw new IntegrityError('has the last characters of another IBAN')
-  },
-}
+  purpose: 'payout_destination.iban',
+  // The times are bound too, so that no destination comes into effect earlier or in another order.
+  binding: (row) => ({ owner: row.user_id, facts: [row.account_title, row.effective_at, row.created_at] }),
+  fingerprint: { column: 'iban_fingerprint', purpose: FINGERPRINT_OF, of: 'IBAN' },
+  contradiction: (row, iban) =>
+    last4Of(iban) === row.iban_last4 ? null : 'has the last characters of another IBAN',
+})
 
-function billingBinding(row: Omit<BillingAccountRow, Sealed>) {
-  const facts = [row.kind, row.created_at]
-  return { purpose: 'billing_account.account', row: row.id, owner: row.user_id, facts }
-}
-
-function sealBillingAccount(vault: Vault, row: Omit<BillingAccountRow, Sealed>, text: string) {
-  return { account_encrypted: vault.seal(text, billingBinding(row)) }
-}
-
-const BILLING_ACCOUNTS: Kind<BillingAccountRow> = {
+export const SEALED_BILLING_ACCOUNTS = sealedTable<BillingAccountRow, 'account_encrypted'>({
   name: 'billing_accounts',
   column: 'account_encrypted',
-  words: 'billing account',
-  seal: sealBillingAccount,
-  open(vault, row) {
-    const text = vault.open(row.account_encrypted, billingBinding(row))
-    if (last4Of(text) === row.account_last4) return text
-    throw new IntegrityError('has the last characters of another account')
-  },
-}
+  purpose: 'billing_account.account',
+  binding: (row) => ({ owner: row.user_id, facts: [row.kind, row.created_at] }),
+  contradiction: (row, text) =>
+    last4Of(text) === row.account_last4 ? null : 'has the last characters of another account',
+})
 
-interface Kind<Row> extends Sealing<Row> {
-  /** For messages. */
-  words: string
+interface Opening<Row> {
+  open(vault: Vault, row: Row): string
 }
-
-export const SEALED_DESTINATIONS = sealedTable(DESTINATIONS)
-export const SEALED_BILLING_ACCOUNTS = sealedTable(BILLING_ACCOUNTS)
 
 /** The accounts in these rows, in their order. Throws `IntegrityError`, which names the row, when one was changed, and `UnknownKeyError`. */
-function openAll<Row extends AccountRow>(vault: Vault, kind: Kind<Row>, rows: readonly Row[]): string[] {
+function openAll<Row extends { id: string }>(
+  vault: Vault,
+  { open }: Opening<Row>,
+  words: string,
+  rows: readonly Row[],
+): string[] {
   return rows.map((row) => {
     try {
-      return kind.open(vault, row)
+      return open(vault, row)
     } catch (error) {
       if (!(error instanceof IntegrityError)) throw error
-      throw new IntegrityError(`${kind.words} ${row.id} ${error.message}`)
+      throw new IntegrityError(`${words} ${row.id} ${error.message}`)
     }
   })
-}
-
-/** `null` for a row that does not open: its owner can still replace it. */
-function openIfPossible<Row>(vault: Vault, kind: Kind<Row>, row: Row): string | null {
-  try {
-    return kind.open(vault, row)
-  } catch (error) {
-    if (error instanceof IntegrityError || error instanceof UnknownKeyError) return null
-    throw error
-  }
 }
 
 const BROKEN = {
@@ -135,6 +91,9 @@ export type AccountChange = 'same' | 'first' | 'replacement'
  * Payout destinations.
  */
 
+const destinationsOf = (db: Queries, userIds: readonly string[]) =>
+  accountsOf(db, 'payout_destinations', userIds)
+
 export interface PayoutAccount {
   /** In electronic form: 24 characters. */
   iban: string
@@ -153,32 +112,27 @@ export async function openDestination(
   destinationId: string,
   payoutMadeAt: number,
 ): Promise<PayoutAccount | null> {
-  const rows = await accountsOf(platform.database.reader, 'payout_destinations', [creatorId])
-  const ibans = openAll(platform.vault, DESTINATIONS, rows)
-  const timed = rows.map(withTimes)
+  const rows = await destinationsOf(platform.database.reader, [creatorId])
+  const ibans = openAll(platform.vault, SEALED_DESTINATIONS, 'payout destination', rows)
   const index = rows.findIndex(({ id }) => id === destinationId)
-  const [one, iban] = [timed[index], ibans[index]]
-  if (!one || iban === undefined) {
+  const [row, iban] = [rows[index], ibans[index]]
+  if (!row || iban === undefined) {
     throw new IntegrityError(`payout destination ${destinationId} is not one of this creator's`)
   }
-  const effect = effectOf(timed, one, Math.max(platform.clock.now(), payoutMadeAt))
+  const effect = effectOf(rows, row, Math.max(platform.clock.now(), payoutMadeAt))
   if (effect === 'never') {
     throw new IntegrityError(`payout destination ${destinationId} was replaced before it came into effect`)
   }
-  return effect === 'waiting' ? null : { iban, account_title: one.row.account_title }
+  return effect === 'waiting' ? null : { iban, account_title: row.account_title }
 }
 
 /**
  * What is wrong with a creator's destinations, or `null` when none was changed. All are checked, since together they
  * decide which one is in effect. Throws `UnknownKeyError`.
  */
-export async function destinationProblem(
-  { vault }: Platform,
-  db: Queries,
-  creatorId: string,
-): Promise<string | null> {
+export async function destinationProblem({ vault }: Platform, db: Queries, creatorId: string) {
   try {
-    openAll(vault, DESTINATIONS, await accountsOf(db, 'payout_destinations', [creatorId]))
+    openAll(vault, SEALED_DESTINATIONS, 'payout destination', await destinationsOf(db, [creatorId]))
     return null
   } catch (error) {
     if (error instanceof IntegrityError) return error.message
@@ -200,57 +154,44 @@ export function missingDestinations({ keys }: Platform, db: Queries): Promise<st
  */
 export function ibanFingerprints({ vault }: Platform, row: DestinationRow): string[] {
   try {
-    return vault.fingerprints(DESTINATIONS.open(vault, row), FINGERPRINT_OF)
+    return vault.fingerprints(SEALED_DESTINATIONS.open(vault, row), FINGERPRINT_OF)
   } catch (error) {
     if (error instanceof IntegrityError) return [row.iban_fingerprint]
     throw error
   }
 }
 
-/** A destination that payouts go to; times in epoch ms. */
-export interface DestinationInForce {
-  id: string
-  createdAt: number
-  effectiveAt: number
-}
-
 /** Which destination is in effect at `now` (epoch ms), by user id; users without one are missing. */
-export async function destinationsInForce(
-  db: Queries,
-  userIds: readonly string[],
-  now: number,
-): Promise<Map<string, DestinationInForce>> {
-  const inForce = new Map<string, DestinationInForce>()
-  const rows = await accountsOf(db, 'payout_destinations', userIds)
-  for (const [userId, theirs] of Map.groupBy(rows, (row) => row.user_id)) {
-    const row = effectiveAt(theirs, now)
-    if (row) inForce.set(userId, { id: row.id, createdAt: row.created_at, effectiveAt: row.effective_at })
+export async function destinationsInForce(db: Queries, userIds: readonly string[], now: number) {
+  const inForce = new Map<string, DestinationRow>()
+  const byUser = Map.groupBy(await destinationsOf(db, userIds), (row) => row.user_id)
+  for (const [userId, rows] of byUser) {
+    const row = effectiveDestination(rows, now)
+    if (row) inForce.set(userId, row)
   }
   return inForce
 }
 
 /** The titles of all payout accounts that each user ever had; users without one are missing. */
-export async function accountTitlesOf(
-  db: Queries,
-  userIds: readonly string[],
-): Promise<Map<string, string[]>> {
-  const rows = await accountsOf(db, 'payout_destinations', userIds)
-  const byUser = Map.groupBy(rows, (row) => row.user_id)
+export async function accountTitlesOf(db: Queries, userIds: readonly string[]) {
+  const byUser = Map.groupBy(await destinationsOf(db, userIds), (row) => row.user_id)
   return new Map([...byUser].map(([userId, rows]) => [userId, rows.map((row) => row.account_title)]))
 }
 
-export async function ownDestinations(
-  platform: Platform,
-  db: Queries,
-  userId: string,
-): Promise<OwnDestinations> {
-  const now = platform.clock.now()
-  const rows = await accountsOf(db, 'payout_destinations', [userId])
-  const current = effectiveAt(rows, now)
+/** A creator's destinations, as part of their account. */
+export async function ownDestinations({ clock }: Platform, db: Queries, userId: string) {
+  const now = clock.now()
+  const rows = await destinationsOf(db, [userId])
+  const current = effectiveDestination(rows, now)
   const newest = rows.at(-1)
+  const upcoming = newest && newest.effective_at > now ? newest : null
+  const shown = ({ iban_last4, account_title }: DestinationRow) => ({ iban_last4, account_title })
   return {
-    current: current && viewOf(current),
-    upcoming: newest && newest.effective_at > now ? viewOf(newest) : null,
+    payout_destination: current && shown(current),
+    upcoming_payout_destination: upcoming && {
+      ...shown(upcoming),
+      effective_at: isoTime(upcoming.effective_at),
+    },
   }
 }
 
@@ -258,14 +199,12 @@ export async function destinationChange(
   { vault }: Platform,
   db: Queries,
   userId: string,
-  account: PayoutAccount,
+  { iban, account_title }: PayoutAccount,
 ): Promise<AccountChange> {
-  const newest = (await accountsOf(db, 'payout_destinations', [userId])).at(-1)
+  const newest = (await destinationsOf(db, [userId])).at(-1)
   if (!newest) return 'first'
-  const same =
-    vault.fingerprints(account.iban, FINGERPRINT_OF).includes(newest.iban_fingerprint) &&
-    newest.account_title === account.account_title
-  return same ? 'same' : 'replacement'
+  const isSame = vault.fingerprints(iban, FINGERPRINT_OF).includes(newest.iban_fingerprint)
+  return isSame && newest.account_title === account_title ? 'same' : 'replacement'
 }
 
 /**
@@ -276,19 +215,19 @@ export async function addDestination(
   platform: Platform,
   tx: Tx,
   userId: string,
-  account: PayoutAccount,
+  { iban, account_title }: PayoutAccount,
 ): Promise<void> {
   const now = platform.clock.now()
-  const newest = (await accountsOf(tx, 'payout_destinations', [userId])).at(-1)
+  const newest = (await destinationsOf(tx, [userId])).at(-1)
   const row = {
     id: platform.ids.next(),
     user_id: userId,
-    iban_last4: ibanLast4(account.iban),
-    account_title: account.account_title,
+    iban_last4: last4Of(iban),
+    account_title,
     effective_at: whenEffective({ hasEarlier: newest !== undefined, now }),
     created_at: now,
   }
-  const sealed = sealDestination(platform.vault, row, account.iban)
+  const sealed = SEALED_DESTINATIONS.seal(platform.vault, row, iban)
   await insertRows(tx, 'payout_destinations', [{ ...row, ...sealed }])
   await recordAudit(platform, tx, {
     actor: userId,
@@ -298,14 +237,9 @@ export async function addDestination(
     before: newest && auditedDestination(newest),
     after: auditedDestination(row),
   })
-  await publishEvents(platform, tx, [
-    {
-      type: 'payout_destination.changed',
-      accountId: userId,
-      subjectId: userId,
-      data: wireDestinations(await ownDestinations(platform, tx, userId)),
-    },
-  ])
+  const data = await ownDestinations(platform, tx, userId)
+  const changed = { type: 'payout_destination.changed', accountId: userId, subjectId: userId, data } as const
+  await publishEvents(platform, tx, [changed])
   if (!newest) return
   await raiseFlag(platform, tx, {
     kind: 'payout_destination_replaced',
@@ -315,31 +249,25 @@ export async function addDestination(
     evidence: {
       former_iban_last4: newest.iban_last4,
       new_iban_last4: row.iban_last4,
-      effective_at: new Date(row.effective_at).toISOString(),
+      effective_at: isoTime(row.effective_at),
     },
   })
 }
 
-function effectiveAt(rows: readonly DestinationRow[], now: number): DestinationRow | null {
-  return effectiveDestination(rows.map(withTimes), now)?.row ?? null
-}
-
-function withTimes(row: DestinationRow) {
-  return { row, createdAt: row.created_at, effectiveAt: row.effective_at }
-}
-
-function auditedDestination(row: Pick<DestinationRow, 'id' | 'iban_last4' | 'effective_at'>) {
-  const { id, iban_last4, effective_at } = row
-  return { payout_destination_id: id, iban_last4, effective_at: new Date(effective_at).toISOString() }
-}
-
-function viewOf(row: DestinationRow): DestinationView {
-  return { ibanLast4: row.iban_last4, accountTitle: row.account_title, effectiveAt: row.effective_at }
+function auditedDestination({
+  id,
+  iban_last4,
+  effective_at,
+}: Pick<DestinationRow, 'id' | 'iban_last4' | 'effective_at'>) {
+  return { payout_destination_id: id, iban_last4, effective_at: isoTime(effective_at) }
 }
 
 /*
  * Billing accounts.
  */
+
+const billingAccountsOf = (db: Queries, merchantId: string) =>
+  accountsOf(db, 'billing_accounts', [merchantId])
 
 /** An IBAN in electronic form, or a Raast ID in national form (03001234567). */
 export type BillingAccount = { iban: string } | { raastId: string }
@@ -356,25 +284,18 @@ export async function billingAccountOf(
   merchantId: string,
   queuedAt: number,
 ): Promise<BillingAccount | null> {
-  const rows = await accountsOf(db, 'billing_accounts', [merchantId])
-  const texts = openAll(vault, BILLING_ACCOUNTS, rows)
-  const index = Math.max(
-    rows.findLastIndex((row) => row.created_at <= queuedAt),
-    0,
-  )
+  const rows = await billingAccountsOf(db, merchantId)
+  const texts = openAll(vault, SEALED_BILLING_ACCOUNTS, 'billing account', rows)
+  const former = rows.findLastIndex((row) => row.created_at <= queuedAt)
+  const index = Math.max(former, 0)
   const [row, text] = [rows[index], texts[index]]
   if (!row || text === undefined) return null
   return row.kind === 'iban' ? { iban: text } : { raastId: text }
 }
 
-/** A billing account as its owner may see it. */
-export interface BillingAccountView {
-  kind: BillingAccountRow['kind']
-  last4: string
-}
-
-export async function ownBillingAccount(db: Queries, merchantId: string): Promise<BillingAccountView | null> {
-  const newest = (await accountsOf(db, 'billing_accounts', [merchantId])).at(-1)
+/** The merchant's billing account as its owner may see it; `null` without one. */
+export async function ownBillingAccount(db: Queries, merchantId: string) {
+  const newest = (await billingAccountsOf(db, merchantId)).at(-1)
   return newest ? billingView(newest) : null
 }
 
@@ -384,10 +305,11 @@ export async function billingAccountChange(
   merchantId: string,
   account: BillingAccount,
 ): Promise<AccountChange> {
-  const newest = (await accountsOf(db, 'billing_accounts', [merchantId])).at(-1)
+  const newest = (await billingAccountsOf(db, merchantId)).at(-1)
   if (!newest) return 'first'
   const { kind, text } = partsOf(account)
-  const isSame = newest.kind === kind && openIfPossible(vault, BILLING_ACCOUNTS, newest) === text
+  // One that does not open can still be replaced.
+  const isSame = newest.kind === kind && SEALED_BILLING_ACCOUNTS.openOrNull(vault, newest) === text
   return isSame ? 'same' : 'replacement'
 }
 
@@ -402,7 +324,7 @@ export async function addBillingAccount(
   merchantId: string,
   account: BillingAccount,
 ): Promise<void> {
-  const newest = (await accountsOf(tx, 'billing_accounts', [merchantId])).at(-1)
+  const newest = (await billingAccountsOf(tx, merchantId)).at(-1)
   const { kind, text } = partsOf(account)
   const row = {
     id: platform.ids.next(),
@@ -411,7 +333,7 @@ export async function addBillingAccount(
     account_last4: last4Of(text),
     created_at: platform.clock.now(),
   }
-  const sealed = sealBillingAccount(platform.vault, row, text)
+  const sealed = SEALED_BILLING_ACCOUNTS.seal(platform.vault, row, text)
   await insertRows(tx, 'billing_accounts', [{ ...row, ...sealed }])
   await recordAudit(platform, tx, {
     actor: merchantId,
@@ -433,16 +355,11 @@ export async function addBillingAccount(
   })
 }
 
-function partsOf(account: BillingAccount): { kind: BillingAccountRow['kind']; text: string } {
-  return 'iban' in account
-    ? { kind: 'iban', text: account.iban }
-    : { kind: 'raast_id', text: account.raastId }
+function partsOf(account: BillingAccount) {
+  if ('iban' in account) return { kind: 'iban', text: account.iban } as const
+  return { kind: 'raast_id', text: account.raastId } as const
 }
 
-function last4Of(text: string): string {
-  return text.slice(-4)
-}
-
-function billingView(row: Pick<BillingAccountRow, 'kind' | 'account_last4'>): BillingAccountView {
-  return { kind: row.kind, last4: row.account_last4 }
+function billingView({ kind, account_last4: last4 }: Pick<BillingAccountRow, 'kind' | 'account_last4'>) {
+  return { kind, last4 }
 }

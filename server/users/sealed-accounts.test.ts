@@ -118,7 +118,7 @@ for (const dialect of testDialects()) {
     bed.clock.pass(DAY)
     assert.is((await effective())?.iban, OTHER_IBAN)
     const inForce = await destinationsInForce(bed.platform.database.reader, [id], bed.clock.now())
-    assert.is(inForce.get(id)?.createdAt, bed.clock.now() - DAY)
+    assert.is(inForce.get(id)?.created_at, bed.clock.now() - DAY)
     const me = await bed.ask('GET', '/me', { token })
     assert.equal(me.body.payout_destination, { iban_last4: '5101', account_title: 'Ayesha' })
     assert.is(me.body.upcoming_payout_destination, null)

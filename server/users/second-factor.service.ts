@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { sql } from 'kysely'
 import { OPERATOR, recordAudit } from '../flags/audit.service.ts'
 import { sendMail } from '../notifications/channels/mail/mail.service.ts'
 import type { SecondFactorChange } from '../notifications/channels/mail/mails.ts'
@@ -6,27 +7,30 @@ import type { Actor } from '../platform/api/procedure.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import { sealedTable } from '../platform/crypto/sealed-rows.ts'
 import { matchingStep, otpauthUrl, toBase32 } from '../platform/crypto/totp.ts'
-import { type Binding, IntegrityError, sha256, UnknownKeyError } from '../platform/crypto/vault.ts'
+import { IntegrityError, sha256, UnknownKeyError } from '../platform/crypto/vault.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
+import { deleteRows, insertRows, takeRows, updateRows } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import { type CodeAttempt, type CodeVerdict, isRightCode } from './password-attempts.service.ts'
+import { endSessions, isProductionAdmin, isSessionFresh } from './sessions.service.ts'
+import { lockAccount, userRow } from './users.service.ts'
 import {
-  confirmSecondFactor,
   countRecoveryCodes,
   countWithoutSecondFactor,
-  deleteRecoveryCodes,
   deleteSecondFactor,
   findSecondFactor,
-  insertRecoveryCodes,
-  insertSecondFactor,
   type SecondFactorRow,
-  takeRecoveryCode,
-  takeStep,
-} from './second-factors.store.ts'
-import { endSessions, endSetup, isProductionAdmin, isSessionFresh } from './sessions.service.ts'
-import { findUser, lockAccount, type UserRow } from './users.service.ts'
+} from './users.store.ts'
 
-const SEALED_FOR = 'second_factor.secret'
+/** All second factors, for verification and key rotation too. */
+export const SEALED_SECOND_FACTORS = sealedTable<SecondFactorRow, 'secret_encrypted'>({
+  name: 'second_factors',
+  column: 'secret_encrypted',
+  key: 'user_id',
+  purpose: 'second_factor.secret',
+  binding: ({ user_id, created_at }) => ({ owner: user_id, facts: [created_at] }),
+})
+
 /** RFC 4226 recommends as many as the hash has. */
 const SECRET_BYTES = 20
 const RECOVERY_CODES = 10
@@ -43,7 +47,7 @@ export async function hasSecondFactor(
 }
 
 /** How many active admins have no second factor. */
-export async function countAdminsWithoutSecondFactor(db: Queries): Promise<number> {
+export function countAdminsWithoutSecondFactor(db: Queries) {
   return countWithoutSecondFactor(db, 'admin')
 }
 
@@ -51,70 +55,51 @@ function isConfirmed(row: SecondFactorRow | undefined): row is SecondFactorRow {
   return row !== undefined && row.confirmed_at !== null
 }
 
-export interface Enrollment {
-  /** In base32, to be typed into an authenticator app. */
-  secret: string
-  /** The same as a QR code's text. */
-  otpauthUrl: string
-}
-
 /**
- * Starts to set up a second factor; it is off until it is confirmed, and a new start replaces the secret. Refuses with `conflict` while it is
- * on.
+ * Starts to set up a second factor; it is off until it is confirmed, and a new start replaces the secret. Returns the secret in base32, and
+ * as the text of a QR code. Refuses with `conflict` while it is on.
  */
-export async function startTotp(
-  platform: Platform,
-  { id: userId, email }: Pick<UserRow, 'id' | 'email'>,
-): Promise<Enrollment> {
+export async function startTotp(platform: Platform, userId: string) {
   const secret = randomBytes(SECRET_BYTES)
-  await platform.database.transaction(async (tx) => {
+  const { email } = await platform.database.transaction(async (tx) => {
     await lockAccount(tx, userId)
     if (await hasSecondFactor(platform, tx, userId)) throw alreadyOn()
     await deleteSecondFactor(tx, userId)
-    const row = { user_id: userId, created_at: platform.clock.now() }
-    await insertSecondFactor(tx, {
-      ...row,
-      secret_encrypted: platform.vault.seal(secret.toString('base64url'), bindingOf(row)),
-      confirmed_at: null,
-      last_step: 0,
-    })
+    const row = { user_id: userId, created_at: platform.clock.now(), confirmed_at: null, last_step: 0 }
+    const sealed = SEALED_SECOND_FACTORS.seal(platform.vault, row, secret.toString('base64url'))
+    await insertRows(tx, 'second_factors', [{ ...row, ...sealed }])
+    return userRow(tx, userId)
   })
   const issuer = new URL(platform.publicBaseUrl).hostname
   return { secret: toBase32(secret), otpauthUrl: otpauthUrl(issuer, email, secret) }
 }
 
-/** `startTotp` for the caller. */
-export async function startOwnTotp(platform: Platform, { userId }: Actor): Promise<Enrollment> {
-  return startTotp(platform, await findUser(platform, userId))
-}
-
-/** `confirmTotp` for the caller, whose session is not restricted to the set-up afterwards. */
-export function confirmOwnTotp(platform: Platform, actor: Actor, code: string): Promise<string[]> {
-  return confirmTotp(platform, actor.userId, code, actor.userId, (tx) => endSetup(tx, actor))
-}
-
 /**
  * Turns the second factor on with a code of the new secret. Returns the recovery codes, which are not stored. `actor` is the
- * user's id, or `OPERATOR`; `alsoDo` runs in the same transaction. Refuses with `conflict` without a start or while it is on, and with `invalid_credentials`.
+ * user's id, or `OPERATOR`; a session that could only set it up can do everything afterwards. Refuses with `conflict` without a start or
+ * while it is on, and with `invalid_credentials`.
  */
 export async function confirmTotp(
   platform: Platform,
   userId: string,
   code: string,
   actor: string,
-  alsoDo?: (tx: Tx) => Promise<void>,
+  sessionId?: string,
 ): Promise<string[]> {
   const row = await findSecondFactor(platform.database.reader, platform.keys, userId)
   if (!row) throw new Refusal('conflict', 'Start with POST /auth/totp.')
-  if (isConfirmed(row)) throw alreadyOn()
+  if (row.confirmed_at !== null) throw alreadyOn()
   const now = platform.clock.now()
   const step = matchingStep(openSecret(platform, row), normalized(code), now)
   if (step === null) throw wrongCode()
   return platform.database.transaction(async (tx) => {
-    if (!(await confirmSecondFactor(tx, row, { confirmed_at: now, last_step: step }))) {
-      throw new Refusal('conflict', 'The second factor changed meanwhile. Start again.')
-    }
-    await alsoDo?.(tx)
+    const unchanged = { user_id: userId, secret_encrypted: row.secret_encrypted, confirmed_at: null }
+    const [confirmed] = await updateRows(tx, 'second_factors', unchanged, {
+      confirmed_at: now,
+      last_step: step,
+    })
+    if (!confirmed) throw new Refusal('conflict', 'The second factor changed meanwhile. Start again.')
+    if (sessionId) await updateRows(tx, 'sessions', { id: sessionId, user_id: userId }, { setup_only: 0 })
     await record(platform, tx, { userId, actor, change: 'on' })
     return addRecoveryCodes(tx, userId)
   })
@@ -122,8 +107,8 @@ export async function confirmTotp(
 
 async function addRecoveryCodes(tx: Tx, userId: string): Promise<string[]> {
   const codes = Array.from({ length: RECOVERY_CODES }, newRecoveryCode)
-  const hashes = codes.map((one) => sha256(normalized(one)))
-  await insertRecoveryCodes(tx, userId, hashes)
+  const rows = codes.map((code) => ({ user_id: userId, code_hash: sha256(normalized(code)) }))
+  await insertRows(tx, 'recovery_codes', rows)
   return codes
 }
 
@@ -142,7 +127,7 @@ export async function renewRecoveryCodes(
   return platform.database.transaction(async (tx) => {
     await lockAccount(tx, userId)
     if (!(await hasSecondFactor(platform, tx, userId))) throw noSecondFactor()
-    await deleteRecoveryCodes(tx, userId)
+    await deleteRows(tx, 'recovery_codes', { user_id: userId })
     await record(platform, tx, { userId, actor: userId, change: 'codes_renewed' })
     return addRecoveryCodes(tx, userId)
   })
@@ -158,9 +143,7 @@ export async function disableTotp(
   { code, address = '' }: { code: string; address?: string },
 ): Promise<void> {
   const { userId } = actor
-  if (!(await hasSecondFactor(platform, platform.database.reader, userId))) {
-    throw noSecondFactor()
-  }
+  if (!(await hasSecondFactor(platform, platform.database.reader, userId))) throw noSecondFactor()
   if (isProductionAdmin(platform, actor)) {
     throw new Refusal('conflict', 'Admins need their second factor. An operator can reset it.')
   }
@@ -212,18 +195,13 @@ function isAppCode(code: string): boolean {
   return /^\d{6}$/.test(code)
 }
 
-async function useCode(
-  platform: Platform,
-  row: SecondFactorRow,
-  code: string,
-  again: boolean,
-): Promise<boolean> {
+async function useCode(platform: Platform, row: SecondFactorRow, code: string, again: boolean) {
   const { user_id: userId } = row
   if (!isAppCode(code)) {
     return platform.database.transaction(async (tx) => {
-      if (!(await takeRecoveryCode(tx, userId, sha256(code)))) return false
-      const left = await countRecoveryCodes(tx, userId)
-      const more = { recovery_codes_left: left }
+      const [taken] = await takeRows(tx, 'recovery_codes', { user_id: userId, code_hash: sha256(code) })
+      if (!taken) return false
+      const more = { recovery_codes_left: await countRecoveryCodes(tx, userId) }
       await record(platform, tx, { userId, actor: userId, change: 'code_used', more })
       return true
     })
@@ -231,7 +209,12 @@ async function useCode(
   const step = matchingStep(openSecret(platform, row), code, platform.clock.now())
   if (step === null) return false
   if (again && step === row.last_step) return true
-  return platform.database.transaction((tx) => takeStep(tx, userId, step))
+  // Uses up the time step and those before it: one of two callers at the same time gets it.
+  const unused = sql`user_id = ${userId} and confirmed_at is not null and last_step < ${step}`
+  const used = await platform.database.transaction((tx) =>
+    updateRows(tx, 'second_factors', unused, { last_step: step }),
+  )
+  return used.length === 1
 }
 
 /** Refuses with `step_up_required` when the user's second factor is on and the session had no step-up lately. */
@@ -270,26 +253,13 @@ function normalized(code: string): string {
 
 function openSecret({ vault }: Pick<Platform, 'vault'>, row: SecondFactorRow): Buffer {
   try {
-    return Buffer.from(vault.open(row.secret_encrypted, bindingOf(row)), 'base64url')
+    return Buffer.from(SEALED_SECOND_FACTORS.open(vault, row), 'base64url')
   } catch (error) {
     if (!(error instanceof IntegrityError || error instanceof UnknownKeyError)) throw error
     throw new Refusal('unavailable', 'Codes cannot be checked right now. Use a recovery code.', {
       internalDetail: `the second factor of user ${row.user_id} ${error.message}`,
     })
   }
-}
-
-/** All second factors, for verification and key rotation. */
-export const SEALED_SECOND_FACTORS = sealedTable<SecondFactorRow>({
-  name: 'second_factors',
-  column: 'secret_encrypted',
-  key: 'user_id',
-  open: (vault, row) => vault.open(row.secret_encrypted, bindingOf(row)),
-  seal: (vault, row, secret) => ({ secret_encrypted: vault.seal(secret, bindingOf(row)) }),
-})
-
-function bindingOf({ user_id, created_at }: Pick<SecondFactorRow, 'user_id' | 'created_at'>): Binding {
-  return { purpose: SEALED_FOR, row: user_id, owner: user_id, facts: [created_at] }
 }
 
 interface Change {

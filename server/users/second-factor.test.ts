@@ -1,7 +1,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { rotateKeys } from '../jobs/rotate-keys.ts'
-import { checkAppKey } from '../platform/crypto/app-key-check.ts'
+import { checkAppKey } from '../platform/crypto/key-mark.ts'
 import { createAppKeys } from '../platform/crypto/key-ring.ts'
 import type { Tx } from '../platform/database/database.ts'
 import { codeOf } from '../test/testkit/authenticator.ts'

@@ -1,23 +1,16 @@
-import { createHash, randomBytes } from 'node:crypto'
-import { sql } from 'kysely'
+import { randomBytes } from 'node:crypto'
+import { type RawBuilder, sql } from 'kysely'
 import { HOUR_MS } from '../../shared/durations.ts'
 import type { Role } from '../../shared/schemas/common.ts'
-import { type Page, type PageRequest, pageById } from '../platform/api/page.ts'
+import { type PageRequest, pageById } from '../platform/api/page.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import { Refusal } from '../platform/api/refusal.ts'
+import { sha256 } from '../platform/crypto/vault.ts'
 import type { Tx } from '../platform/database/database.ts'
-import { insertRow, TamperedRow } from '../platform/database/protected-rows.ts'
+import { deleteRows, insertRow, TamperedRow, updateRows } from '../platform/database/protected-rows.ts'
 import { addressPrefix } from '../platform/network/client-address.ts'
 import type { Platform } from '../platform/platform.ts'
-import {
-  deleteSessions,
-  findOpenSession,
-  findOpenSessions,
-  liftSetupOnly,
-  type SessionRow,
-  setSessionFresh,
-  setSessionUsed,
-} from './users.store.ts'
+import { findOpenSession, findOpenSessions, type SessionRow, setSessionUsed } from './users.store.ts'
 
 export type { SessionRow } from './users.store.ts'
 
@@ -28,17 +21,13 @@ const USE_MS = 60 * 1000
 const MAX_AGENT = 120
 /** Updates of `last_used_at` under way; further ones are left out while the database takes no writes. */
 const MAX_UPDATES = 100
+/** How long a step-up holds. */
+const FRESH_MS = 10 * 60 * 1000
 /** 32 bytes in base64url. */
 const TOKEN = /^[A-Za-z0-9_-]{43}$/
 
-export interface NewToken {
-  /** For the client. It is not stored. */
-  token: string
-  /** For the table: SHA-256, hex. A random token needs no slow hash. */
-  hash: string
-}
-
-export function createToken(): NewToken {
+/** A token for the client, and what is stored of it: a random token needs no slow hash. */
+export function createToken() {
   const token = randomBytes(32).toString('base64url')
   return { token, hash: sha256(token) }
 }
@@ -48,15 +37,10 @@ export function hashOfToken(token: string): string | null {
   return TOKEN.test(token) ? sha256(token) : null
 }
 
-function sha256(token: string): string {
-  return createHash('sha256').update(token).digest('hex')
-}
-
 /** The user and session of a bearer token; `null` when it is malformed, unknown, expired or ended, or its user is suspended. */
 export async function actorFromToken(platform: Platform, token: string): Promise<Actor | null> {
   const hash = hashOfToken(token)
-  if (hash === null) return null
-  const found = await openSessionOf(platform, { tokenHash: hash })
+  const found = hash === null ? null : await openSessionOf(platform, { tokenHash: hash })
   if (!found) return null
   const { session, user } = found
   noteUse(platform, session)
@@ -94,8 +78,8 @@ function noteUse(platform: Platform, { id, created_at, last_used_at }: SessionRo
 }
 
 /** Whether the actor's session is still valid, for connections that stay open. */
-export async function isSessionActive(platform: Platform, actor: Actor): Promise<boolean> {
-  return (await openSessionOf(platform, { userId: actor.userId, id: actor.sessionId })) !== null
+export async function isSessionActive(platform: Platform, { userId, sessionId }: Actor): Promise<boolean> {
+  return (await openSessionOf(platform, { userId, id: sessionId })) !== null
 }
 
 /** Where a log-in comes from. */
@@ -111,19 +95,27 @@ export function isProductionAdmin({ config }: Pick<Platform, 'config'>, { role }
   return role === 'admin' && config.NODE_ENV === 'production'
 }
 
-/**
- * Opens a session of 30 days, for an admin in production 12 hours, and deletes the user's expired ones. With `setupOnly` it can only set up a second
- * factor. `expiresAt` is in epoch ms.
- */
+export interface OpenedSession {
+  userId: string
+  /** The bearer token, which is not stored. */
+  token: string
+  /** Epoch ms. */
+  expiresAt: number
+  /** The session can only set up a second factor. */
+  setupOnly: boolean
+}
+
+/** Opens a session of 30 days, for an admin in production 12 hours, and deletes the user's expired ones. */
 export async function openSession(
   platform: Platform,
   tx: Tx,
   user: { id: string; role: Role },
-  origin: Origin,
+  { address = '', agent }: Origin,
   setupOnly = false,
-): Promise<{ token: string; expiresAt: number }> {
+): Promise<OpenedSession> {
   const { token, hash } = createToken()
   const now = platform.clock.now()
+  const prefix = addressPrefix(address)
   await deleteSessions(tx, sql`user_id = ${user.id} and expires_at <= ${now}`)
   const expiresAt = now + (isProductionAdmin(platform, user) ? ADMIN_SESSION_MS : SESSION_MS)
   await insertRow(tx, 'sessions', {
@@ -133,49 +125,33 @@ export async function openSession(
     created_at: now,
     expires_at: expiresAt,
     last_used_at: now,
-    address_prefix: keptAddress(origin.address),
-    agent: keptAgent(origin.agent),
+    address_prefix: prefix === 'unknown' ? null : prefix,
+    agent: keptAgent(agent),
     setup_only: setupOnly ? 1 : 0,
   })
-  return { token, expiresAt }
-}
-
-function keptAddress(address = ''): string | null {
-  const prefix = addressPrefix(address)
-  return prefix === 'unknown' ? null : prefix
+  return { userId: user.id, token, expiresAt, setupOnly }
 }
 
 /** Printable ASCII only: clients choose this text, and it is shown at terminals. */
 function keptAgent(agent = ''): string | null {
-  const text = agent
-    .replace(/[^\x20-\x7e]+/g, ' ')
-    .trim()
-    .slice(0, MAX_AGENT)
-  return text === '' ? null : text
+  const text = agent.replace(/[^\x20-\x7e]+/g, ' ').trim()
+  return text.slice(0, MAX_AGENT) || null
 }
 
 /** A user's open sessions, newest first. Refuses a cursor that is not this list's with `validation_failed`. */
-export function listSessions(
-  { database, clock }: Platform,
-  userId: string,
-  page: PageRequest,
-): Promise<Page<SessionRow>> {
+export function listSessions({ database, clock }: Platform, userId: string, page: PageRequest) {
   return pageById(page, (request) =>
     findOpenSessions(database.reader, userId, { now: clock.now(), ...request }),
   )
 }
 
-/** Ends the restriction of the actor's session to the set-up of a second factor. */
-export function endSetup(tx: Tx, { userId, sessionId }: Actor): Promise<void> {
-  return liftSetupOnly(tx, userId, sessionId)
-}
-
-/** How long a step-up holds. */
-const FRESH_MS = 10 * 60 * 1000
-
 /** Makes a session fresh for 10 minutes. */
-export function markSessionFresh(platform: Platform, tx: Tx, { userId, sessionId }: Actor): Promise<void> {
-  return setSessionFresh(tx, userId, sessionId, platform.clock.now() + FRESH_MS)
+export async function markSessionFresh(
+  platform: Platform,
+  tx: Tx,
+  { userId: user_id, sessionId: id }: Actor,
+): Promise<void> {
+  await updateRows(tx, 'sessions', { id, user_id }, { fresh_until: platform.clock.now() + FRESH_MS })
 }
 
 /** Whether a session of this user had a step-up in the last 10 minutes. */
@@ -184,9 +160,13 @@ export async function isSessionFresh(platform: Platform, userId: string, id: str
   return (found?.session.fresh_until ?? 0) > platform.clock.now()
 }
 
+async function deleteSessions(tx: Tx, condition: RawBuilder<unknown>): Promise<number> {
+  return (await deleteRows(tx, 'sessions', condition)).length
+}
+
 /** Ends one of a user's sessions. Refuses with `not_found`, also for another user's. */
 export async function endSession(tx: Tx, userId: string, sessionId: string): Promise<void> {
-  const ended = await deleteSessions(tx, { id: sessionId, user_id: userId })
+  const ended = await deleteSessions(tx, sql`id = ${sessionId} and user_id = ${userId}`)
   if (ended === 0) throw new Refusal('not_found', 'Session not found.')
 }
 
@@ -194,4 +174,19 @@ export async function endSession(tx: Tx, userId: string, sessionId: string): Pro
 export function endSessions(tx: Tx, userId: string, except?: string): Promise<number> {
   const others = except === undefined ? sql`` : sql` and id <> ${except}`
   return deleteSessions(tx, sql`user_id = ${userId}${others}`)
+}
+
+/** Ends the caller's session. */
+export async function logout({ database }: Platform, { userId, sessionId }: Actor): Promise<void> {
+  await database.transaction((tx) => deleteSessions(tx, sql`id = ${sessionId} and user_id = ${userId}`))
+}
+
+/** Ends one of the caller's sessions. Refuses with `not_found`. */
+export async function endOwnSession({ database }: Platform, actor: Actor, sessionId: string): Promise<void> {
+  await database.transaction((tx) => endSession(tx, actor.userId, sessionId))
+}
+
+/** Ends all of the caller's sessions but this one. */
+export async function endOtherSessions({ database }: Platform, actor: Actor): Promise<void> {
+  await database.transaction((tx) => endSessions(tx, actor.userId, actor.sessionId))
 }

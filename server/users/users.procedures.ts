@@ -4,31 +4,85 @@ import { idInput, listInput } from '../../shared/schemas/common.ts'
 import { notifications, updateNotificationsInput } from '../../shared/schemas/notifications.ts'
 import {
   changePasswordInput,
+  confirmPasswordResetInput,
   noInput,
+  passwordResetRequested,
   recoveryCodes,
+  requestPasswordResetInput,
   secondFactorInput,
   sessionList,
   stepUpInput,
   totpEnrollment,
   user,
+  verifyEmailInput,
 } from '../../shared/schemas/users.ts'
 import {
   readNotifications,
   updateNotifications,
 } from '../notifications/channels/mail/notifications.service.ts'
 import { mapPage } from '../platform/api/page.ts'
-import { procedure } from '../platform/api/procedure.ts'
-import { recoveryProcedures } from './account-recovery.procedures.ts'
-import { changePassword, endOtherSessions, endOwnSession, logout, stepUp } from './credentials.service.ts'
-import { confirmOwnTotp, disableTotp, renewRecoveryCodes, startOwnTotp } from './second-factor.service.ts'
-import { listSessions } from './sessions.service.ts'
+import { procedure, publicProcedure } from '../platform/api/procedure.ts'
+import {
+  requestPasswordReset,
+  resendVerification,
+  resetPassword,
+  verifyEmail,
+} from './account-recovery.service.ts'
+import { changePassword, stepUp } from './credentials.service.ts'
+import { confirmTotp, disableTotp, renewRecoveryCodes, startTotp } from './second-factor.service.ts'
+import { endOtherSessions, endOwnSession, listSessions, logout } from './sessions.service.ts'
 import { wireSession, wireUser } from './user-wire.ts'
 import { reinstateUser, suspendUser } from './users.service.ts'
 
 const EVERY_ROLE = ['merchant', 'creator', 'admin'] as const
 
 export const authProcedures = {
-  ...recoveryProcedures,
+  requestPasswordReset: publicProcedure({
+    limit: 'auth',
+    rest: { method: 'POST', path: '/auth/password-reset', status: 202 },
+    summary: 'Mail a link to reset the password',
+    description:
+      'Answers alike whether there is an account or not. The link is valid for one hour, works once, and ends earlier ones. At most 5 an hour are mailed to one address.',
+  })
+    .input(requestPasswordResetInput)
+    .output(passwordResetRequested)
+    .mutation(({ ctx, input }) => {
+      requestPasswordReset(ctx.platform, input.email)
+      return { accepted: true as const }
+    }),
+
+  resetPassword: publicProcedure({
+    limit: 'auth',
+    rest: { method: 'POST', path: '/auth/password-reset/confirm', status: 204 },
+    summary: 'Set a new password with the token of a mailed link',
+    description: 'Ends every session, and verifies the e-mail address. A second factor stays on.',
+  })
+    .input(confirmPasswordResetInput)
+    .output(z.void())
+    .mutation(({ ctx, input }) =>
+      resetPassword(ctx.platform, { token: input.token, newPassword: input.new_password }),
+    ),
+
+  verifyEmail: publicProcedure({
+    limit: 'auth',
+    rest: { method: 'POST', path: '/auth/verify-email', status: 204 },
+    summary: 'Verify an e-mail address with the token of a mailed link',
+  })
+    .input(verifyEmailInput)
+    .output(z.void())
+    .mutation(({ ctx, input }) => verifyEmail(ctx.platform, input.token)),
+
+  resendVerification: procedure(EVERY_ROLE, {
+    limit: 'auth',
+    rest: { method: 'POST', path: '/auth/verify-email/resend', status: 204 },
+    summary: 'Mail the link that verifies the e-mail address again',
+    description: 'Changes nothing once the address is verified.',
+    errors: ['conflict', 'rate_limited'],
+    details: { conflict: 'This service sends no e-mail. Contact its operator.' },
+  })
+    .input(noInput)
+    .output(z.void())
+    .mutation(({ ctx }) => resendVerification(ctx.platform, ctx.actor.userId)),
 
   logout: procedure(EVERY_ROLE, {
     rest: { method: 'POST', path: '/auth/logout', status: 204 },
@@ -81,7 +135,7 @@ export const authProcedures = {
     .input(noInput)
     .output(totpEnrollment)
     .mutation(async ({ ctx }) => {
-      const { secret, otpauthUrl } = await startOwnTotp(ctx.platform, ctx.actor)
+      const { secret, otpauthUrl } = await startTotp(ctx.platform, ctx.actor.userId)
       return { secret, otpauth_url: otpauthUrl }
     }),
 
@@ -95,8 +149,8 @@ export const authProcedures = {
   })
     .input(secondFactorInput)
     .output(recoveryCodes)
-    .mutation(async ({ ctx, input }) => ({
-      recovery_codes: await confirmOwnTotp(ctx.platform, ctx.actor, input.code),
+    .mutation(async ({ ctx: { platform, actor }, input }) => ({
+      recovery_codes: await confirmTotp(platform, actor.userId, input.code, actor.userId, actor.sessionId),
     })),
 
   renewRecoveryCodes: procedure(EVERY_ROLE, {

@@ -3,12 +3,12 @@ import type { Role } from '../../shared/schemas/common.ts'
 import { displayName, emailAddress, newPassword } from '../../shared/schemas/users.ts'
 import { OPERATOR, recordAudit } from '../flags/audit.service.ts'
 import { sendMail } from '../notifications/channels/mail/mail.service.ts'
-import { type Page, type PageRequest, pageById } from '../platform/api/page.ts'
+import { type PageRequest, pageById } from '../platform/api/page.ts'
 import { invalidInput } from '../platform/api/problem.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import { requiresVerifiedEmail } from '../platform/config.ts'
 import { afterCommit, type Queries, type Tx } from '../platform/database/database.ts'
-import { changeRow, lockRows, type NewRow, updateRows } from '../platform/database/protected-rows.ts'
+import { changeRow, insertRowsIfNew, lockRows, updateRows } from '../platform/database/protected-rows.ts'
 import { isId } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import { userTopic } from '../platform/topics.ts'
@@ -22,7 +22,6 @@ import {
   findUserByEmail,
   findUserById,
   findUsers,
-  insertUser,
   lockAdmins,
   lockUser,
   type PersonRow,
@@ -40,13 +39,8 @@ export async function findUser(platform: Pick<Platform, 'database'>, idOrEmail: 
 }
 
 /** Newest first. Refuses a cursor that is not this list's with `validation_failed`. */
-export function listUsers(
-  platform: Platform,
-  { limit, cursor, ...filter }: UserFilter & PageRequest,
-): Promise<Page<UserRow>> {
-  return pageById({ limit, cursor }, ({ before, limit }) =>
-    findUsers(platform.database.reader, filter, before, limit),
-  )
+export function listUsers({ database }: Platform, filter: UserFilter & PageRequest) {
+  return pageById(filter, (page) => findUsers(database.reader, filter, page))
 }
 
 /** What a password of the account must not be. */
@@ -63,18 +57,17 @@ export interface NewUser {
 
 /** Creates an account from checked input. Refuses with `email_taken`. */
 export async function createUser(platform: Platform, tx: Tx, user: NewUser): Promise<UserRow> {
-  const now = platform.clock.now()
-  const row: NewRow<'users'> = {
+  const row = {
     id: platform.ids.next(),
     email: user.email,
     password_hash: user.passwordHash,
     role: user.role,
     display_name: user.displayName,
     suspended_at: null,
-    created_at: now,
+    created_at: platform.clock.now(),
     email_verified_at: null,
   }
-  const created = await insertUser(tx, row)
+  const [created] = await insertRowsIfNew(tx, 'users', [row])
   if (created) return created
   throw new Refusal('email_taken', 'There is an account with this e-mail already.')
 }
@@ -88,51 +81,70 @@ export async function createAdmin(
   password: string,
   name: string,
 ): Promise<UserRow> {
-  const given = NEW_ADMIN.safeParse({ email, password, display_name: name })
-  if (!given.success) throw invalidInput(given.error)
-  const admin: NewUser = {
-    email: given.data.email,
-    passwordHash: await hashNewPassword('password', given.data.password, {
-      email: given.data.email,
-      displayName: given.data.display_name,
-    }),
-    role: 'admin',
-    displayName: given.data.display_name,
-  }
+  const given = parsed(NEW_ADMIN, { email, password, display_name: name })
+  const words = { email: given.email, displayName: given.display_name }
+  const passwordHash = await hashNewPassword('password', given.password, words)
   return platform.database.transaction(async (tx) => {
-    const row = await createUser(platform, tx, admin)
+    const row = await createUser(platform, tx, { ...words, passwordHash, role: 'admin' })
     await recordOperation(platform, tx, 'user.create_admin', row.id, { email: row.email })
     return row
   })
 }
 
+function parsed<Schema extends z.ZodType>(schema: Schema, given: unknown): z.output<Schema> {
+  const result = schema.safeParse(given)
+  if (!result.success) throw invalidInput(result.error)
+  return result.data
+}
+
 /** Sets a user's password (by id or e-mail) and ends their sessions, from the command line only. Refuses with `not_found` and `validation_failed`. */
 export async function setPassword(platform: Platform, idOrEmail: string, password: string): Promise<void> {
-  const given = z.strictObject({ password: newPassword }).safeParse({ password })
-  if (!given.success) throw invalidInput(given.error)
+  const given = parsed(z.strictObject({ password: newPassword }), { password })
   const user = await findUser(platform, idOrEmail)
-  const { id } = user
-  const hashed = await hashNewPassword('password', given.data.password, wordsOf(user))
+  const hashed = await hashNewPassword('password', given.password, wordsOf(user))
   await platform.database.transaction(async (tx) => {
-    await updateRows(tx, 'users', { id }, { password_hash: hashed })
-    await deleteTokens(tx, id, 'password_reset')
-    await endSessions(tx, id)
-    const facts = { at: platform.clock.now(), by: 'operator' } as const
-    await sendMail(platform, tx, { userId: id, kind: 'password_changed', facts })
-    await recordOperation(platform, tx, 'user.set_password', id, { sessions_ended: 'all' })
+    await updateRows(tx, 'users', { id: user.id }, { password_hash: hashed })
+    await passwordChanged(platform, tx, user.id, 'operator')
+  })
+}
+
+const CHANGED_BY = {
+  owner: 'user.change_password',
+  reset: 'user.reset_password',
+  operator: 'user.set_password',
+} as const
+
+/**
+ * Call in the transaction that sets a password: ends mailed links and sessions, except one if given, notifies the owner and records it.
+ */
+export async function passwordChanged(
+  platform: Platform,
+  tx: Tx,
+  userId: string,
+  by: keyof typeof CHANGED_BY,
+  exceptSession?: string,
+): Promise<void> {
+  await deleteTokens(tx, userId, by === 'reset' ? undefined : 'password_reset')
+  await endSessions(tx, userId, exceptSession)
+  const facts = { at: platform.clock.now(), by }
+  await sendMail(platform, tx, { userId, kind: 'password_changed', facts })
+  await recordAudit(platform, tx, {
+    actor: by === 'operator' ? OPERATOR : userId,
+    action: CHANGED_BY[by],
+    subjectType: 'user',
+    subjectId: userId,
+    after: { sessions_ended: exceptSession === undefined ? 'all' : 'all others' },
   })
 }
 
 /** Ends one session of a user, or all, from the command line only; returns how many. Refuses with `not_found`. */
 export function endSessionsOf(platform: Platform, userId: string, sessionId?: string): Promise<number> {
   return platform.database.transaction(async (tx) => {
-    const ended = sessionId === undefined ? await endSessions(tx, userId) : 1
     if (sessionId !== undefined) await endSession(tx, userId, sessionId)
-    await recordOperation(platform, tx, 'user.end_sessions', userId, {
-      sessions_ended: ended,
-      ...(sessionId !== undefined && { session_id: sessionId }),
-    })
-    return ended
+    const sessions_ended = sessionId === undefined ? await endSessions(tx, userId) : 1
+    const after = { sessions_ended, ...(sessionId !== undefined && { session_id: sessionId }) }
+    await recordOperation(platform, tx, 'user.end_sessions', userId, after)
+    return sessions_ended
   })
 }
 
@@ -140,19 +152,13 @@ function recordOperation(
   platform: Platform,
   tx: Tx,
   action: string,
-  userId: string,
-  after: Record<string, unknown> | null,
+  subjectId: string,
+  after: Record<string, unknown>,
 ) {
-  return recordAudit(platform, tx, {
-    actor: OPERATOR,
-    action,
-    subjectType: 'user',
-    subjectId: userId,
-    after,
-  })
+  return recordAudit(platform, tx, { actor: OPERATOR, action, subjectType: 'user', subjectId, after })
 }
 
-export interface SuspensionChange {
+interface SuspensionChange {
   userId: string
   /** The admin's user id, or `OPERATOR`. */
   actor: string
@@ -179,13 +185,14 @@ function moveSuspension(
 ): Promise<UserRow> {
   const { userId, actor, reason } = change
   return platform.database.transaction(async (tx) => {
+    const isUnchanged = (user: UserRow) => (user.suspended_at === null) === (suspendedAt === null)
     const known = await userRow(tx, userId)
-    const isUnchanged = (known.suspended_at === null) === (suspendedAt === null)
     // The admins are locked before the user, in the same order by every suspension.
-    if (!isUnchanged && suspendedAt !== null && known.role === 'admin') await refuseLastAdmin(tx, userId)
+    if (!isUnchanged(known) && suspendedAt !== null && known.role === 'admin')
+      await refuseLastAdmin(tx, userId)
     const [user] = await lockRows(tx, 'users', { id: userId })
     if (!user) throw userNotFound()
-    if ((user.suspended_at === null) === (suspendedAt === null)) return user
+    if (isUnchanged(user)) return user
     await changeRow(tx, 'users', user, { suspended_at: suspendedAt })
     if (suspendedAt !== null) {
       await endSessions(tx, userId)
@@ -232,15 +239,9 @@ export async function isSuspended(db: Queries, userIds: readonly string[]): Prom
   return new Set(people.filter((row) => row.suspended_at !== null).map((row) => row.id))
 }
 
-/**
- * Locks an account until the transaction ends, if its password has not changed and it is not suspended; returns whether it did.
- */
-export async function lockActiveUser(
-  tx: Tx,
-  user: Pick<UserRow, 'id' | 'password_hash'>,
-): Promise<UserRow | null> {
-  const { id, password_hash } = user
-  return (await lockRows(tx, 'users', { id, password_hash, suspended_at: null }))[0] ?? null
+/** Locks an account until the transaction ends, if its password has not changed and it is not suspended; returns whether it did. */
+export async function lockActiveUser(tx: Tx, { id, password_hash }: UserRow): Promise<boolean> {
+  return (await lockRows(tx, 'users', { id, password_hash, suspended_at: null })).length > 0
 }
 
 /** Refuses with `email_not_verified` an account that needs a verified address and has none: see REQUIRE_VERIFIED_EMAIL. */
@@ -258,11 +259,11 @@ export async function requireVerifiedEmail(
   )
 }
 
-export function userNotFound(): Refusal {
+function userNotFound(): Refusal {
   return new Refusal('not_found', 'User not found.')
 }
 
-export interface Quota {
+interface Quota {
   /** How many objects an account may have. */
   most: number
   count: () => Promise<number>

@@ -1,49 +1,32 @@
 import { type Selectable, sql } from 'kysely'
 import type { Role } from '../../shared/schemas/common.ts'
 import type { AppKeys } from '../platform/crypto/key-ring.ts'
-import { countOf } from '../platform/database/bulk-values.ts'
+import { countOf, newestFirst } from '../platform/database/bulk-values.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
-import {
-  type Condition,
-  deleteRows,
-  insertRows,
-  insertRowsIfNew,
-  joinedRow,
-  type NewRow,
-  requireAuthentic,
-  takeRows,
-  updateRows,
-} from '../platform/database/protected-rows.ts'
+import { deleteRows, joinedRow, requireAuthentic, takeRows } from '../platform/database/protected-rows.ts'
 import type { Schema } from '../platform/database/schema.ts'
 import type { TokenPurpose } from './user.entity.ts'
 
 export type UserRow = Selectable<Schema['users']>
 export type DestinationRow = Selectable<Schema['payout_destinations']>
 export type BillingAccountRow = Selectable<Schema['billing_accounts']>
-export type AccountRow = DestinationRow | BillingAccountRow
+export type SecondFactorRow = Selectable<Schema['second_factors']>
+export type SessionRow = Selectable<Schema['sessions']>
 
-/** `undefined` when the e-mail is taken. */
-export async function insertUser(tx: Tx, row: NewRow<'users'>): Promise<UserRow | undefined> {
-  return (await insertRowsIfNew(tx, 'users', [row]))[0]
-}
-
-export function findUserById(db: Queries, id: string): Promise<UserRow | undefined> {
+export function findUserById(db: Queries, id: string) {
   return db.selectFrom('users').selectAll().where('id', '=', id).executeTakeFirst()
 }
 
-export function findUserByEmail(db: Queries, email: string): Promise<UserRow | undefined> {
+export function findUserByEmail(db: Queries, email: string) {
   return db.selectFrom('users').selectAll().where('email', '=', email).executeTakeFirst()
 }
 
 export type PersonRow = Pick<UserRow, 'id' | 'email' | 'display_name' | 'suspended_at'>
 
-export function findPeople(db: Queries, ids: readonly string[]): Promise<PersonRow[]> {
-  if (ids.length === 0) return Promise.resolve([])
-  return db
-    .selectFrom('users')
-    .select(['id', 'email', 'display_name', 'suspended_at'])
-    .where('id', 'in', ids)
-    .execute()
+export async function findPeople(db: Queries, ids: readonly string[]): Promise<PersonRow[]> {
+  if (ids.length === 0) return []
+  const people = db.selectFrom('users').select(['id', 'email', 'display_name', 'suspended_at'])
+  return people.where('id', 'in', ids).execute()
 }
 
 export interface UserFilter {
@@ -51,29 +34,21 @@ export interface UserFilter {
   suspended?: boolean
 }
 
-/** Newest first, before the id `before`. */
 export function findUsers(
   db: Queries,
-  filter: UserFilter,
-  before: string | null,
-  limit: number,
-): Promise<UserRow[]> {
-  let query = db.selectFrom('users').selectAll().orderBy('id', 'desc').limit(limit)
-  if (filter.role) query = query.where('role', '=', filter.role)
-  if (filter.suspended !== undefined) {
-    query = query.where('suspended_at', filter.suspended ? 'is not' : 'is', null)
-  }
-  if (before !== null) query = query.where('id', '<', before)
-  return query.execute()
+  { role, suspended }: UserFilter,
+  page: { before: string | null; limit: number },
+) {
+  let query = db.selectFrom('users').selectAll()
+  if (role) query = query.where('role', '=', role)
+  if (suspended !== undefined) query = query.where('suspended_at', suspended ? 'is not' : 'is', null)
+  return newestFirst(query, page)
 }
 
 /** Locks a user's row until the transaction ends. */
 export async function lockUser(tx: Tx, id: string): Promise<void> {
-  await tx
-    .updateTable('users')
-    .set((eb) => ({ role: eb.ref('role') }))
-    .where('id', '=', id)
-    .execute()
+  const unchanged = tx.updateTable('users').set((eb) => ({ role: eb.ref('role') }))
+  await unchanged.where('id', '=', id).execute()
 }
 
 /** Locks all admins' rows until the transaction ends, so that two admins cannot suspend each other at the same time. */
@@ -81,22 +56,9 @@ export async function lockAdmins(tx: Tx): Promise<void> {
   await tx.updateTable('users').set({ role: 'admin' }).where('role', '=', 'admin').execute()
 }
 
-/** How many other admins are active. */
-export function countOtherActiveAdmins(tx: Tx, id: string): Promise<number> {
-  return countOf(
-    tx
-      .selectFrom('users')
-      .where('role', '=', 'admin')
-      .where('suspended_at', 'is', null)
-      .where('id', '<>', id),
-  )
-}
-
-export type SessionRow = Selectable<Schema['sessions']>
-
-export interface OpenSession {
-  session: SessionRow
-  user: UserRow
+export function countOtherActiveAdmins(tx: Tx, id: string) {
+  const active = tx.selectFrom('users').where('role', '=', 'admin').where('suspended_at', 'is', null)
+  return countOf(active.where('id', '<>', id))
 }
 
 /**
@@ -108,7 +70,7 @@ export async function findOpenSession(
   keys: AppKeys,
   by: { tokenHash: string } | { userId: string; id: string },
   now: number,
-): Promise<OpenSession | null> {
+) {
   const isSession =
     'id' in by
       ? sql`sessions.id = ${by.id} and sessions.user_id = ${by.userId}`
@@ -138,53 +100,22 @@ const USER = joinedRow<UserRow>('users', [
 
 /** Records that a session was used at `now` (epoch ms), unless a later use is recorded. */
 export async function setSessionUsed(tx: Tx, id: string, now: number): Promise<void> {
-  await tx
-    .updateTable('sessions')
-    .set({ last_used_at: now })
-    .where('id', '=', id)
-    .where((eb) => eb.or([eb('last_used_at', 'is', null), eb('last_used_at', '<', now)]))
-    .execute()
+  const used = tx.updateTable('sessions').set({ last_used_at: now }).where('id', '=', id)
+  await used.where((eb) => eb.or([eb('last_used_at', 'is', null), eb('last_used_at', '<', now)])).execute()
 }
 
-/** Makes a session fresh until `until` (epoch ms). */
-export async function setSessionFresh(tx: Tx, userId: string, id: string, until: number): Promise<void> {
-  await updateRows(tx, 'sessions', { id, user_id: userId }, { fresh_until: until })
-}
-
-/** Lets a session do everything that its user may. */
-export async function liftSetupOnly(tx: Tx, userId: string, id: string): Promise<void> {
-  await updateRows(tx, 'sessions', { id, user_id: userId }, { setup_only: 0 })
-}
-
-/** Ends the sessions that meet the condition; returns how many. */
-export async function deleteSessions(tx: Tx, condition: Condition<'sessions'>): Promise<number> {
-  return (await deleteRows(tx, 'sessions', condition)).length
-}
-
-/** A user's sessions that have not expired at `now`, newest first, before the id `before`. */
+/** A user's sessions that have not expired at `now`. */
 export function findOpenSessions(
   db: Queries,
   userId: string,
-  { now, before, limit }: { now: number; before: string | null; limit: number },
-): Promise<SessionRow[]> {
-  return db
-    .selectFrom('sessions')
-    .selectAll()
-    .where('user_id', '=', userId)
-    .where('expires_at', '>', now)
-    .$if(before !== null, (query) => query.where('id', '<', before ?? ''))
-    .orderBy('id', 'desc')
-    .limit(limit)
-    .execute()
+  { now, ...page }: { now: number; before: string | null; limit: number },
+) {
+  const open = db.selectFrom('sessions').selectAll().where('user_id', '=', userId)
+  return newestFirst(open.where('expires_at', '>', now), page)
 }
 
 /** Whether an account has logged in from an address since `since` (epoch ms). */
-export async function hasLoggedInFrom(
-  db: Queries,
-  userId: string,
-  addressHash: string,
-  since: number,
-): Promise<boolean> {
+export async function hasLoggedInFrom(db: Queries, userId: string, addressHash: string, since: number) {
   const row = await db
     .selectFrom('login_addresses')
     .select('user_id')
@@ -195,39 +126,28 @@ export async function hasLoggedInFrom(
   return row !== undefined
 }
 
-export async function upsertLoginAddress(
+/** Keeps of an account's addresses this one, and the `most` latest of those used since `since` (epoch ms). */
+export async function rememberAddress(
   tx: Tx,
-  row: { user_id: string; address_hash: string; used_at: number },
+  row: Selectable<Schema['login_addresses']>,
+  { since, most }: { since: number; most: number },
 ): Promise<void> {
+  const { user_id, used_at } = row
   await tx
     .insertInto('login_addresses')
     .values(row)
-    .onConflict((conflict) =>
-      conflict.columns(['user_id', 'address_hash']).doUpdateSet({ used_at: row.used_at }),
-    )
+    .onConflict((conflict) => conflict.columns(['user_id', 'address_hash']).doUpdateSet({ used_at }))
     .execute()
-}
-
-/** Keeps an account's `most` latest addresses of those used since `since` (epoch ms), and deletes the others. */
-export async function pruneLoginAddresses(
-  tx: Tx,
-  userId: string,
-  since: number,
-  most: number,
-): Promise<void> {
   const latest = tx
     .selectFrom('login_addresses')
     .select('address_hash')
-    .where('user_id', '=', userId)
+    .where('user_id', '=', user_id)
     .where('used_at', '>=', since)
     .orderBy('used_at', 'desc')
     .orderBy('address_hash')
     .limit(most)
-  await tx
-    .deleteFrom('login_addresses')
-    .where('user_id', '=', userId)
-    .where('address_hash', 'not in', latest)
-    .execute()
+  const others = tx.deleteFrom('login_addresses').where('user_id', '=', user_id)
+  await others.where('address_hash', 'not in', latest).execute()
 }
 
 /** All accounts of a kind that these users ever gave, oldest first. */
@@ -235,7 +155,7 @@ export async function accountsOf<T extends 'payout_destinations' | 'billing_acco
   db: Queries,
   table: T,
   userIds: readonly string[],
-): Promise<Selectable<Schema[T]>[]> {
+) {
   if (userIds.length === 0) return []
   const { rows } = await sql<Selectable<Schema[T]>>`
     select * from ${sql.table(table)} where user_id in (${sql.join(userIds)}) order by created_at, id`.execute(
@@ -244,43 +164,27 @@ export async function accountsOf<T extends 'payout_destinations' | 'billing_acco
   return rows
 }
 
-/** Makes this the valid token of its user and purpose. */
-export async function replaceToken(tx: Tx, row: NewRow<'account_tokens'>): Promise<void> {
-  await deleteTokens(tx, row.user_id, row.purpose)
-  await insertRows(tx, 'account_tokens', [row])
-}
+/** Holds for a token that is valid at `now` (epoch ms). */
+const isValid = (purpose: TokenPurpose, tokenHash: string, now: number) =>
+  sql<boolean>`token_hash = ${tokenHash} and purpose = ${purpose} and expires_at > ${now}`
 
-/** The user of a token that is valid at `now` (epoch ms). Throws `TamperedRow` and `UnknownKeyError`. */
-export async function findTokenOwner(
-  db: Queries,
-  keys: AppKeys,
-  purpose: TokenPurpose,
-  tokenHash: string,
-  now: number,
-): Promise<string | null> {
-  const row = await db
+/** The user of a valid token; `null` if there is none. Throws `TamperedRow` and `UnknownKeyError`. */
+export async function findTokenOwner(db: Queries, keys: AppKeys, ...token: Parameters<typeof isValid>) {
+  const valid = db
     .selectFrom('account_tokens')
     .selectAll()
-    .where('token_hash', '=', tokenHash)
-    .where('purpose', '=', purpose)
-    .where('expires_at', '>', now)
-    .executeTakeFirst()
+    .where(isValid(...token))
+  const row = await valid.executeTakeFirst()
   if (row) requireAuthentic(keys, 'account_tokens', row)
   return row?.user_id ?? null
 }
 
 /**
- * Deletes a token that is valid at `now` and returns its user; `null` if there is none. Of concurrent calls one succeeds. Throws
- * `TamperedRow` and `UnknownKeyError`.
+ * Deletes a valid token and returns its user; `null` if there is none. Of concurrent calls one succeeds. Throws `TamperedRow` and
+ * `UnknownKeyError`.
  */
-export async function takeToken(
-  tx: Tx,
-  purpose: TokenPurpose,
-  tokenHash: string,
-  now: number,
-): Promise<string | null> {
-  const valid = sql`token_hash = ${tokenHash} and purpose = ${purpose} and expires_at > ${now}`
-  const [row] = await takeRows(tx, 'account_tokens', valid)
+export async function takeToken(tx: Tx, ...token: Parameters<typeof isValid>) {
+  const [row] = await takeRows(tx, 'account_tokens', isValid(...token))
   return row?.user_id ?? null
 }
 
@@ -289,6 +193,33 @@ export async function deleteTokens(tx: Tx, userId: string, purpose?: TokenPurpos
   await deleteRows(tx, 'account_tokens', { user_id: userId, ...(purpose && { purpose }) })
 }
 
-export async function setEmailVerified(tx: Tx, userId: string, at: number): Promise<void> {
-  await updateRows(tx, 'users', { id: userId, email_verified_at: null }, { email_verified_at: at })
+/** Throws `TamperedRow` and `UnknownKeyError`. */
+export async function findSecondFactor(db: Queries, keys: AppKeys, userId: string) {
+  const found = db.selectFrom('second_factors').selectAll().where('user_id', '=', userId)
+  const row = await found.executeTakeFirst()
+  if (row) requireAuthentic(keys, 'second_factors', row)
+  return row
+}
+
+/** How many active users of a role have no confirmed second factor. */
+export function countWithoutSecondFactor(db: Queries, role: Role) {
+  return countOf(
+    db
+      .selectFrom('users')
+      .leftJoin('second_factors', 'second_factors.user_id', 'users.id')
+      .where('users.role', '=', role)
+      .where('users.suspended_at', 'is', null)
+      .where('second_factors.confirmed_at', 'is', null),
+  )
+}
+
+/** Deletes a user's second factor and recovery codes; returns whether there was a confirmed factor. */
+export async function deleteSecondFactor(tx: Tx, userId: string): Promise<boolean> {
+  await deleteRows(tx, 'recovery_codes', { user_id: userId })
+  const [deleted] = await deleteRows(tx, 'second_factors', { user_id: userId })
+  return deleted !== undefined && deleted.confirmed_at !== null
+}
+
+export function countRecoveryCodes(db: Queries, userId: string) {
+  return countOf(db.selectFrom('recovery_codes').where('user_id', '=', userId))
 }

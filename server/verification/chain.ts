@@ -203,21 +203,10 @@ async function readKeysInUse(db: Queries, scope: Scope): Promise<KeyInUse[]> {
   return rows.map((row) => ({ ...row, entries: Number(row.entries) }))
 }
 
-export interface JournalKeying {
-  /** What entries, heads and seals were made with, the oldest first. */
-  keys: (KeyInUse & {
-    /** `unknown`: neither APP_KEY nor one of APP_KEYS_FORMER. */
-    use: 'current' | 'former' | 'unknown'
-    /** Position of the seal after which it may not be used. */
-    retiredBy: number | null
-  })[]
-}
+export type JournalKeying = Awaited<ReturnType<typeof describeKeys>>
 
-/** The keys that the journal was made with. */
-export async function describeKeys({
-  database,
-  keys,
-}: Pick<Platform, 'database' | 'keys'>): Promise<JournalKeying> {
+/** What entries, heads and seals were made with, the oldest first. */
+export async function describeKeys({ database, keys }: Pick<Platform, 'database' | 'keys'>) {
   const db = database.reader
   const retired = await retiredKeys(db)
   const found = await readKeysInUse(db, EVERYTHING)
@@ -228,7 +217,9 @@ export async function describeKeys({
   return {
     keys: found.map((key) => ({
       ...key,
+      /** `unknown`: neither APP_KEY nor one of APP_KEYS_FORMER. */
       use: useOf(key.keyId),
+      /** Position of the seal after which it may not be used. */
       retiredBy: retired.get(key.keyId) ?? null,
     })),
   }

@@ -55,26 +55,22 @@ export async function countRows(db: Queries, table: string, scope: Scope): Promi
   return Number(counted.rows[0]?.n ?? 0)
 }
 
+/** The tables whose rows do not change, or are final once they are covered, and their columns with an id of that time. */
+const IDS: Readonly<Record<string, string>> = {
+  ledger_entries: 'id',
+  ledger_postings: 'entry_id',
+  inbound_events: 'id',
+  inbound_bodies: 'event_id',
+  outbox_events: 'id',
+  webhook_deliveries: 'id',
+}
+
 function conditionOn(table: string, scope: Scope): RawBuilder<boolean> {
-  switch (table) {
-    case 'ledger_entries':
-    case 'inbound_events':
-    case 'outbox_events':
-    case 'webhook_deliveries':
-      return scope.isNew(`${table}.id`)
-    case 'ledger_postings':
-      return scope.isNew('ledger_postings.entry_id')
-    case 'inbound_bodies':
-      return scope.isNew('inbound_bodies.event_id')
-    case 'sales':
-      return scope.isNewSale('sales.id')
-    case 'sale_decisions':
-      return scope.isNewSale('sale_decisions.sale_id')
-    case 'clicks':
-      return sql`${sql.lit(scope.covered === null)}`
-    default:
-      return sql`true`
-  }
+  if (table === 'sales') return scope.isNewSale('sales.id')
+  if (table === 'sale_decisions') return scope.isNewSale('sale_decisions.sale_id')
+  if (table === 'clicks') return sql`${sql.lit(scope.covered === null)}`
+  const id = IDS[table]
+  return id === undefined ? sql`true` : scope.isNew(`${table}.${id}`)
 }
 
 /** Checks rows page by page until `MOST_BREACHES` are found. `readPage` gets the last row of the page before. */

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
-import type { Account } from '../ledger/journal-words.ts'
+import type { Account } from '../ledger/entries.rule.ts'
 import { NIL_ID } from '../platform/ids.ts'
 import { type Invariant, sqlInvariant } from './invariant.ts'
 

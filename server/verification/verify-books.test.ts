@@ -29,7 +29,7 @@ import { PROOF_FORM } from '../test/testkit/proof-size.ts'
 import { removeGuards } from '../test/testkit/tamper.ts'
 import { TAMPERINGS } from '../test/testkit/tamperings.ts'
 import { unprotectedIn } from '../test/testkit/unprotected.ts'
-import { confirmOwnTotp, startOwnTotp } from '../users/second-factor.service.ts'
+import { confirmTotp, startTotp } from '../users/second-factor.service.ts'
 import { suspendUser } from '../users/users.service.ts'
 import { EVERYTHING } from './scope.ts'
 import { INVARIANTS, verifyBooks } from './verify-books.ts'
@@ -52,9 +52,9 @@ async function fillBooks(market: Marketplace): Promise<void> {
   await logIn(platform, shop.actor)
   const endpoint = { url: 'https://shop.example.com/hooks', events: ['sale.accepted'], description: '' }
   for (const owner of [shop.actor, other.actor]) await createEndpoint(platform, owner, endpoint)
-  const { secret } = await startOwnTotp(platform, shop.actor)
-  await confirmOwnTotp(platform, shop.actor, codeOf(secret, market.clock))
-  await startOwnTotp(platform, other.actor)
+  const { secret } = await startTotp(platform, shop.actor.userId)
+  await confirmTotp(platform, shop.actor.userId, codeOf(secret, market.clock), shop.actor.userId)
+  await startTotp(platform, other.actor.userId)
   const token = { user_id: shop.merchantId, purpose: 'verify_email', token_hash: 'ee' } as const
   const times = { created_at: market.clock.now(), expires_at: market.clock.now() + 1 }
   await platform.database.transaction((tx) => insertRows(tx, 'account_tokens', [{ ...token, ...times }]))

@@ -6,6 +6,7 @@ import { createServer } from '../http/server.ts'
 import { createInboxRecorder } from '../inbox/intake.service.ts'
 import { createSignatureScheme } from '../processor/signatures/choose-scheme.ts'
 import { testDialects } from '../test/testkit/databases.ts'
+import { partly } from '../test/testkit/market-suites.ts'
 import { DAY, HOUR } from '../test/testkit/testbed.ts'
 import { openWatchedWorld, type WatchedWorld } from '../test/testkit/watched-world.ts'
 import { ClickWatch } from './click-watch.service.ts'
@@ -14,7 +15,7 @@ const SETTINGS = { FLAG_CLICKS: '5', FLAG_CLICKS_SECONDS: '60' }
 const BROWSER = 'Mozilla/5.0 (Linux; Android 14) AppleWebKit/537.36 Chrome/140.0.0.0 Mobile Safari/537.36'
 
 for (const dialect of testDialects()) {
-  const it = suite<{ world: WatchedWorld }>(`the watch over clicks on ${dialect}`)
+  const it = partly(suite<{ world: WatchedWorld }>(`the watch over clicks on ${dialect}`), dialect)
   it.before.each(async (context) => {
     context.world = await openWatchedWorld(dialect, SETTINGS)
   })

@@ -10,6 +10,7 @@ import { RefusedDeliveries } from '../stores/refused-deliveries.service.ts'
 import { recordActivity } from '../stores/store-activity.service.ts'
 import { testDialects } from '../test/testkit/databases.ts'
 import { addMerchant } from '../test/testkit/listings.ts'
+import { partly } from '../test/testkit/market-suites.ts'
 import { giveDestination } from '../test/testkit/marketplace.ts'
 import { addUser, changeUser } from '../test/testkit/people.ts'
 import { DAY, HOUR, MINUTE } from '../test/testkit/testbed.ts'
@@ -24,7 +25,7 @@ const SETTINGS = {
 }
 
 for (const dialect of testDialects()) {
-  const it = suite<{ world: WatchedWorld }>(`the watches on ${dialect}`)
+  const it = partly(suite<{ world: WatchedWorld }>(`the watches on ${dialect}`), dialect)
   it.before.each(async (context) => {
     context.world = await openWatchedWorld(dialect, SETTINGS)
   })

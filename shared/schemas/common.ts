@@ -89,31 +89,24 @@ const DIRECTION_CONTROL = /[\u202a-\u202e\u2066-\u2069]/
 const keepsDirection = (text: string) => !DIRECTION_CONTROL.test(text)
 const TURNS_TEXT = 'must not hold characters that change the direction of the text around them'
 
+/** Trimmed text, `least` to `most` characters, all of them allowed by `pattern`. */
+const trimmed = (least: number, most: number, pattern: RegExp, message: string) =>
+  z.string().trim().min(least).max(most).regex(pattern, message).refine(wholeCharacters, NOT_WHOLE)
+
+const shown = (text: z.ZodString) => text.refine(isVisible, NOT_VISIBLE).refine(keepsDirection, TURNS_TEXT)
+
 /** One line that is compared or parsed, and never shown to others: a search, an address. Trimmed, `least` to `most` characters. */
 export const unshownLine = (least: number, most: number) =>
-  z
-    .string()
-    .trim()
-    .min(least)
-    .max(most)
-    .regex(NO_CONTROLS, 'must be one line without control characters')
-    .refine(wholeCharacters, NOT_WHOLE)
+  trimmed(least, most, NO_CONTROLS, 'must be one line without control characters')
 
 /** One line of text that others read, trimmed, `least` to `most` characters. */
-export const lineOfText = (least: number, most: number) =>
-  unshownLine(least, most).refine(isVisible, NOT_VISIBLE).refine(keepsDirection, TURNS_TEXT)
+export const lineOfText = (least: number, most: number) => shown(unshownLine(least, most))
 
 /** Text with line breaks that others read, trimmed, `least` to `most` characters. */
-export const longText = (least: number, most: number) =>
-  z
-    .string()
-    .trim()
-    .min(least)
-    .max(most)
-    .regex(NO_CONTROLS_BUT_BREAKS, 'must not hold control characters other than line breaks and tabs')
-    .refine(wholeCharacters, NOT_WHOLE)
-    .refine(isVisible, NOT_VISIBLE)
-    .refine(keepsDirection, TURNS_TEXT)
+export const longText = (least: number, most: number) => {
+  const message = 'must not hold control characters other than line breaks and tabs'
+  return shown(trimmed(least, most, NO_CONTROLS_BUT_BREAKS, message))
+}
 
 /** A text that is kept or hashed as it is, with nothing in it that would be changed or refused on the way. */
 export const wholeText = () =>

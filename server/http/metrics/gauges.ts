@@ -15,13 +15,14 @@ const CACHED_MS = 5000
 type Labels = Record<string, string>
 type Series = readonly (readonly [Labels, number])[]
 
-/** Registers the gauges. They are read when metrics are scraped. */
+/** Registers the gauges. They are read when metrics are scraped; those of the database have no values while that does not answer. */
 export function registerGauges(registry: Registry, { platform, clicks, inbox }: HttpApp): void {
+  const figures = figureReader(platform)
   const gauge = (
     name: string,
     help: string,
     labelNames: readonly string[],
-    read: () => Series | Promise<Series>,
+    read: (all: Figures | null) => Series | undefined,
   ) =>
     new Gauge({
       name: `affiliate_${name}`,
@@ -29,71 +30,51 @@ export function registerGauges(registry: Registry, { platform, clicks, inbox }: 
       labelNames,
       registers: [registry],
       async collect() {
-        const series = await read()
+        const series = read(await figures())
         this.reset()
-        for (const [labels, value] of series) this.set(labels, value)
+        for (const [labels, value] of series ?? []) this.set(labels, value)
       },
-    })
-  const figures = figureReader(platform)
-  /** A gauge of figures in the database; without values while that does not answer. */
-  const figureGauge = (
-    name: string,
-    help: string,
-    labelNames: readonly string[],
-    series: (all: Figures) => Series,
-  ) =>
-    gauge(name, help, labelNames, async () => {
-      const all = await figures()
-      return all ? series(all) : []
     })
 
   gauge(
     'database_up',
     'Whether the database answers. If it is 0, the inbox, notification, schedule and flag gauges have no values.',
     [],
-    async () => [[{}, (await figures()) ? 1 : 0]],
+    (all) => [[{}, all ? 1 : 0]],
   )
-  figureGauge(
-    'inbox_waiting',
-    'Events that are not applied yet; counted up to 10000.',
-    ['source'],
-    ({ backlog }) => backlog.map(({ source, waiting }) => [{ source }, waiting]),
+  gauge('inbox_waiting', 'Events that are not applied yet; counted up to 10000.', ['source'], (all) =>
+    all?.backlog.map(({ source, waiting }) => [{ source }, waiting]),
   )
-  figureGauge(
-    'inbox_oldest_seconds',
-    'Age of the oldest event that is not applied yet.',
-    ['source'],
-    ({ backlog }) => {
-      const now = platform.clock.now()
-      return backlog.map(({ source, oldest }) => [{ source }, Math.max(0, now - (oldest ?? now)) / 1000])
-    },
-  )
-  figureGauge(
+  gauge('inbox_oldest_seconds', 'Age of the oldest event that is not applied yet.', ['source'], (all) => {
+    const now = platform.clock.now()
+    return all?.backlog.map(({ source, oldest }) => [{ source }, Math.max(0, now - (oldest ?? now)) / 1000])
+  })
+  gauge(
     'notifications_waiting',
     'Events, webhook deliveries and e-mails that wait to be sent to users; counted up to 10000.',
     ['kind'],
-    ({ notifications }) => notifications.map(({ kind, waiting }) => [{ kind }, waiting]),
+    (all) => all?.notifications.map(({ kind, waiting }) => [{ kind }, waiting]),
   )
-  figureGauge(
+  gauge(
     'notifications_overdue_seconds',
     'How long the first of them has been due. Deliveries to endpoints that fail do not count.',
     ['kind'],
-    ({ notifications }) => notifications.map(({ kind, overdueMs }) => [{ kind }, overdueMs / 1000]),
+    (all) => all?.notifications.map(({ kind, overdueMs }) => [{ kind }, overdueMs / 1000]),
   )
-  figureGauge(
+  gauge(
     'schedule_started_timestamp_seconds',
     'When the last run of a scheduled job started.',
     ['schedule'],
-    ({ runs }) => runs.map(({ name, started_at }) => [{ schedule: name }, started_at / 1000]),
+    (all) => all?.runs.map(({ name, started_at }) => [{ schedule: name }, started_at / 1000]),
   )
-  figureGauge(
+  gauge(
     'schedule_finished',
     'Whether the last run of a scheduled job finished; 0 while it runs and after it failed.',
     ['schedule'],
-    ({ runs }) => runs.map(({ name, finished_at }) => [{ schedule: name }, finished_at === null ? 0 : 1]),
+    (all) => all?.runs.map(({ name, finished_at }) => [{ schedule: name }, finished_at === null ? 0 : 1]),
   )
-  figureGauge('flags_open', 'Flags that wait for an admin.', ['kind', 'severity'], ({ flags }) =>
-    flags.map(({ kind, severity, count }) => [{ kind, severity }, count]),
+  gauge('flags_open', 'Flags that wait for an admin.', ['kind', 'severity'], (all) =>
+    all?.flags.map(({ kind, severity, count }) => [{ kind, severity }, count]),
   )
   gauge('group_commit_waiting', 'Requests that wait for the next group commit.', ['group'], () => [
     [{ group: 'clicks' }, clicks.waiting()],

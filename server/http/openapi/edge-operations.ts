@@ -1,5 +1,5 @@
 import type { ErrorCode } from '../../../shared/error-codes.ts'
-import { EXAMPLES, namedExamples } from './examples.ts'
+import { EXAMPLES } from './examples.ts'
 import { problemResponses, RATE_LIMIT, RETRY_AFTER } from './problem-responses.ts'
 
 const { edge, ids } = EXAMPLES
@@ -46,10 +46,14 @@ const operation = ({ tag, answers, codes, ...more }: EdgeOperation) => ({
   responses: { ...answers, ...problemResponses(codes) },
 })
 
-const received = {
-  description: 'The event is stored. It is applied later.',
-  content: json({ received: { type: 'boolean', const: true } }, { received: true }),
-}
+const ok = (description: string, content: object, headers?: object) => ({
+  200: { description, ...(headers && { headers }), content },
+})
+
+const RECEIVED = ok(
+  'The event is stored. It is applied later.',
+  json({ received: { type: 'boolean', const: true } }, { received: true }),
+)
 
 const SCRIPT_ETAG = 'W/"EVkuiji-7wVAmy2aftY4hT"'
 const SCRIPT_CACHE = 'public, max-age=3600'
@@ -58,13 +62,13 @@ const SCRIPT_HEADERS = {
   'Cache-Control': { required: true, schema: { type: 'string', const: SCRIPT_CACHE }, example: SCRIPT_CACHE },
 }
 
+const PROCESSOR_EVENTS = Object.fromEntries(
+  Object.entries(edge.processor_events).map(([name, value]) => [name, { value }]),
+)
+
 export const UNSUBSCRIBE_TOKEN_EXAMPLE = `${ids.users}.payout.paid.${'0a1b2c3d'.repeat(8)}`
 const UNSUBSCRIBE_TOKEN = parameter('query', 'token', UNSUBSCRIBE_TOKEN_EXAMPLE, 'As the e-mail has it.')
-const UNSUBSCRIBE_PAGE = {
-  description: 'A page for people.',
-  headers: RATE_LIMIT,
-  content: texts({ 'text/html': '<!doctype html>' }),
-}
+const UNSUBSCRIBE_PAGE = ok('A page for people.', texts({ 'text/html': '<!doctype html>' }), RATE_LIMIT)
 
 /** By method and path. */
 const OPERATIONS: Record<string, EdgeOperation> = {
@@ -76,13 +80,11 @@ const OPERATIONS: Record<string, EdgeOperation> = {
     description:
       'Only for the user who started the export. 404 until the file is ready, 410 once it has expired. New CSV columns are added after the existing ones.',
     parameters: [{ ...parameter('path', 'id', ids.jobs), schema: { type: 'string', format: 'uuid' } }],
-    answers: {
-      200: {
-        description: 'The file.',
-        headers: RATE_LIMIT,
-        content: texts({ 'text/csv': edge.files.csv, 'application/x-ndjson': edge.files.ndjson }),
-      },
-    },
+    answers: ok(
+      'The file.',
+      texts({ 'text/csv': edge.files.csv, 'application/x-ndjson': edge.files.ndjson }),
+      RATE_LIMIT,
+    ),
     codes: [
       'validation_failed',
       'unauthenticated',
@@ -104,11 +106,7 @@ const OPERATIONS: Record<string, EdgeOperation> = {
       302: {
         description: 'Redirect to the product page.',
         headers: {
-          Location: {
-            required: true,
-            schema: { type: 'string', format: 'uri' },
-            example: edge.tracked_url,
-          },
+          Location: { required: true, schema: { type: 'string', format: 'uri' }, example: edge.tracked_url },
         },
       },
     },
@@ -120,7 +118,7 @@ const OPERATIONS: Record<string, EdgeOperation> = {
     summary: 'The page that asks whether to stop e-mails about one event',
     description: 'Changes nothing. A browser gets refusals as a page.',
     parameters: [UNSUBSCRIBE_TOKEN],
-    answers: { 200: UNSUBSCRIBE_PAGE },
+    answers: UNSUBSCRIBE_PAGE,
     codes: ['not_found', 'rate_limited', 'internal', 'unavailable'],
   },
   'post /account/unsubscribe': {
@@ -139,7 +137,7 @@ const OPERATIONS: Record<string, EdgeOperation> = {
         },
       },
     },
-    answers: { 200: UNSUBSCRIBE_PAGE },
+    answers: UNSUBSCRIBE_PAGE,
     codes: ['not_found', 'payload_too_large', 'rate_limited', 'internal', 'unavailable'],
   },
   'get /store.js': {
@@ -190,7 +188,7 @@ const OPERATIONS: Record<string, EdgeOperation> = {
       content: { 'application/json': { schema: { type: 'object' }, example: edge.order } },
     },
     answers: {
-      200: received,
+      ...RECEIVED,
       // Quotas are per store, so there are no RateLimit headers.
       429: { ...(problemResponses(['rate_limited'])[429] as object), headers: RETRY_AFTER },
     },
@@ -210,41 +208,32 @@ const OPERATIONS: Record<string, EdgeOperation> = {
     requestBody: {
       required: true,
       description: 'The event, at most 2 MiB.',
-      content: {
-        'application/json': { schema: { type: 'object' }, examples: namedExamples(edge.processor_events) },
-      },
+      content: { 'application/json': { schema: { type: 'object' }, examples: PROCESSOR_EVENTS } },
     },
-    answers: { 200: received },
+    answers: RECEIVED,
     codes: ['invalid_signature', 'payload_too_large', 'internal', 'unavailable'],
   },
   'get /healthz': {
     operationId: 'health',
     tag: 'operation',
     summary: 'Liveness',
-    answers: {
-      200: {
-        description: 'The process answers.',
-        content: json({ status: { type: 'string' } }, { status: 'ok' }),
-      },
-    },
+    answers: ok('The process answers.', json({ status: { type: 'string' } }, { status: 'ok' })),
     codes: ['method_not_allowed'],
   },
   'get /readyz': {
     operationId: 'readiness',
     tag: 'operation',
     summary: 'Readiness: the database answers and has no pending migrations',
-    answers: {
-      200: {
-        description: 'Ready.',
-        content: json(
-          {
-            status: { type: 'string', const: 'ready' },
-            environment: { type: 'string', enum: ['development', 'test', 'production'] },
-          },
-          { status: 'ready', environment: 'production' },
-        ),
-      },
-    },
+    answers: ok(
+      'Ready.',
+      json(
+        {
+          status: { type: 'string', const: 'ready' },
+          environment: { type: 'string', enum: ['development', 'test', 'production'] },
+        },
+        { status: 'ready', environment: 'production' },
+      ),
+    ),
     codes: ['method_not_allowed', 'unavailable'],
   },
   'get /metrics': {
@@ -254,12 +243,7 @@ const OPERATIONS: Record<string, EdgeOperation> = {
     summary: 'Prometheus metrics',
     description:
       'Needs METRICS_TOKEN as the bearer token. If it is not set, metrics are available on the same machine only, and disabled in production.',
-    answers: {
-      200: {
-        description: 'Prometheus text format.',
-        content: texts({ 'text/plain': 'affiliate_database_up 1\n' }),
-      },
-    },
+    answers: ok('Prometheus text format.', texts({ 'text/plain': 'affiliate_database_up 1\n' })),
     codes: ['unauthenticated', 'forbidden', 'internal'],
   },
   'get /.well-known/security.txt': {

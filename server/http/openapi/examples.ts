@@ -55,11 +55,6 @@ export function exampleOf(schema: JsonSchema, components: Components, field = ''
   }
 }
 
-/** Values as a media type's `examples`. */
-export function namedExamples(values: Record<string, unknown>): Record<string, { value: unknown }> {
-  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, { value }]))
-}
-
 /** The last part of a `$ref`. */
 export function nameOf(ref: string): string {
   return ref.slice(ref.lastIndexOf('/') + 1)

@@ -126,10 +126,6 @@ function introduction(serverUrl: string): string {
     .replace('REGISTRATION', () => JSON.stringify(EXAMPLES.bodies['auth.register']))
 }
 
-function tagOf(name: string): string {
-  return name.split('.', 1)[0] ?? name
-}
-
 function operationOf(
   procedure: ProcedureRecord,
   rest: RestRoute,
@@ -143,7 +139,7 @@ function operationOf(
     meta.callers !== 'public' && (meta.callers.length < role.options.length || !meta.duringSetup)
   return {
     operationId: procedure.name,
-    tags: [tagOf(procedure.name)],
+    tags: procedure.name.split('.', 1),
     summary: meta.summary,
     description: [meta.description, callersText(procedure)].filter(Boolean).join('\n\n'),
     security: securityOf(meta),

@@ -18,18 +18,12 @@ import {
 
 export { lastSeal, retiredKeys, type Seal } from './seals.store.ts'
 
-export interface SealOutcome {
-  /** `null`: there is nothing to seal yet. */
-  seal: Seal | null
-  /** Ledgers that moved since the seal before; 0 when no seal was made, and `seal` is the last one. */
-  moved: number
-}
-
 /**
  * Seals the journal as it stands, with the current key. Its digest, kept elsewhere, proves later what the journal held. Takes
- * no lock that a writer could wait for. Any number of processes may seal at once.
+ * no lock that a writer could wait for. Any number of processes may seal at once. `moved`: ledgers that moved since the seal before; 0 when
+ * no seal was made, and `seal` is the last one, or `null` without any.
  */
-export function sealLedger(platform: Platform): Promise<SealOutcome> {
+export function sealLedger(platform: Platform): Promise<{ seal: Seal | null; moved: number }> {
   return platform.database.transaction(async (tx) => {
     const last = await lastSeal(tx)
     const heads = await findUnsealedHeads(tx)

@@ -3,19 +3,24 @@ import { dirname, join, resolve, sep } from 'node:path'
 import { type Config, dataFolder, SettingError } from '../../platform/config.ts'
 import type { Queries } from '../../platform/database/database.ts'
 import type { Platform } from '../../platform/platform.ts'
-import { openSealFolder, SealConflict, type SealStorage } from './seal-storage.ts'
+import { openStorage } from '../../platform/storage/open-storage.ts'
+import { type FileStorage, readText } from '../../platform/storage/storage.ts'
 import { findSeal, lastSeal, type Seal } from './seals.store.ts'
 
-/** Opens the storage; `null` when SEAL_STORAGE is not set. Throws `SettingError`. */
-export async function openSealStorage(config: Config): Promise<SealStorage | null> {
-  checkSealStorage(config)
-  if (config.SEAL_STORAGE === undefined) return null
-  const bucket = /^s3:\/\/([^/]+)(?:\/(.*))?$/.exec(config.SEAL_STORAGE)
-  if (bucket) {
-    const { openS3SealStorage } = await import('./s3-seal-storage.ts')
-    return openS3SealStorage(config, bucket[1] ?? '', (bucket[2] ?? '').replace(/\/*$/, ''))
+/** Another seal is stored under a seal's name: the database was rolled back, or other seals were made. */
+export class SealConflict extends Error {
+  constructor(name: string) {
+    super(`the seal storage holds another seal as ${name}: run "affiliate ledger verify"`)
+    this.name = 'SealConflict'
   }
-  return openSealFolder(resolve(config.SEAL_STORAGE))
+}
+
+/** Opens the write-once place outside the database that SEAL_STORAGE names; `null` when SEAL_STORAGE is not set. Throws `SettingError`. */
+export async function openSealStorage(config: Config): Promise<FileStorage | null> {
+  checkSealStorage(config)
+  const place = config.SEAL_STORAGE
+  if (place === undefined) return null
+  return openStorage(config, place.startsWith('s3://') ? place : resolve(place))
 }
 
 /** Refuses a folder in DATA_DIR, which is as easy to change as the database. Throws `SettingError`. */
@@ -67,25 +72,28 @@ export async function storeSeals(
   }
 }
 
-async function storeMissing(db: Queries, storage: SealStorage, signal?: AbortSignal): Promise<number> {
+async function storeMissing(db: Queries, storage: FileStorage, signal?: AbortSignal): Promise<number> {
   const last = (await lastSeal(db))?.position ?? 0
-  let stored = last
-  while (stored > 0 && !(await isStored(db, storage, stored))) stored -= 1
-  for (let position = stored + 1; position <= last; position += 1) {
-    if (signal?.aborted) return position - 1 - stored
-    await storage.create(sealName(position), sealText(await sealAt(db, position)))
+  const { position: newest, text } = await newestStored(storage, last)
+  const whole = newest === 0 ? '' : sealText(await sealAt(db, newest))
+  if (text !== null && !whole.startsWith(text)) throw new SealConflict(sealName(newest))
+  // What a crash left of a seal is completed.
+  const first = text === null || text === whole ? newest + 1 : newest
+  for (let position = first; position <= last; position += 1) {
+    if (signal?.aborted) return position - first
+    const isStored = await storage.create(sealName(position), sealText(await sealAt(db, position)))
+    if (!isStored) throw new SealConflict(sealName(position))
   }
-  return last - stored
+  return last - first + 1
 }
 
-async function isStored(db: Queries, storage: SealStorage, position: number): Promise<boolean> {
-  const name = sealName(position)
-  const found = await storage.read(name)
-  const text = sealText(await sealAt(db, position))
-  if (found === null || found === text) return found !== null
-  // What a crash left of this very text is written again.
-  if (text.startsWith(found)) return false
-  throw new SealConflict(name)
+/** The last of the seals up to this position that is stored, maybe in part; 0 without one. */
+async function newestStored(storage: FileStorage, last: number) {
+  for (let position = last; position > 0; position -= 1) {
+    const text = await readText(storage, sealName(position))
+    if (text !== null) return { position, text }
+  }
+  return { position: 0, text: null }
 }
 
 async function sealAt(db: Queries, position: number): Promise<Seal> {
@@ -94,33 +102,21 @@ async function sealAt(db: Queries, position: number): Promise<Seal> {
   return seal
 }
 
-export interface StoredSeals {
-  /** Seals of the database that are stored. */
-  rows: number
-  breaches: { subject: string; detail: string }[]
-  /** The first seal of the database that is not stored yet; `null` when all are. */
-  missing: Seal | null
-}
-
 /**
  * Compares the seals of the database with those that SEAL_STORAGE keeps: it must not hold a later one, and the newest that both
  * have must be the same; by their chain all before it are then the same too. Seals that are not stored yet are no breach.
+ * Answers how many `rows` are stored, and the first seal that is `missing`.
  */
-export async function compareWithStorage(db: Queries, storage: SealStorage): Promise<StoredSeals> {
+export async function compareWithStorage(db: Queries, storage: FileStorage) {
   const last = (await lastSeal(db))?.position ?? 0
-  const breaches: StoredSeals['breaches'] = []
-  if ((await storage.read(sealName(last + 1))) !== null) {
+  const breaches: { subject: string; detail: string }[] = []
+  if ((await readText(storage, sealName(last + 1))) !== null) {
     const end = last === 0 ? 'has no seals' : `ends with seal ${last}`
     const detail = `the seal storage holds it, and the database ${end}: the database was rolled back, or seals were removed`
     breaches.push({ subject: `seal ${last + 1}`, detail })
   }
-  let newest = last
-  let stored: string | null = null
-  while (newest > 0 && stored === null) {
-    stored = await storage.read(sealName(newest))
-    if (stored === null) newest -= 1
-  }
-  if (newest > 0 && stored !== sealText(await sealAt(db, newest))) {
+  const { position: newest, text } = await newestStored(storage, last)
+  if (newest > 0 && text !== sealText(await sealAt(db, newest))) {
     const detail =
       'the seal storage holds another one: the journal was rewritten, or another database uses that storage'
     breaches.push({ subject: `seal ${newest}`, detail })

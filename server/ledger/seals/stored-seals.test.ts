@@ -9,7 +9,6 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { createServer } from 'node:http'
-import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -18,28 +17,22 @@ import * as assert from 'uvu/assert'
 import { startScheduler } from '../../jobs/scheduler.ts'
 import { readConfig, SettingError } from '../../platform/config.ts'
 import type { Platform } from '../../platform/platform.ts'
+import { type FileStorage, readText } from '../../platform/storage/storage.ts'
 import { testDialects } from '../../test/testkit/databases.ts'
 import { eventually } from '../../test/testkit/eventually.ts'
 import { type Marketplace, openMarketplace } from '../../test/testkit/marketplace.ts'
+import { openS3Server } from '../../test/testkit/s3-server.ts'
 import { removeGuards } from '../../test/testkit/tamper.ts'
-import { SealConflict, type SealStorage } from './seal-storage.ts'
 import { sealLedger } from './seals.service.ts'
 import {
   checkSealStorage,
   compareWithStorage,
   openSealStorage,
+  SealConflict,
   sealName,
   sealText,
   storeSeals,
 } from './stored-seals.service.ts'
-
-/** As much of the package as is used here; it brings no types. */
-interface S3Server {
-  run(): Promise<AddressInfo>
-  close(): Promise<void>
-}
-type S3ServerClass = new (options: Record<string, unknown>) => S3Server
-const S3rver: S3ServerClass = createRequire(import.meta.url)('@20minutes/s3rver')
 
 interface Place {
   settings: Record<string, string>
@@ -55,23 +48,8 @@ const PLACES: Record<string, () => Promise<Place>> = {
     }
   },
   async 'a bucket'() {
-    const directory = mkdtempSync(join(tmpdir(), 'affiliate-s3-'))
-    const options = { address: '127.0.0.1', port: 0, silent: true, directory }
-    const server = new S3rver({ ...options, configureBuckets: [{ name: 'seals-of-test' }] })
-    const { port } = await server.run()
-    return {
-      settings: {
-        SEAL_STORAGE: 's3://seals-of-test/market/one',
-        S3_ENDPOINT: `http://127.0.0.1:${port}`,
-        S3_ACCESS_KEY_ID: 'S3RVER',
-        S3_SECRET_ACCESS_KEY: 'S3RVER',
-        S3_FORCE_PATH_STYLE: 'true',
-      },
-      async close() {
-        await server.close()
-        rmSync(directory, { recursive: true, force: true })
-      },
-    }
+    const { settings, close } = await openS3Server('seals-of-test')
+    return { settings: { SEAL_STORAGE: 's3://seals-of-test/market/one', ...settings }, close }
   },
 }
 
@@ -79,7 +57,7 @@ interface Context {
   market: Marketplace
   platform: Platform
   place: Place
-  storage: SealStorage
+  storage: FileStorage
   /** Sells something and seals it. */
   seal(): Promise<void>
 }
@@ -91,7 +69,7 @@ for (const dialect of testDialects()) {
       context.place = await open()
       context.market = await openMarketplace(dialect, context.place.settings)
       context.platform = context.market.platform
-      context.storage = (await openSealStorage(context.platform.config)) as SealStorage
+      context.storage = (await openSealStorage(context.platform.config)) as FileStorage
       const shop = await context.market.addShop()
       const link = await context.market.addLink(shop, await context.market.addCreator())
       context.seal = async () => {
@@ -120,7 +98,7 @@ for (const dialect of testDialects()) {
       await market.order(shop, await market.addLink(shop, await market.addCreator()), 400_000)
       await market.drainUntilIdle()
       const scheduler = startScheduler(platform, market.processor)
-      await eventually(() => storage.read(sealName(1)))
+      await eventually(() => readText(storage, sealName(1)))
       await scheduler.stop()
     })
 
@@ -138,7 +116,7 @@ for (const dialect of testDialects()) {
         .selectAll()
         .where('position', '=', 3)
         .executeTakeFirstOrThrow()
-      assert.is(await storage.read(sealName(3)), sealText({ ...last, sealedAt: last.sealed_at }))
+      assert.is(await readText(storage, sealName(3)), sealText({ ...last, sealedAt: last.sealed_at }))
       assert.equal(await compareWithStorage(platform.database.reader, storage), {
         rows: 3,
         breaches: [],
@@ -165,14 +143,14 @@ for (const dialect of testDialects()) {
         'seal 2: the seal storage holds it, and the database ends with seal 1: the database was rolled back, or seals were removed',
       ])
       market.clock.pass(1000)
-      const before = await storage.read(sealName(2))
+      const before = await readText(storage, sealName(2))
       await seal()
       assert.equal(await breachesOf(context), [
         'seal 2: the seal storage holds another one: the journal was rewritten, or another database uses that storage',
       ])
       const error = await storeSeals(platform).catch((thrown) => thrown)
       assert.instance(error, SealConflict)
-      assert.is(await storage.read(sealName(2)), before)
+      assert.is(await readText(storage, sealName(2)), before)
     })
 
     it.run()
@@ -186,15 +164,14 @@ folders.before.each((context) => {
 folders.after.each(({ folder }) => rmSync(folder, { recursive: true, force: true }))
 
 folders('creates a file once, and completes one that a crash cut short', async ({ folder }) => {
-  const storage = (await openSealStorage(readConfig({ SEAL_STORAGE: folder }))) as SealStorage
-  await storage.create('one', 'the text\n')
-  await storage.create('one', 'the text\n')
-  const refused = await storage.create('one', 'other\n').catch((error) => error)
-  assert.instance(refused, SealConflict)
-  writeFileSync(join(folder, 'two'), 'the')
-  await storage.create('two', 'the text\n')
-  assert.is(readFileSync(join(folder, 'two'), 'utf8'), 'the text\n')
-  assert.equal(readdirSync(folder).sort(), ['one', 'two'])
+  const storage = (await openSealStorage(readConfig({ SEAL_STORAGE: folder }))) as FileStorage
+  assert.is(await storage.create('one.json', 'the text\n'), true)
+  assert.is(await storage.create('one.json', 'the text\n'), true)
+  assert.is(await storage.create('one.json', 'other\n'), false)
+  writeFileSync(join(folder, 'two.json'), 'the')
+  assert.is(await storage.create('two.json', 'the text\n'), true)
+  assert.is(readFileSync(join(folder, 'two.json'), 'utf8'), 'the text\n')
+  assert.equal(readdirSync(folder).sort(), ['one.json', 'two.json'])
 })
 
 folders('is refused inside DATA_DIR, also through a link or before it exists', ({ folder }) => {
@@ -249,7 +226,7 @@ test('a bucket says whether it has object lock with a default retention', async 
       S3_SECRET_ACCESS_KEY: 's',
       S3_FORCE_PATH_STYLE: 'true',
     }),
-  )) as SealStorage
+  )) as FileStorage
   try {
     for (const [status, body, expected] of answers) {
       answer = [status, body]

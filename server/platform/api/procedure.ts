@@ -137,8 +137,8 @@ export function trpcErrorOf(refusal: Refusal): TRPCError {
 }
 
 /** Any error of a procedure as a `TRPCError` whose cause is a `Refusal`. Logs bugs and internal details, flags a changed row. */
-async function refused(
-  { platform, requestId }: RequestContext,
+export async function refused(
+  { platform, requestId }: Pick<RequestContext, 'platform' | 'requestId'>,
   procedure: string,
   error: unknown,
 ): Promise<TRPCError> {

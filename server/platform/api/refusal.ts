@@ -33,6 +33,18 @@ export class Refusal extends Error {
   }
 }
 
+/** What a request that the database does not answer in time is refused with. */
+export function unavailable(detail: string, internalDetail: string): Refusal {
+  return new Refusal('unavailable', `${detail} Try again shortly.`, { internalDetail, retryAfter: 1 })
+}
+
+/** `rate_limited` for so many seconds, which the text gives in whole minutes. */
+export function tooMany(detail: string, seconds: number): Refusal {
+  const minutes = Math.ceil(seconds / 60)
+  const wait = minutes === 1 ? '1 minute' : `${minutes} minutes`
+  return new Refusal('rate_limited', `${detail} Try again in ${wait}.`, { retryAfter: seconds })
+}
+
 const MAX_ISSUES = 50
 
 /** `validation_failed` with the first problem of each field, for at most 50 fields, in the order of their paths: REST and tRPC answer alike. */

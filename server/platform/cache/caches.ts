@@ -72,24 +72,20 @@ export class Caches {
     return loading
   }
 
-  /** Drops one value, here and in other processes. */
-  drop(name: string, key: string): void {
-    this.#publish(name, key)
+  /** Drops one value, here and in other processes; without a key it empties the cache. */
+  drop(name: string | null, key: string | null = null): void {
+    this.invalidate(name, key)
+    for (const listener of this.#listeners) listener(name, key)
   }
 
   /** Empties a cache, here and in other processes. */
   clear(name: string): void {
-    this.#publish(name, null)
+    this.drop(name)
   }
 
   /** Empties every cache, here and in other processes. */
   clearAll(): void {
-    this.#publish(null, null)
-  }
-
-  #publish(name: string | null, key: string | null): void {
-    this.invalidate(name, key)
-    for (const listener of this.#listeners) listener(name, key)
+    this.drop(null)
   }
 
   /** Calls `listener` for each `drop`, `clear` and `clearAll` of this process. */

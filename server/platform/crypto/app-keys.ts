@@ -14,6 +14,7 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { z } from 'zod'
+import { jsonOrNull } from '../../../shared/json.ts'
 import { type Config, dataFolder, SettingError } from '../config.ts'
 import { makePrivateFolder } from '../private-files.ts'
 import { type AppKeys, createAppKeys } from './key-ring.ts'
@@ -58,14 +59,14 @@ function readCurrentKey(config: Config, options: { create: boolean }): Buffer {
   return key
 }
 
-/** What the sandbox processor and the service share; `url` is set while the sandbox runs. */
-export type SandboxAccess = z.infer<typeof sandboxAccessSchema>
-
-const sandboxAccessSchema = z.object({
+const sandboxAccess = z.object({
   api_key: z.string().min(1),
   webhook_secret: z.string().min(1),
   url: z.string().nullable(),
 })
+
+/** What the sandbox processor and the service share; `url` is set while the sandbox runs. */
+export type SandboxAccess = z.infer<typeof sandboxAccess>
 
 function sandboxFile(config: Config): string {
   return join(dataFolder(config), 'sandbox.json')
@@ -86,7 +87,13 @@ export function readSandboxAccess(config: Config, options: { create: boolean }):
     // The sandbox will write here: better refused before the database is touched.
     refuseUnwritable(file, () => accessSync(dirname(file), constants.W_OK))
   }
-  const kept = parseSandboxAccess(file)
+  const { data: kept } = sandboxAccess.safeParse(jsonOrNull(readFileSync(file, 'utf8')))
+  if (!kept) {
+    throw new SettingError(
+      'PROCESSOR',
+      `${file} does not hold the sandbox's keys; remove it to create new ones`,
+    )
+  }
   return {
     api_key: config.PROCESSOR_API_KEY ?? kept.api_key,
     webhook_secret: config.PROCESSOR_WEBHOOK_SECRETS?.[0] ?? kept.webhook_secret,
@@ -94,23 +101,9 @@ export function readSandboxAccess(config: Config, options: { create: boolean }):
   }
 }
 
-function parseSandboxAccess(file: string): SandboxAccess {
-  // Outside the try: a file that this user must not read is not one to remove.
-  const text = readFileSync(file, 'utf8')
-  try {
-    return sandboxAccessSchema.parse(JSON.parse(text))
-  } catch {
-    throw new SettingError(
-      'PROCESSOR',
-      `${file} does not hold the sandbox's keys; remove it to create new ones`,
-    )
-  }
-}
-
 export function writeSandboxAccess(config: Config, access: SandboxAccess): void {
   const file = sandboxFile(config)
-  const draft = writeDraft(file, JSON.stringify(access, null, 2))
-  renameSync(draft, file)
+  renameSync(writeDraft(file, JSON.stringify(access, null, 2)), file)
 }
 
 /** Creates a file atomically. Keeps a file that another process has created first, because that process uses it already. */

@@ -1,23 +1,31 @@
-import type { Queries, Tx } from '../database/database.ts'
-import { readWatermark, setWatermark } from '../database/watermarks.ts'
-import { type Binding, IntegrityError, UnknownKeyError, type Vault } from './vault.ts'
+import { existsSync } from 'node:fs'
+import { SettingError, sqliteFileOf } from '../config.ts'
+import type { Database, Queries, Tx } from '../database/database.ts'
+import { migrationState, tableIsMissing } from '../database/migration-state.ts'
+import { openDatabase } from '../database/open-database.ts'
+import { lockWatermark, readWatermark, setWatermark } from '../database/watermarks.ts'
+import { withTimeout } from '../with-timeout.ts'
+import type { AppKeys } from './key-ring.ts'
+import { type Binding, createVault, IntegrityError, UnknownKeyError, type Vault } from './vault.ts'
 
 const MARK = 'app_key'
 const BINDING: Binding = { purpose: 'app key check', row: MARK, owner: '', facts: [] }
 
-/**
- * Which key made the database's mark, which only a key can make; `foreign`: none of the current and former keys, or the mark was changed. A
- * database writer without the key can only delete the mark or restore an old copy.
- */
-type KeyMark = 'current' | 'former' | 'foreign'
-
-/** Reads the mark with the current and former keys; `null` before the first start. */
-export async function readKeyMark(db: Queries | Tx, vault: Vault): Promise<KeyMark | null> {
-  const mark = await readMark(db)
-  return mark === undefined ? null : keyMarkOf(mark, vault)
+/** The raw mark, for the check at startup. */
+export async function readMark(db: Queries | Tx): Promise<string | undefined> {
+  return readWatermark(db, MARK)
 }
 
-export function keyMarkOf(mark: string, vault: Vault): KeyMark {
+/**
+ * Which key made the database's mark, which only a key can make; `foreign`: none of the current and former keys, or the mark was changed. A
+ * database writer without the key can only delete the mark or restore an old copy. `null` before the first start.
+ */
+export async function readKeyMark(
+  db: Queries | Tx,
+  vault: Vault,
+): Promise<'current' | 'former' | 'foreign' | null> {
+  const mark = await readMark(db)
+  if (mark === undefined) return null
   try {
     vault.open(mark, BINDING)
     return vault.isCurrent(mark) ? 'current' : 'former'
@@ -27,32 +35,57 @@ export function keyMarkOf(mark: string, vault: Vault): KeyMark {
   }
 }
 
-/** The raw mark, for the check at startup. */
-export async function readMark(db: Queries | Tx): Promise<string | undefined> {
-  return readWatermark(db, MARK)
-}
-
-/** The id of the key that a mark was sealed with, if the mark names one that is not in the ring. */
-export function missingKeyOf(mark: string, vault: Vault): string | null {
-  try {
-    vault.open(mark, BINDING)
-  } catch (error) {
-    if (error instanceof UnknownKeyError) return error.keyId
-  }
-  return null
-}
-
-/** Writes a mark of the current key, unless there is one; returns the stored mark. */
-export async function leaveMark(tx: Tx, vault: Vault): Promise<string> {
-  await tx
-    .insertInto('watermarks')
-    .values({ name: MARK, value: vault.seal('', BINDING) })
-    .onConflict((conflict) => conflict.doNothing())
-    .execute()
-  return (await readMark(tx)) ?? ''
-}
-
 /** Replaces the mark with one of the current key. */
 export function renewMark(tx: Tx, vault: Vault): Promise<void> {
   return setWatermark(tx, MARK, vault.seal('', BINDING))
+}
+
+/**
+ * Refuses keys that do not open this database: no store's secret would open, and every webhook would fail. The first start writes the mark
+ * to check against. Throws `SettingError`.
+ */
+export async function checkAppKey(database: Database, vault: Vault): Promise<void> {
+  const found = await readMark(database.reader)
+  const own = vault.seal('', BINDING)
+  refuseForeignMark(found ?? (await database.transaction((tx) => lockWatermark(tx, MARK, own))), vault)
+}
+
+/**
+ * The same check before startup writes anything: no migration, no file, no mark. `keys` is `null` if none exist yet. Accepts a database that
+ * does not exist yet or has no mark. Throws `SettingError`, or `unavailable` for a database made before 0.2.0.
+ */
+export async function refuseForeignKeys(url: string, keys: AppKeys | null): Promise<void> {
+  const file = sqliteFileOf(url)
+  if (file !== null && !existsSync(file)) return
+  // Only the reader: on SQLite the writer, which sets the journal mode, opens with the first transaction.
+  const database = await openDatabase(url, { create: false })
+  try {
+    await migrationState(database)
+    const mark = await withTimeout(readMark(database.reader)).catch((error: unknown) => {
+      if (!tableIsMissing(error)) throw error
+    })
+    if (mark === undefined) return
+    if (!keys)
+      throw new SettingError('APP_KEY', 'is not set, and this database was sealed with a key; set it')
+    refuseForeignMark(mark, createVault(keys))
+  } finally {
+    await database.close()
+  }
+}
+
+function refuseForeignMark(mark: string, vault: Vault): void {
+  try {
+    vault.open(mark, BINDING)
+  } catch (error) {
+    if (error instanceof UnknownKeyError) {
+      throw new SettingError(
+        'APP_KEY',
+        `is not the key that this database was sealed with (that is key ${error.keyId}): set that key, or add it to APP_KEYS_FORMER`,
+      )
+    }
+    throw new SettingError(
+      'APP_KEY',
+      'is not the key that this database was sealed with: set that key, and replace it only after "affiliate keys rotate" has run with it',
+    )
+  }
 }

@@ -1,11 +1,13 @@
-import { hkdfSync } from 'node:crypto'
+import { createHmac, createSecretKey, hkdfSync, type KeyObject } from 'node:crypto'
 
-/** One APP_KEY. Its bytes are not exposed: each use derives a key for its purpose. */
-interface AppKey {
+/** One APP_KEY. Its bytes are not exposed: each use derives a key for its purpose, once. */
+export interface AppKey {
   /** A public name of the key: 8 hex characters, derived from it. */
   readonly id: string
   /** 32 bytes by HKDF-SHA256 (RFC 5869), with `purpose` as the info. */
   derive(purpose: string): Buffer
+  /** HMAC-SHA256 of the text with the key derived for `purpose`, hex. */
+  mac(purpose: string, text: string): string
 }
 
 /** The current key seals new values; former keys still open older ones. */
@@ -14,15 +16,21 @@ export interface AppKeys {
   readonly former: readonly AppKey[]
 }
 
-const ID_PURPOSE = 'affiliate key id'
-const ID_BYTES = 4
-
 export function createAppKey(bytes: Buffer): AppKey {
-  const derive = (purpose: string, length: number) =>
-    Buffer.from(hkdfSync('sha256', bytes, '', purpose, length))
+  const derive = (purpose: string, length = 32) => Buffer.from(hkdfSync('sha256', bytes, '', purpose, length))
+  const derived = new Map<string, { bytes: Buffer; secret: KeyObject }>()
+  const keyFor = (purpose: string) => {
+    const found = derived.get(purpose)
+    if (found) return found
+    const bytes = derive(purpose)
+    const made = { bytes, secret: createSecretKey(bytes) }
+    derived.set(purpose, made)
+    return made
+  }
   return {
-    id: derive(ID_PURPOSE, ID_BYTES).toString('hex'),
-    derive: (purpose) => derive(purpose, 32),
+    id: derive('affiliate key id', 4).toString('hex'),
+    derive: (purpose) => keyFor(purpose).bytes,
+    mac: (purpose, text) => createHmac('sha256', keyFor(purpose).secret).update(text).digest('hex'),
   }
 }
 
@@ -33,4 +41,9 @@ export function createAppKeys(current: Buffer, former: readonly Buffer[] = []): 
 /** Every key, the current one first. */
 export function allKeys({ current, former }: AppKeys): readonly AppKey[] {
   return [current, ...former]
+}
+
+/** The key that a text which begins with a key's id and a dot was made with, if it is in the ring. */
+export function keyOfText(keys: AppKeys, text: string): AppKey | undefined {
+  return allKeys(keys).find(({ id }) => text.startsWith(`${id}.`))
 }

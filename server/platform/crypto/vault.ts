@@ -1,5 +1,5 @@
-import { createCipheriv, createDecipheriv, createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto'
-import { type AppKeys, allKeys } from './key-ring.ts'
+import { createCipheriv, createDecipheriv, hash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { type AppKey, type AppKeys, allKeys } from './key-ring.ts'
 
 /** What a sealed value is bound to, as associated data: the value does not open in another row, for another owner or with changed facts. */
 export interface Binding {
@@ -21,8 +21,6 @@ export interface Vault {
    * Throws `UnknownKeyError` when the key is not in the ring, `IntegrityError` when the value was changed or moved.
    */
   open(sealed: string, binding: Binding): string
-  /** The start of values that are sealed with the current key. */
-  readonly currentPrefix: string
   isCurrent(sealed: string): boolean
   /** A keyed hash, hex: finds equal texts, and cannot be guessed without the key. */
   fingerprint(text: string, purpose: string): string
@@ -54,41 +52,35 @@ export class UnknownKeyError extends Error {
 /** `v2.<key id>.<iv, tag and text in base64url>`, bound to a row. */
 const BOUND = 'v2'
 
-const BOUND_ENCRYPTION = 'affiliate encrypt bound'
+const ENCRYPTION = 'affiliate encrypt bound'
 const FINGERPRINT = 'affiliate fingerprint'
-
-const NOT_OPENED = 'does not open: it was changed or moved'
 
 export function createVault(keys: AppKeys): Vault {
   const current = keys.current.id
   const currentPrefix = `${BOUND}.${current}.`
-  const boundKeys = new Map(allKeys(keys).map((key) => [key.id, key.derive(BOUND_ENCRYPTION)]))
-  const fingerprintKeys = allKeys(keys).map((key) => key.derive(FINGERPRINT))
-  const sealingKey = keys.current.derive(BOUND_ENCRYPTION)
-
-  const fingerprints = (text: string, purpose: string) =>
-    fingerprintKeys.map((key) => createHmac('sha256', key).update(`${purpose}\0${text}`).digest('hex'))
-
+  const fingerprintOf = (key: AppKey, text: string, purpose: string) =>
+    key.mac(FINGERPRINT, `${purpose}\0${text}`)
   return {
     seal(text, binding) {
       const iv = randomBytes(12)
-      const cipher = createCipheriv('aes-256-gcm', sealingKey, iv).setAAD(boundTo(current, binding))
+      const cipher = createCipheriv('aes-256-gcm', keys.current.derive(ENCRYPTION), iv).setAAD(
+        boundTo(current, binding),
+      )
       const body = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
       return `${currentPrefix}${Buffer.concat([iv, cipher.getAuthTag(), body]).toString('base64url')}`
     },
     open(sealed, binding) {
       const [version, keyId, payload, ...more] = sealed.split('.')
       if (version !== BOUND || !keyId || !payload || more.length > 0) throw new IntegrityError('is malformed')
-      const key = boundKeys.get(keyId)
-      if (!key) throw keyError(keyId)
-      const text = decrypt(key, payload, boundTo(keyId, binding))
-      if (text === null) throw new IntegrityError(NOT_OPENED)
-      return text
+      const key = allKeys(keys).find(({ id }) => id === keyId)
+      // A stored key id may hold anything; the message repeats only a well-formed one.
+      if (!key && /^[0-9a-f]{8}$/.test(keyId)) throw new UnknownKeyError(keyId)
+      if (!key) throw new IntegrityError('is malformed')
+      return decrypt(key.derive(ENCRYPTION), payload, boundTo(keyId, binding))
     },
-    currentPrefix,
     isCurrent: (sealed) => sealed.startsWith(currentPrefix),
-    fingerprint: (text, purpose) => fingerprints(text, purpose)[0] ?? '',
-    fingerprints,
+    fingerprint: (text, purpose) => fingerprintOf(keys.current, text, purpose),
+    fingerprints: (text, purpose) => allKeys(keys).map((key) => fingerprintOf(key, text, purpose)),
   }
 }
 
@@ -96,11 +88,6 @@ export function createVault(keys: AppKeys): Vault {
 export function sealedKeyId(sealed: string): string | null {
   const [version, keyId] = sealed.split('.')
   return version === BOUND && keyId ? keyId : null
-}
-
-/** A stored key id may hold anything; the message repeats only a well-formed one. */
-function keyError(keyId: string): Error {
-  return /^[0-9a-f]{8}$/.test(keyId) ? new UnknownKeyError(keyId) : new IntegrityError('is malformed')
 }
 
 function boundTo(keyId: string, { purpose, row, owner, facts }: Binding): Buffer {
@@ -120,19 +107,18 @@ export function isSameText(given: string, secret: string): boolean {
 const IV_BYTES = 12
 const TAG_BYTES = 16
 
-/** `null` when the tag does not match. */
-function decrypt(key: Buffer, payload: string, bound: Buffer): string | null {
+/** Throws `IntegrityError` when the tag does not match. */
+function decrypt(key: Buffer, payload: string, bound: Buffer): string {
   const bytes = Buffer.from(payload, 'base64url')
-  // Node accepts shorter tags, and four bytes can be guessed.
-  if (bytes.length < IV_BYTES + TAG_BYTES) return null
-  const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, IV_BYTES), {
-    authTagLength: TAG_BYTES,
-  })
-  decipher.setAAD(bound).setAuthTag(bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES))
+  const body = IV_BYTES + TAG_BYTES
   try {
-    const text = decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES))
-    return Buffer.concat([text, decipher.final()]).toString('utf8')
+    // Node accepts shorter tags, and four bytes can be guessed.
+    const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, IV_BYTES), {
+      authTagLength: TAG_BYTES,
+    })
+    decipher.setAAD(bound).setAuthTag(bytes.subarray(IV_BYTES, body))
+    return decipher.update(bytes.subarray(body), undefined, 'utf8') + decipher.final('utf8')
   } catch {
-    return null
+    throw new IntegrityError('does not open: it was changed or moved')
   }
 }

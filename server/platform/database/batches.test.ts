@@ -69,17 +69,6 @@ it('forEachIsolated returns the outcomes in order, without null', async ({ bed }
   assert.equal(outcomes, [10, 30])
 })
 
-it('forEachIsolated goes on after a failure, and throws the first error at the end', async ({ bed }) => {
-  const done: number[] = []
-  const run = forEachIsolated(bed.platform, [1, 2, 3, 4], async (n) => {
-    if (n % 2 === 0) throw new Error(`${n} on purpose`)
-    done.push(n)
-    return n
-  })
-  assert.match(String(await run.catch((error) => error)), /2 on purpose/)
-  assert.equal(done, [1, 3])
-})
-
 it('both go on after a failure, and take what onFailure makes of it', async ({ bed }) => {
   const seen: string[] = []
   const onFailure = async (n: number, error: unknown) => {
@@ -99,18 +88,6 @@ it('both go on after a failure, and take what onFailure makes of it', async ({ b
     'Error: 2 on purpose',
     'Error: 4 on purpose',
   ])
-})
-
-it('forEachIsolated stops when the database is unavailable', async ({ bed }) => {
-  const done: number[] = []
-  const gone = Object.assign(new Error('disk I/O error'), { code: 'SQLITE_IOERR' })
-  const run = forEachIsolated(bed.platform, [1, 2, 3], async (n) => {
-    done.push(n)
-    if (n === 2) throw gone
-    return n
-  })
-  assert.is(await run.catch((error) => error), gone)
-  assert.equal(done, [1, 2])
 })
 
 it.run()

@@ -87,6 +87,16 @@ export function inList(
     : sql`in (select value from json_each(${JSON.stringify(values.map((value) => value.toWellFormed()))}))`
 }
 
+/** A query's rows with ids below `before`, newest first. */
+export function newestFirst<Tables, Table extends keyof Tables, Row>(
+  query: SelectQueryBuilder<Tables, Table, Row>,
+  { before, limit }: { before: string | null; limit: number },
+  id = sql.ref('id'),
+) {
+  const earlier = before === null ? query : query.where(sql<boolean>`${id} < ${before}`)
+  return earlier.orderBy(id, 'desc').limit(limit).execute()
+}
+
 /** How many rows a query finds. */
 export async function countOf<Tables, Table extends keyof Tables>(
   query: SelectQueryBuilder<Tables, Table, object>,

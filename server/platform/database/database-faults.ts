@@ -7,7 +7,7 @@ export type DatabaseFault =
   /** The database cannot be reached or cannot write. Retrying later may help. */
   | { kind: 'unavailable'; detail: string }
 
-/** https://www.postgresql.org/docs/current/errcodes-appendix.html */
+/** PostgreSQL: the server takes reads only: a standby, or a primary that was just replaced. */
 export const READ_ONLY = '25006'
 
 const BUSY_CODE = 'DATABASE_BUSY'
@@ -27,14 +27,9 @@ export function isBusy(error: unknown): boolean {
   return coded(error).code === BUSY_CODE
 }
 
-/** Whether PostgreSQL refused because the server takes reads only: a standby, or a primary that was just replaced. */
-export function isReadOnly(error: unknown): boolean {
-  return coded(error).code === READ_ONLY
-}
-
-/** Whether the server, or a pooler, ends the connection with this error. */
-export function isConnectionEnded(error: unknown): boolean {
-  return /^(08|57P0|25P0[34])/.test(coded(error).code)
+/** Whether the server or a pooler ends the connection with this error, or another connection may not have it. */
+export function isOfConnection(error: unknown): boolean {
+  return isStatementLost(error) || /^(08|57P0|25P0[34]|25006$)/.test(coded(error).code)
 }
 
 /** Whether the server does not know a prepared statement that the driver prepared, or the reverse: a pooler changed connections. */
@@ -56,20 +51,10 @@ export function readOnlyError({ standby }: WriteAccess): Error {
   return Object.assign(new Error(message), { code: READ_ONLY })
 }
 
-interface CodedError {
-  code?: unknown
-  message?: unknown
-  constraint?: unknown
-}
-
 function coded(error: unknown): { code: string; message: string; constraint: string } {
-  if (typeof error !== 'object' || error === null) return { code: '', message: '', constraint: '' }
-  const { code, message, constraint } = error as CodedError
-  return {
-    code: typeof code === 'string' ? code : '',
-    message: typeof message === 'string' ? message : '',
-    constraint: typeof constraint === 'string' ? constraint : '',
-  }
+  const { code, message, constraint } = Object(error) as Record<string, unknown>
+  const text = (value: unknown) => (typeof value === 'string' ? value : '')
+  return { code: text(code), message: text(message), constraint: text(constraint) }
 }
 
 const SQLITE_UNAVAILABLE =

@@ -1,6 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { type CompiledQuery, type Kysely, SqliteAdapter, sql, type Transaction } from 'kysely'
-import type { AppKeys } from '../crypto/key-ring.ts'
 import { DatabaseBusy, type DatabaseFault } from './database-faults.ts'
 import type { Schema } from './schema.ts'
 
@@ -36,48 +35,14 @@ export function dialectOf(db: Queries): Dialect {
   return db.getExecutor().adapter instanceof SqliteAdapter ? 'sqlite' : 'postgresql'
 }
 
-/** A transaction under way. It is known by the calls that are part of it, because `tx` may be a copy with plugins. */
-interface RunningTransaction {
-  writer: Queries
-  afterCommit: (() => void)[]
-  /** The keys that its rows are digested with. */
-  keys: AppKeys | null
-  rowHeads: { changes: HeadChanges; write: (tx: Tx, changes: HeadChanges) => Promise<void> } | null
-}
-
-/** By table, what a transaction adds to the count of rows and to the sum of the heads: see protected-rows.ts. */
-export type HeadChanges = Map<string, { rows: number; sum: bigint }>
-
-const runningTransaction = new AsyncLocalStorage<RunningTransaction>()
-
-function currentTransaction(): RunningTransaction {
-  const running = runningTransaction.getStore()
-  if (!running) throw new Error('not inside a transaction')
-  return running
-}
+/** The transaction under way. It is known by the calls that are part of it, because `tx` may be a copy with plugins. */
+const running = new AsyncLocalStorage<{ writer: Queries; afterCommit: (() => void)[] }>()
 
 /** Runs `work` once the transaction has committed; skips it on a rollback. `work` must not throw. */
 export function afterCommit(_tx: Tx, work: () => void): void {
-  currentTransaction().afterCommit.push(work)
-}
-
-/** What the running transaction changes in the heads; `write` stores it as the very last step before the commit. */
-export function headChanges(write: (tx: Tx, changes: HeadChanges) => Promise<void>): HeadChanges {
-  const running = currentTransaction()
-  running.rowHeads ??= { changes: new Map(), write }
-  return running.rowHeads.changes
-}
-
-/** The keys of the running transaction. */
-export function transactionKeys(): AppKeys {
-  const { keys } = currentTransaction()
-  if (!keys) throw new Error('this database was opened without keys: see withRowKeys')
-  return keys
-}
-
-/** Sets the keys of the running transaction. */
-export function setTransactionKeys(keys: AppKeys): void {
-  currentTransaction().keys = keys
+  const found = running.getStore()
+  if (!found) throw new Error('not inside a transaction')
+  found.afterCommit.push(work)
 }
 
 /** Throw it inside a transaction that lost a race against another one: the whole transaction runs again. */
@@ -103,20 +68,12 @@ export async function runTransaction<T>(
   refuseNested(writer)
   const giveUpAt = queueTimeoutMs === null ? null : performance.now() + queueTimeoutMs
   const { result, afterCommit } = await withRetries(faultOf, () => {
-    const running: RunningTransaction = {
-      writer,
-      afterCommit: [],
-      keys: null,
-      rowHeads: null,
-    }
-    return runningTransaction.run(running, () =>
-      withConnection(writer, giveUpAt, (connection) =>
-        connection.transaction().execute(async (tx) => {
-          const result = await work(tx)
-          await running.rowHeads?.write(tx, running.rowHeads.changes)
-          return { result, afterCommit: running.afterCommit }
-        }),
-      ),
+    const afterCommit: (() => void)[] = []
+    return running.run({ writer, afterCommit }, () =>
+      withConnection(writer, giveUpAt, async (connection) => {
+        const result = await connection.transaction().execute(work)
+        return { result, afterCommit }
+      }),
     )
   })
   for (const run of afterCommit) run()
@@ -125,8 +82,7 @@ export async function runTransaction<T>(
 
 /** Throws inside a transaction of `writer`: on SQLite the inner one would wait forever for the connection of the outer one. */
 export function refuseNested(writer: Queries): void {
-  if (runningTransaction.getStore()?.writer === writer)
-    throw new Error('nested transaction: pass on the outer tx')
+  if (running.getStore()?.writer === writer) throw new Error('nested transaction: pass on the outer tx')
 }
 
 /** Runs `work` on a connection as soon as one is free; throws `DatabaseBusy` when none is free by `giveUpAt`. */
@@ -190,28 +146,18 @@ export function readSnapshot<T>(database: Database, work: (db: Queries) => Promi
 
 const timeouts = new AsyncLocalStorage<number>()
 
+/** Runs work with a timeout of so many ms for each of its PostgreSQL statements, with the wait for a connection. */
+const limited =
+  (ms: number) =>
+  <T>(work: () => T): T =>
+    timeouts.run(ms, work)
+
 /** For work that a client waits for: with what comes on top, it is answered within two seconds. */
-const CLIENT_TIMEOUT_MS = 1800
+export const withStatementTimeout = limited(1800)
+/** For a read that the primary answers if the replica does not. */
+export const withReplicaTimeout = limited(900)
 /** For named jobs whose statements go over many rows. Other background work has the timeout of the connection. */
-const LONG_TIMEOUT_MS = 60_000
-
-/** Runs `work` with a timeout of 1.8 s for each of its PostgreSQL statements, with the wait for a connection. */
-export function withStatementTimeout<T>(work: () => T): T {
-  return timeouts.run(CLIENT_TIMEOUT_MS, work)
-}
-
-/** A read that the primary answers if the replica does not. */
-const REPLICA_TIMEOUT_MS = 900
-
-/** Runs `work` with a timeout of 0.9 s for each of its PostgreSQL statements. */
-export function withReplicaTimeout<T>(work: () => T): T {
-  return timeouts.run(REPLICA_TIMEOUT_MS, work)
-}
-
-/** Runs `work` with a timeout of a minute for each of its PostgreSQL statements. */
-export function withLongStatements<T>(work: () => T): T {
-  return timeouts.run(LONG_TIMEOUT_MS, work)
-}
+export const withLongStatements = limited(60_000)
 
 /** The statement timeout of the current call in ms; `undefined` for the connection's own. */
 export function statementTimeout(): number | undefined {

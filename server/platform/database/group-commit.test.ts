@@ -69,28 +69,6 @@ it('has one write in flight by default; items that arrive meanwhile form the nex
   assert.equal(await Promise.all(rest), ['row 2', 'row 3'])
 })
 
-it('has as many writes in flight as it may, and never more', async () => {
-  const { group, writes } = heldGroup({ concurrency: 2 })
-  const answers = [group.add(1)]
-  await settle()
-  answers.push(group.add(2), group.add(3))
-  await settle()
-  assert.equal(writes[1]?.items, [2, 3])
-  answers.push(group.add(4), group.add(5))
-  await settle()
-  assert.is(writes.length, 2)
-  writes[1]?.end()
-  assert.equal(await Promise.all(answers.slice(1, 3)), ['row 2', 'row 3'])
-  await settle()
-  assert.equal(writes[2]?.items, [4, 5])
-  writes[0]?.end()
-  writes[2]?.end()
-  assert.equal(
-    await Promise.all(answers),
-    [1, 2, 3, 4, 5].map((item) => `row ${item}`),
-  )
-})
-
 it('times out the items of every write, and is idle when all writes have ended', async () => {
   const { group, writes } = heldGroup({ concurrency: 2, timeoutMs: 20 })
   const refused = [refusalOf(group.add(1))]
@@ -113,20 +91,6 @@ it('times out the items of every write, and is idle when all writes have ended',
   await waiting
 })
 
-it('takes no more than maxBatch at once, in order', async () => {
-  const { group, writes } = heldGroup({ maxBatch: 2 })
-  const answers = Promise.all([1, 2, 3, 4, 5].map((item) => group.add(item)))
-  for (let write = 0; write < 3; write += 1) {
-    await settle()
-    writes[write]?.end()
-  }
-  assert.equal(await answers, ['row 1', 'row 2', 'row 3', 'row 4', 'row 5'])
-  assert.equal(
-    writes.map(({ items }) => items),
-    [[1, 2], [3, 4], [5]],
-  )
-})
-
 it('bounds a write, and what waits, by bytes as well', async () => {
   const { group, writes } = heldGroup({ bytesOf: (item) => item, maxBatchBytes: 10, maxWaitingBytes: 40 })
   const answers = Promise.all([4, 6, 1, 12, 3].map((item) => group.add(item)))
@@ -145,18 +109,6 @@ it('bounds a write, and what waits, by bytes as well', async () => {
   await settle()
   writes[4]?.end()
   assert.is(await last, 'row 40')
-})
-
-it('rejects the items of a failed batch only, and goes on', async () => {
-  const { group, writes } = heldGroup()
-  const first = [group.add(1), group.add(2)].map((answer) => answer.catch((error: Error) => error.message))
-  await settle()
-  const second = group.add(3)
-  writes[0]?.end(new Error('disk full'))
-  assert.equal(await Promise.all(first), ['disk full', 'disk full'])
-  await settle()
-  writes[1]?.end()
-  assert.is(await second, 'row 3')
 })
 
 it('survives a write that throws synchronously', async () => {

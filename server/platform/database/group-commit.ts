@@ -1,4 +1,4 @@
-import { Refusal } from '../api/refusal.ts'
+import { type Refusal, unavailable } from '../api/refusal.ts'
 import { withStatementTimeout } from './database.ts'
 
 interface Waiting<Item, Result> {
@@ -57,7 +57,7 @@ export class GroupCommit<Item, Result> {
     const { maxWaiting, maxWaitingBytes = Number.POSITIVE_INFINITY, bytesOf, timeoutMs } = this.#options
     const bytes = bytesOf?.(item) ?? 0
     if (this.#waiting.length >= maxWaiting || this.#waitingBytes + bytes > maxWaitingBytes) {
-      return Promise.reject(unavailable('too many writes are waiting'))
+      return Promise.reject(cannotStore('too many writes are waiting'))
     }
     return new Promise((resolve, reject) => {
       this.#waiting.push({ item, bytes, deadline: performance.now() + timeoutMs, resolve, reject })
@@ -124,7 +124,7 @@ export class GroupCommit<Item, Result> {
   /** Rejects the items whose deadline has passed; the waiting ones are in the order of their deadlines. */
   #expire(): void {
     const now = performance.now()
-    const error = unavailable('the database did not answer in time')
+    const error = cannotStore('the database did not answer in time')
     for (const batch of this.#writes.keys()) {
       for (const { deadline, reject } of batch) if (deadline <= now) reject(error)
     }
@@ -136,9 +136,6 @@ export class GroupCommit<Item, Result> {
   }
 }
 
-function unavailable(internalDetail: string): Refusal {
-  return new Refusal('unavailable', 'The service cannot store this right now. Try again shortly.', {
-    internalDetail,
-    retryAfter: 1,
-  })
+function cannotStore(internalDetail: string): Refusal {
+  return unavailable('The service cannot store this right now.', internalDetail)
 }

@@ -1,8 +1,17 @@
 import { type AliasableExpression, sql } from 'kysely'
+import type { Role } from '../../../shared/schemas/common.ts'
 import type { Queries } from './database.ts'
 
-/** Whose rows are read; `all` is for admins and the operator. */
-export type ScanScope = { merchantId: string } | { creatorId: string } | 'all'
+/** Whose rows are read: a merchant's, of own stores, or a creator's, of own links. */
+export type OwnScope = { merchantId: string } | { creatorId: string }
+
+/** `all` is for admins and the operator. */
+export type ScanScope = OwnScope | 'all'
+
+/** The rows of a merchant or creator. */
+export function ownScope({ userId, role }: { userId: string; role: Role }): OwnScope {
+  return role === 'merchant' ? { merchantId: userId } : { creatorId: userId }
+}
 
 /**
  * One page of a scan: the `size` newest rows in scope with ids below `below`. The period, from `from` (epoch ms, inclusive) to `to`

@@ -57,12 +57,10 @@ export async function refuseReadOnlyServer(database: OpenDatabase): Promise<void
   if (rows[0]?.read_only) throw readOnlyError(rows[0])
 }
 
-async function executedMigrations(database: OpenDatabase): Promise<string[]> {
+async function executedMigrations({ reader }: OpenDatabase): Promise<string[]> {
+  const query = sql<{ name: string }>`select name from mikro_orm_migrations order by name`
   try {
-    const rows = await sql<{
-      name: string
-    }>`select name from mikro_orm_migrations order by name`.execute(database.reader)
-    return rows.rows.map((row) => row.name)
+    return (await query.execute(reader)).rows.map(({ name }) => name)
   } catch (error) {
     if (tableIsMissing(error)) return []
     throw error

@@ -3,27 +3,18 @@ import { dirname, isAbsolute, resolve } from 'node:path'
 import { Refusal } from '../api/refusal.ts'
 import { SettingError, sqliteFileOf } from '../config.ts'
 import { makePrivateFile, makePrivateFolder } from '../private-files.ts'
-import type { PostgresDatabase } from './postgresql.ts'
+import type { PostgresDatabase, PostgresOptions } from './postgresql.ts'
 import type { SqliteDatabase } from './sqlite.ts'
 
 export type OpenDatabase = SqliteDatabase | PostgresDatabase
 
 /**
  * Opens the database of DATABASE_URL: `sqlite:PATH` or `postgres://…`. Loads only the driver that it needs, to keep commands fast. `create`
- * creates a missing SQLite file; with `readOnly` the database refuses every write. The other options are for
- * PostgreSQL: see `PostgresOptions`.
+ * creates a missing SQLite file; with `readOnly` the database refuses every write. The other options are for PostgreSQL.
  */
 export async function openDatabase(
   url: string,
-  options: {
-    create: boolean
-    readOnly?: boolean
-    poolSize?: number
-    applicationName?: string
-    queryTimeoutMs?: number | undefined
-    directUrl?: string | undefined
-    readUrl?: string | undefined
-  },
+  options: PostgresOptions & { create: boolean },
 ): Promise<OpenDatabase> {
   const file = sqliteFileOf(url)
   if (file !== null) {
@@ -70,13 +61,4 @@ export async function refuseOtherDatabase(setting: string, url: string, database
   const same =
     own.database === other.database && (own.systemId ?? other.systemId) === (other.systemId ?? own.systemId)
   if (!same) throw new SettingError(setting, 'names another database than DATABASE_URL')
-}
-
-/** The same for DATABASE_READ_URL. A replica that cannot be reached is no error: the primary is read then. */
-export async function refuseOtherReplica(url: string, databaseUrl: string): Promise<void> {
-  try {
-    await refuseOtherDatabase('DATABASE_READ_URL', url, databaseUrl)
-  } catch (error) {
-    if (error instanceof SettingError) throw error
-  }
 }

@@ -3,11 +3,11 @@ import { CompiledQuery, sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { migrate } from '../../migrator.ts'
-import { testDialects } from '../../test/testkit/databases.ts'
+import { onPostgres } from '../../test/testkit/databases.ts'
 import { eventually } from '../../test/testkit/eventually.ts'
 import { type PostgresCluster, type PostgresNode, startCluster } from '../../test/testkit/standby.ts'
 import { Caches } from '../cache/caches.ts'
-import { subscribeInvalidations } from '../cache/invalidations.ts'
+import { subscribeSignals } from '../cache/signals.ts'
 import { createLog } from '../log.ts'
 import { Topics } from '../topics.ts'
 import { withStatementTimeout } from './database.ts'
@@ -99,10 +99,7 @@ it('finds the primary among them, the next one after a switchover, and refuses t
     assert.is(await writesTo(), primary.port)
     await migrate(database)
     const caches = new Caches()
-    const listening = subscribeInvalidations(
-      { caches, log: createLog('silent'), topics: new Topics() },
-      database,
-    )
+    const listening = subscribeSignals({ caches, log: createLog('silent'), topics: new Topics() }, database)
     await listening.ready
     await database.transaction((tx) => sql`create table t (n bigint)`.execute(tx))
     await primary.stop()
@@ -157,9 +154,4 @@ it('leaves a frozen primary for the standby that takes over', async () => {
   }
 })
 
-if (testDialects().includes('postgresql')) it.run()
-else {
-  const without = suite('without PostgreSQL')
-  without.skip('there is no PostgreSQL in this run', () => {})
-  without.run()
-}
+onPostgres(it).run()

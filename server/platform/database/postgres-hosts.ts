@@ -116,18 +116,16 @@ export class PostgresHosts {
     const servers = answers.filter((answer) => 'isWritable' in answer)
     const primaries = servers.filter((server) => server.isWritable)
     if (primaries.length === 0) throw withoutPrimary(answers)
-    const other = differing(servers, 'systemId')
-    if (other) {
-      throw new SettingError(
-        setting,
-        `${other} are not one cluster (their system identifiers differ): name a primary and its standbys only`,
-      )
+    const refuse = (pair: string | null, problem: string) => {
+      if (pair !== null) throw new SettingError(setting, `${pair} ${problem}`)
     }
-    const split = differing(primaries, 'startedAt')
-    if (!split) return
-    throw new SettingError(
-      setting,
-      `${split} both take writes: end the former primary, and rejoin it as a standby`,
+    refuse(
+      differing(servers, 'systemId'),
+      'are not one cluster (their system identifiers differ): name a primary and its standbys only',
+    )
+    refuse(
+      differing(primaries, 'startedAt'),
+      'both take writes: end the former primary, and rejoin it as a standby',
     )
   }
 }

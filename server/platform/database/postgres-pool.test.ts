@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { Client } from 'pg'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { openTestDatabase, testDialects } from '../../test/testkit/databases.ts'
+import { onPostgres, openTestDatabase } from '../../test/testkit/databases.ts'
 import { PostgresHosts } from './postgres-hosts.ts'
 import { BoundedPool } from './postgres-pool.ts'
 
@@ -69,9 +69,4 @@ it('makes one connection for each place while the server hangs, however many cal
   server.close()
 })
 
-if (testDialects().includes('postgresql')) it.run()
-else {
-  const without = suite('without PostgreSQL')
-  without.skip('there is no PostgreSQL in this run', () => {})
-  without.run()
-}
+onPostgres(it).run()

@@ -10,15 +10,9 @@ import {
   type QueryResult,
 } from 'pg'
 import { SettingError } from '../config.ts'
+import { within } from '../with-timeout.ts'
 import { statementTimeout } from './database.ts'
-import {
-  isConnectionEnded,
-  isReadOnly,
-  isStatementLost,
-  readOnlyError,
-  WRITE_ACCESS,
-  type WriteAccess,
-} from './database-faults.ts'
+import { isOfConnection, readOnlyError, WRITE_ACCESS, type WriteAccess } from './database-faults.ts'
 import { ANSWER_TIMEOUT_MS, CONNECT_TIMEOUT_MS, clientFor, type PostgresHosts } from './postgres-hosts.ts'
 
 export interface PoolOptions extends PoolConfig {
@@ -107,7 +101,7 @@ export class BoundedPool {
             ...(limit > 0 && { query_timeout: Math.max(limit - waited, LEAST_TIMEOUT_MS) }),
           } as QueryConfig)
         } catch (error) {
-          if (leavesUnknownState(error)) failure = error
+          if (!(error instanceof DatabaseError) || isOfConnection(error)) failure = error
           if (isTimeout(error)) client.once('drain', () => (isServerDone = true))
           throw error
         } finally {
@@ -177,20 +171,14 @@ export class BoundedPool {
   }
 
   /** A connection. One that comes when the caller has given up goes to the next caller. */
-  async #take(): Promise<PoolClient> {
+  #take(): Promise<PoolClient> {
     const coming = this.pool.connect()
     this.#hosts.awaited.add(coming)
-    const { promise: tooLate, reject } = Promise.withResolvers<never>()
-    const timer = setTimeout(() => {
+    const giveUp = () => {
       coming.then((client) => client.release()).catch(() => {})
-      reject(new Error('timeout exceeded when trying to connect'))
-    }, this.#waitMs)
-    try {
-      return await Promise.race([coming, tooLate])
-    } finally {
-      clearTimeout(timer)
-      this.#hosts.awaited.delete(coming)
+      return new Error('timeout exceeded when trying to connect')
     }
+    return within(this.#waitMs, coming, giveUp).finally(() => this.#hosts.awaited.delete(coming))
   }
 
   /** Refuses a connection without the pool's access. */
@@ -211,16 +199,6 @@ export class BoundedPool {
       throw readOnlyError(access)
     }
   }
-}
-
-/** Not an error of the statement alone, or one that another connection may not have. */
-function leavesUnknownState(error: unknown): boolean {
-  return (
-    !(error instanceof DatabaseError) ||
-    isReadOnly(error) ||
-    isStatementLost(error) ||
-    isConnectionEnded(error)
-  )
 }
 
 function isTimeout(error: unknown): boolean {

@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { CompiledQuery, sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { openTestDatabase, type TestDatabase, testDialects } from '../../test/testkit/databases.ts'
+import { onPostgres, openTestDatabase, type TestDatabase } from '../../test/testkit/databases.ts'
 import { eventually } from '../../test/testkit/eventually.ts'
 import { openTcpProxy } from '../../test/testkit/tcp-proxy.ts'
 import type { Queries } from './database.ts'
@@ -298,9 +298,4 @@ async function closedPort(): Promise<number> {
   return typeof address === 'object' ? (address?.port ?? 0) : 0
 }
 
-if (testDialects().includes('postgresql')) it.run()
-else {
-  const without = suite('without PostgreSQL')
-  without.skip('there is no PostgreSQL in this run', () => {})
-  without.run()
-}
+onPostgres(it).run()

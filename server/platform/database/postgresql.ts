@@ -87,9 +87,8 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
     readUrl === undefined
       ? null
       : new Replica(openPool(Math.max(1, size - writes), new PostgresHosts(readUrl), 'any'), readPool)
-  /** Names of the statements of `executeBatch`, by their text; each connection prepares them at their first use. */
   const preparedNames = new Map<string, string>()
-  /** By the text, since behind PgBouncer several processes share a server's connection and its names. */
+  /** Names of the statements of `executeBatch`, by their text, since behind PgBouncer several processes share a server's connection. */
   const nameOf = (text: string) => {
     const name = preparedNames.get(text) ?? `batch_${hash('sha256', text, 'hex').slice(0, 32)}`
     preparedNames.set(text, name)

@@ -1,21 +1,13 @@
-import { createHmac, createSecretKey, type KeyObject } from 'node:crypto'
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { timingSafeEqual } from 'node:crypto'
 import { CompiledQuery, type RawBuilder, type Selectable, sql } from 'kysely'
-import { type AppKeys, allKeys } from '../crypto/key-ring.ts'
-import { type DigestedValue, type DigestState, rowDigests } from '../crypto/row-digests.ts'
-import { createVault, IntegrityError, UnknownKeyError, type Vault } from '../crypto/vault.ts'
+import { type AppKey, type AppKeys, keyOfText } from '../crypto/key-ring.ts'
+import { createVault, IntegrityError, UnknownKeyError } from '../crypto/vault.ts'
 import { ParameterRows } from './bulk-values.ts'
-import {
-  type Database,
-  dialectOf,
-  type HeadChanges,
-  headChanges,
-  type Queries,
-  setTransactionKeys,
-  type Tx,
-  transactionKeys,
-} from './database.ts'
+import { type Database, dialectOf, type Queries, type Tx } from './database.ts'
 import { DIGESTED_TABLES, type Digested } from './protected-tables.ts'
 import type { Schema } from './schema.ts'
+import { lockWatermark, setWatermark } from './watermarks.ts'
 
 /*
  * Rows that a database writer without APP_KEY cannot change unseen: see protected-tables.ts. Each carries a keyed digest. The heads, one
@@ -56,6 +48,19 @@ export class TamperedRow extends IntegrityError {
   }
 }
 
+/** The keys of the running transaction, and by table what it adds to the heads. */
+const running = new AsyncLocalStorage<{ keys: AppKeys; changes: RowHeads }>()
+
+function runningTransaction() {
+  const found = running.getStore()
+  if (!found) throw new Error('not inside a transaction of a database with keys: see withRowKeys')
+  return found
+}
+
+export function transactionKeys(): AppKeys {
+  return runningTransaction().keys
+}
+
 /** The database whose transactions digest rows with these keys. A transaction that met a changed row fails after `onTampered`. */
 export function withRowKeys<D extends Database>(
   database: D,
@@ -67,8 +72,13 @@ export function withRowKeys<D extends Database>(
     transaction: (work) =>
       database
         .transaction((tx) => {
-          setTransactionKeys(keys)
-          return work(tx)
+          const changes: RowHeads = new Map()
+          return running.run({ keys, changes }, async () => {
+            const result = await work(tx)
+            // The last step before the commit, because all transactions share the heads.
+            if (changes.size > 0) await writeHeads(tx, keys, changes)
+            return result
+          })
         })
         .catch(async (error: unknown) => {
           if (error instanceof TamperedRow) await onTampered(error)
@@ -90,26 +100,24 @@ function declarationOf(table: Digested): Declaration {
   return DIGESTED_TABLES[table]
 }
 
-export function isDigested(table: string): table is Digested {
-  return Object.hasOwn(DIGESTED_TABLES, table)
-}
-
 export function keyOf(table: Digested, row: Row): string {
   return declarationOf(table)
     .key.map((column) => row[column])
     .join('/')
 }
 
-/** Names and values of what the digest covers, in the order of its declaration or of the names. Columns that are null are left out. */
-function digestedValues(table: Digested, row: Row): DigestedValue[] {
-  const values: DigestedValue[] = []
+/**
+ * `KEYID.HEX`: binds the table, and names and values of what the digest covers, to each other, so that writing the row takes the key. Columns
+ * that are null are left out.
+ */
+function digestWith(key: AppKey, table: Digested, row: Row): string {
+  const values: unknown[] = [table]
   for (const column of digestedColumns(table, row)) {
     const value = row[column] ?? null
     // As both databases store it: a lone surrogate becomes U+FFFD.
-    if (typeof value === 'string') values.push(column, value.toWellFormed())
-    else if (value !== null) values.push(column, value as DigestedValue)
+    if (value !== null) values.push(column, typeof value === 'string' ? value.toWellFormed() : value)
   }
-  return values
+  return `${key.id}.${key.mac('affiliate row digest', JSON.stringify(values))}`
 }
 
 function digestedColumns(table: Digested, row: Row): readonly string[] {
@@ -122,7 +130,7 @@ function digestedColumns(table: Digested, row: Row): readonly string[] {
 
 /** The digest of a whole row, with the current key. */
 export function digestOf(keys: AppKeys, table: Digested, row: Row): string {
-  return rowDigests(keys).digest(table, digestedValues(table, row))
+  return digestWith(keys.current, table, row)
 }
 
 /** A row with its digest, for inserts of uncounted tables that do not go through `insertRows`. */
@@ -134,8 +142,15 @@ export function withDigest<T extends Digested, const R extends Row & Partial<Omi
   return { ...row, row_digest: digestOf(keys, table, row) }
 }
 
-export function stateOf(keys: AppKeys, table: Digested, row: Row): DigestState {
-  return rowDigests(keys).check(String(row.row_digest), table, digestedValues(table, row))
+/** `changed` when the row does not belong to its digest; `unknown_key` when the digest's key is not in the ring. */
+export function stateOf(keys: AppKeys, table: Digested, row: Row): 'holds' | 'changed' | 'unknown_key' {
+  const stored = String(row.row_digest)
+  if (!/^[0-9a-f]{8}\./.test(stored)) return 'changed'
+  const key = keyOfText(keys, stored)
+  if (!key) return 'unknown_key'
+  const given = Buffer.from(stored)
+  const expected = Buffer.from(digestWith(key, table, row))
+  return given.length === expected.length && timingSafeEqual(given, expected) ? 'holds' : 'changed'
 }
 
 /** Throws `TamperedRow` when the row was changed outside of the service, and `UnknownKeyError`. */
@@ -227,7 +242,7 @@ async function insertNewRows(
 ): Promise<readonly Row[]> {
   if (rows.length === 0) return []
   const keys = transactionKeys()
-  const whole = rows.map((row): Row => withDigest(keys, table, row))
+  const whole = rows.map((row): Row => ({ ...row, row_digest: digestOf(keys, table, row) }))
   const names = Object.keys(whole[0] ?? {})
   const into = `insert into ${table} (${names.join(', ')})`
   const inserted = await executeForRows(tx, table, names, whole, {
@@ -411,93 +426,56 @@ function isRow(table: Digested, row: Row): RawBuilder<unknown> {
 
 const HEADS = 'row_heads'
 const BINDING = { purpose: 'row heads', row: HEADS, owner: '', facts: [] }
-const ELEMENT_PURPOSE = 'affiliate row head'
-const MODULUS = 1n << 256n
 
-/** By table, how many rows it has and the sum of the elements of their digests. */
-type RowHeads = HeadChanges
-
-const elementKeys = new WeakMap<AppKeys, Map<string, KeyObject>>()
-const vaults = new WeakMap<AppKeys, Vault>()
-
-function vaultOf(keys: AppKeys): Vault {
-  const vault = vaults.get(keys) ?? createVault(keys)
-  vaults.set(keys, vault)
-  return vault
-}
+/** By table, how many rows it has and the sum of the elements of their digests, modulo 2^256. */
+type RowHeads = Map<string, { rows: number; sum: bigint }>
 
 /**
  * What stands for a digest in the sum: known to holders of the key only, because sums of known numbers could be composed from older rows.
  * A digest of an unknown key counts as 0.
  */
 function elementOf(keys: AppKeys, digest: string): bigint {
-  const secrets =
-    elementKeys.get(keys) ??
-    new Map(allKeys(keys).map((key) => [key.id, createSecretKey(key.derive(ELEMENT_PURPOSE))]))
-  elementKeys.set(keys, secrets)
-  const secret = secrets.get(digest.slice(0, 8))
-  return secret ? BigInt(`0x${createHmac('sha256', secret).update(digest).digest('hex')}`) : 0n
-}
-
-export function sumOf(elements: Iterable<bigint>): bigint {
-  let sum = 0n
-  for (const element of elements) sum += element
-  return BigInt.asUintN(256, sum)
+  const key = keyOfText(keys, digest)
+  return key ? BigInt(`0x${key.mac('affiliate row head', digest)}`) : 0n
 }
 
 /** Notes for the heads that a row of a table changed: `null` for no row. */
 export function noteChange(table: Digested, from: string | null, to: string | null): void {
   const { counted, countedOnce } = declarationOf(table)
   if (!counted || countedOnce) return
-  const keys = transactionKeys()
-  addToHead(table, {
-    rows: (to === null ? 0 : 1) - (from === null ? 0 : 1),
-    sum: (to === null ? 0n : elementOf(keys, to)) - (from === null ? 0n : elementOf(keys, from)),
-  })
+  const { keys, changes } = runningTransaction()
+  if (from !== null) addToHead(changes, table, -1, -elementOf(keys, from))
+  if (to !== null) addToHead(changes, table, 1, elementOf(keys, to))
 }
 
 /** Notes for the heads that so many rows of a table have come to meet its condition `countedOnce`. */
 export function noteCounted(table: Digested, rows: number): void {
-  if (rows > 0) addToHead(table, { rows, sum: 0n })
+  if (rows > 0) addToHead(runningTransaction().changes, table, rows, 0n)
 }
 
-function addToHead(table: Digested, change: { rows: number; sum: bigint }): void {
-  const changes = headChanges(writeHeads)
-  const { rows, sum } = changes.get(table) ?? { rows: 0, sum: 0n }
-  changes.set(table, { rows: rows + change.rows, sum: sum + change.sum })
+function addToHead(heads: RowHeads, table: string, rows: number, sum: bigint): void {
+  const head = heads.get(table) ?? { rows: 0, sum: 0n }
+  heads.set(table, { rows: head.rows + rows, sum: BigInt.asUintN(256, head.sum + sum) })
 }
 
-/** Adds what a transaction changed to the heads, as its last step, because all transactions share them. */
-async function writeHeads(tx: Tx, changes: HeadChanges): Promise<void> {
-  const keys = transactionKeys()
-  const empty = sealHeads(keys, new Map())
-  const stored = await sql<{ value: string }>`
-    insert into watermarks (name, value) values (${HEADS}, ${empty})
-    on conflict (name) do update set value = watermarks.value returning value`.execute(tx)
-  const heads = openHeads(keys, stored.rows[0]?.value)
+async function writeHeads(tx: Tx, keys: AppKeys, changes: RowHeads): Promise<void> {
+  const heads = openHeads(keys, await lockWatermark(tx, HEADS, sealHeads(keys, new Map())))
   // Changed by another hand: verification reports it until the heads are put back.
   if (heads === null) return
-  for (const [table, change] of changes) {
-    const { rows, sum } = heads.get(table) ?? { rows: 0, sum: 0n }
-    heads.set(table, { rows: rows + change.rows, sum: (((sum + change.sum) % MODULUS) + MODULUS) % MODULUS })
-  }
-  await tx
-    .updateTable('watermarks')
-    .set({ value: sealHeads(keys, heads) })
-    .where('name', '=', HEADS)
-    .execute()
+  for (const [table, { rows, sum }] of changes) addToHead(heads, table, rows, sum)
+  await setWatermark(tx, HEADS, sealHeads(keys, heads))
 }
 
 function sealHeads(keys: AppKeys, heads: RowHeads): string {
   const text = JSON.stringify([...heads].map(([table, { rows, sum }]) => [table, rows, sum.toString(16)]))
-  return vaultOf(keys).seal(text, BINDING)
+  return createVault(keys).seal(text, BINDING)
 }
 
 /** `null` when the heads were changed. No stored heads are those of empty tables. Throws `UnknownKeyError`. */
 function openHeads(keys: AppKeys, stored: string | undefined): RowHeads | null {
   if (stored === undefined) return new Map()
   try {
-    const heads: [string, number, string][] = JSON.parse(vaultOf(keys).open(stored, BINDING))
+    const heads: [string, number, string][] = JSON.parse(createVault(keys).open(stored, BINDING))
     return new Map(heads.map(([table, rows, sum]) => [table, { rows, sum: BigInt(`0x${sum}`) }]))
   } catch (error) {
     if (error instanceof IntegrityError) return null
@@ -517,10 +495,14 @@ export async function headProblem(db: Queries, keys: AppKeys, table: Digested): 
   const heads = openHeads(keys, rows.find(({ head }) => head !== null)?.head ?? undefined)
   if (heads === null) return 'the heads of all tables were changed outside of the service'
   const head = heads.get(table) ?? { rows: 0, sum: 0n }
-  const present = rows.reduce((sum, { n }) => sum + Number(n), 0)
+  let present = 0
+  let sum = 0n
+  for (const { row_digest: digest, n } of rows) {
+    present += Number(n)
+    if (digest !== null) sum += elementOf(keys, digest)
+  }
   if (present !== head.rows)
     return `has ${present} rows${countedOnce ? ` with ${countedOnce}` : ''}, where the service wrote ${head.rows}`
-  const digests = rows.flatMap(({ row_digest }) => (row_digest === null ? [] : [row_digest]))
-  if (sumOf(digests.map((digest) => elementOf(keys, digest))) === head.sum) return null
+  if (BigInt.asUintN(256, sum) === head.sum) return null
   return 'holds an older or a changed row in place of one that the service wrote'
 }

@@ -6,7 +6,6 @@ import BetterSqlite from 'better-sqlite3'
 import { sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { raceProcesses } from '../../test/testkit/racing-processes.ts'
 import type { Queries } from './database.ts'
 import { openSqlite, type SqliteDatabase } from './sqlite.ts'
 
@@ -122,35 +121,6 @@ it('does not begin what has waited too long behind a transaction of its own proc
   assert.equal((await sql`select n from t`.execute(database.reader)).rows, [{ n: 4 }])
 })
 
-it('lets two processes add to one row a hundred times each', async ({ database, file }) => {
-  await raceProcesses(2, {
-    prepare: `
-      import { sql } from 'kysely'
-      const { openSqlite } = await import(${JSON.stringify(new URL('./sqlite.ts', import.meta.url).href)})
-      const database = openSqlite(${JSON.stringify(file)}, { create: false })`,
-    run: `
-      for (let time = 0; time < 100; time += 1) {
-        await database.transaction(async (tx) => {
-          const { rows: [row] } = await sql\`select n from t\`.execute(tx)
-          await sql\`update t set n = \${row.n + 1}\`.execute(tx)
-        })
-      }
-      await database.close()`,
-  })
-  assert.equal((await sql`select n from t`.execute(database.reader)).rows, [{ n: 200 }])
-})
-
-it('calls a lock contention', async ({ database, rival }) => {
-  await database.transaction(async () => {
-    try {
-      rival.exec('begin immediate')
-      assert.unreachable('two writers at once')
-    } catch (error) {
-      assert.equal(database.faultOf(error), { kind: 'contention' })
-    }
-  })
-})
-
 it('calls a full disk unavailable, undoes the transaction, and works again when there is room', async ({
   database,
 }) => {
@@ -203,42 +173,6 @@ it('copes with more statements than it keeps', async ({ database }) => {
       assert.equal(rows, [{ n: index, bound: index }])
     }
   }
-})
-
-it('says how many rows a statement changed', async ({ database }) => {
-  const { numAffectedRows } = await database.transaction((tx) => sql`update t set n = 3`.execute(tx))
-  assert.is(numAffectedRows, 1n)
-  assert.is(
-    (await database.transaction((tx) => sql`delete from t where n = 4`.execute(tx))).numAffectedRows,
-    0n,
-  )
-})
-
-it('undoes a part of a transaction to a savepoint', async ({ database }) => {
-  const trx = await database.writer.startTransaction().execute()
-  await sql`update t set n = 1`.execute(trx)
-  const inner = await trx.savepoint('part').execute()
-  await sql`update t set n = 2`.execute(inner)
-  await inner.rollbackToSavepoint('part').execute()
-  await trx.commit().execute()
-  assert.equal((await sql`select n from t`.execute(database.reader)).rows, [{ n: 1 }])
-})
-
-it('streams rows while transactions go on, and frees the reader when the stream is left', async ({
-  database,
-}) => {
-  await database.transaction(async (tx) => {
-    await sql`insert into t select value from json_each('[1,2,3,4]')`.execute(tx)
-  })
-  const rows: unknown[] = []
-  const query = database.reader.selectFrom(sql<{ n: number }>`t`.as('t')).select('n').orderBy('n')
-  for await (const row of query.stream()) {
-    rows.push(row.n)
-    await database.transaction((tx) => sql`insert into t values (${10 + Number(row.n)})`.execute(tx))
-    if (row.n === 3) break
-  }
-  assert.equal(rows, [0, 1, 2, 3])
-  assert.equal((await sql`select count(*) as n from t`.execute(database.reader)).rows, [{ n: 9 }])
 })
 
 it.run()

@@ -34,7 +34,10 @@ export interface SqliteDatabase extends Database {
  * Opens an SQLite file with two connections: one writer, which runs the transactions of the process one after the other, and one reader.
  * WAL with `synchronous=FULL`: a commit is on disk even if the power fails. With `readOnly` neither can write.
  */
-export function openSqlite(file: string, options: { create: boolean; readOnly?: boolean }): SqliteDatabase {
+export function openSqlite(
+  file: string,
+  options: { create: boolean; readOnly?: boolean | undefined },
+): SqliteDatabase {
   const openWriter = () => {
     const handle = new BetterSqlite(file, { fileMustExist: !options.create, timeout: BUSY_TIMEOUT_MS })
     const mode = handle.pragma('journal_mode = WAL', { simple: true })
@@ -104,7 +107,8 @@ class Connection {
       }
       return { prepare: (sql: string) => this.#prepare(handle, sql), close }
     }
-    this.dialect = new ImmediateDialect({ database }, () => this.#handle?.inTransaction ?? false)
+    const createDriver = () => new ImmediateDriver({ database }, () => this.#handle?.inTransaction ?? false)
+    this.dialect = Object.assign(new SqliteDialect({ database }), { createDriver })
   }
 
   /** Runs the statements in one transaction, synchronously; returns their rows. */
@@ -143,8 +147,9 @@ class Connection {
         for (const row of rowsOf(parameters)) changes += statement.run(row).changes
         return { changes, lastInsertRowid: 0 }
       },
-      // A new statement: a kept one may be needed while the iteration is open.
-      iterate: (parameters) => onlyExact(handle.prepare(sql).iterate(parameters)),
+      iterate() {
+        throw new Error('rows are not streamed')
+      },
     }
     this.#statements.set(sql, prepared)
     return prepared
@@ -164,7 +169,7 @@ function rowsOf(parameters: readonly unknown[]): readonly (readonly unknown[])[]
 function exactRows(statement: BetterSqlite.Statement, parameters: readonly unknown[]): unknown[] {
   const rows = statement.all(parameters)
   if (rows.every(isExact)) return rows
-  if (!statement.readonly) throw inexact()
+  if (!statement.readonly) throw new Error('not an exact whole number')
   try {
     return statement.safeIntegers(true).all(parameters).map(withNumbers)
   } finally {
@@ -187,36 +192,10 @@ function withNumbers(row: unknown): unknown {
   return Object.fromEntries(entries)
 }
 
-function* onlyExact(rows: Iterable<unknown>): IterableIterator<unknown> {
-  for (const row of rows) {
-    if (!isExact(row)) throw inexact()
-    yield row
-  }
-}
-
-function inexact(): Error {
-  return new Error('not an exact whole number')
-}
-
 /**
- * Kysely's dialect with transactions that begin `immediate` and wait for another process's lock without blocking this one. A deferred
- * transaction that reads before it writes fails as soon as another process has written in between.
+ * Transactions that begin `immediate` and wait for another process's lock without blocking this one. A deferred transaction that reads
+ * before it writes fails as soon as another process has written in between.
  */
-class ImmediateDialect extends SqliteDialect {
-  readonly #config: SqliteDialectConfig
-  readonly #inTransaction: () => boolean
-
-  constructor(config: SqliteDialectConfig, inTransaction: () => boolean) {
-    super(config)
-    this.#config = config
-    this.#inTransaction = inTransaction
-  }
-
-  override createDriver(): SqliteDriver {
-    return new ImmediateDriver(this.#config, this.#inTransaction)
-  }
-}
-
 class ImmediateDriver extends SqliteDriver {
   readonly #inTransaction: () => boolean
 

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { Queries, Tx } from './database.ts'
 
 /*
@@ -12,18 +13,10 @@ export async function readWatermark(db: Queries | Tx, name: string): Promise<str
 
 /** The value, locked until the transaction ends, so that workers take turns; `initial` if there was none. */
 export async function lockWatermark(tx: Tx, name: string, initial: string): Promise<string> {
-  await tx
-    .insertInto('watermarks')
-    .values({ name, value: initial })
-    .onConflict((conflict) => conflict.column('name').doNothing())
-    .execute()
-  const { value } = await tx
-    .updateTable('watermarks')
-    .set((eb) => ({ value: eb.ref('value') }))
-    .where('name', '=', name)
-    .returning('value')
-    .executeTakeFirstOrThrow()
-  return value
+  const { rows } = await sql<{ value: string }>`
+    insert into watermarks (name, value) values (${name}, ${initial})
+    on conflict (name) do update set value = watermarks.value returning value`.execute(tx)
+  return rows[0]?.value ?? initial
 }
 
 export async function setWatermark(tx: Tx, name: string, value: string): Promise<void> {

@@ -1,4 +1,5 @@
 import { isIP } from 'node:net'
+import ipaddr from 'ipaddr.js'
 
 const V4_MAPPED = /^::ffff:(?=\d+\.)/i
 
@@ -31,20 +32,8 @@ export function addressPrefix(address: string): string {
 function networkOf(text: string, v4Bits: 24 | 32, v6Bits: 48 | 64): string {
   const address = forwardedAddress(text)
   const family = isIP(address)
-  if (family === 4) {
-    return v4Bits === 32 ? address : `${address.split('.').slice(0, 3).join('.')}.0/24`
-  }
   if (family === 0) return 'unknown'
-  const groups = groupsOf(address).slice(0, v6Bits / 16)
-  return `${groups.join(':')}::/${v6Bits}`
-}
-
-/** The eight groups of a valid IPv6 address in lower-case hex without leading zeros. */
-function groupsOf(address: string): string[] {
-  // One spelling for every address, even one that ends in an IPv4 address.
-  const canonical = new URL(`http://[${address}]`).hostname.slice(1, -1)
-  const [head = '', tail] = canonical.split('::')
-  const before = head === '' ? [] : head.split(':')
-  const after = tail === undefined || tail === '' ? [] : tail.split(':')
-  return [...before, ...Array<string>(8 - before.length - after.length).fill('0'), ...after]
+  if (family === 4) return v4Bits === 32 ? address : address.replace(/\.\d+$/, '.0/24')
+  const groups = ipaddr.IPv6.parse(address).parts.slice(0, v6Bits / 16)
+  return `${groups.map((group) => group.toString(16)).join(':')}::/${v6Bits}`
 }

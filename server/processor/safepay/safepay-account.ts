@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { jsonOrNull } from '../../../shared/json.ts'
-import { asFailure, type HttpAnswer } from '../http-exchange.ts'
-import { describeError, type SafepayApi } from './safepay-api.ts'
+import { failureText, type HttpAnswer, type ProcessorApi } from '../http-exchange.ts'
 import { SAFEPAY_EVENT_TYPES } from './safepay-events.ts'
 
 /** What an operator asks Safepay about the account itself. Failures are thrown with one line that says what to do. */
@@ -15,35 +14,19 @@ export class SafepayRefusal extends Error {
   }
 }
 
-export interface WebhookEndpoint {
-  token: string
-  url: string
-  enabled: boolean
-  /** `null` when the answer does not show them. */
-  eventTypes: string[] | null
-  /** Shown when it is created or rotated, and by some answers. */
-  secret: string | null
-}
-
 const eventFilter = z
   .string()
   .transform((text) => z.array(z.string()).safeParse(jsonOrNull(text)).data ?? null)
 
-const endpointSchema = z
-  .object({
-    token: z.string().min(1).max(200),
-    url: z.string(),
-    enabled: z.boolean().default(true),
-    event_filter_json: eventFilter.nullish(),
-    secret: z.string().min(1).nullish(),
-  })
-  .transform(
-    ({ event_filter_json, secret, ...endpoint }): WebhookEndpoint => ({
-      ...endpoint,
-      eventTypes: event_filter_json ?? null,
-      secret: secret ?? null,
-    }),
-  )
+/** `event_filter_json` is null when the answer does not show it, `secret` unless it is created or rotated. */
+const endpointSchema = z.object({
+  token: z.string().min(1).max(200),
+  url: z.string(),
+  enabled: z.boolean().default(true),
+  event_filter_json: eventFilter.nullish(),
+  secret: z.string().min(1).nullish(),
+})
+type WebhookEndpoint = z.infer<typeof endpointSchema>
 const listed = z.object({ data: z.object({ endpoints: z.array(endpointSchema).nullish() }) })
 const changed = z.object({ data: z.object({ endpoint: endpointSchema, secret: z.string().nullish() }) })
 
@@ -51,30 +34,29 @@ const changed = z.object({ data: z.object({ endpoint: endpointSchema, secret: z.
  * Checks the key, the aggregator and the merchant. Returns how far Safepay's clock is ahead of ours, ms; `null` when its answers have no
  * date.
  */
-export async function checkCredentials(api: SafepayApi, merchantId: string): Promise<number | null> {
-  const answer = await ask(() => api.get('ledger/accounts'))
-  if (answer.status === 401 || answer.status === 403) {
-    throw new SafepayRefusal(describeError(answer), 'SAFEPAY_SECRET_KEY')
-  }
+export async function checkCredentials(api: ProcessorApi, merchantId: string): Promise<number | null> {
+  const answer = await ask(api, { path: 'ledger/accounts' })
+  const { status } = answer
+  if (status === 401 || status === 403) throw new SafepayRefusal(api.describe(answer), 'SAFEPAY_SECRET_KEY')
   // Of a wrong address, the answer is not in Safepay's form.
-  if (answer.status === 404 && answer.body !== null) {
-    throw new SafepayRefusal(describeError(answer), 'SAFEPAY_AGGREGATOR_ID')
+  if (status === 404 && answer.body !== null) {
+    throw new SafepayRefusal(api.describe(answer), 'SAFEPAY_AGGREGATOR_ID')
   }
-  if (answer.status !== 200 || answer.body === null) {
-    const detail = answer.status === 200 ? 'answered 200 without JSON' : describeError(answer)
+  if (status !== 200 || answer.body === null) {
+    const detail = status === 200 ? 'answered 200 without JSON' : api.describe(answer)
     throw new SafepayRefusal(detail, 'SAFEPAY_URL')
   }
-  const merchant = await ask(() => api.get(`merchants/${encodeURIComponent(merchantId)}`))
+  const merchant = await ask(api, { path: `merchants/${encodeURIComponent(merchantId)}` })
   if (merchant.status === 404 || merchant.status === 400) {
-    throw new SafepayRefusal(describeError(merchant), 'SAFEPAY_MERCHANT_ID')
+    throw new SafepayRefusal(api.describe(merchant), 'SAFEPAY_MERCHANT_ID')
   }
   const date = Date.parse(answer.date ?? '')
   return Number.isNaN(date) ? null : date - Date.now()
 }
 
-export async function webhookEndpoints(api: SafepayApi): Promise<WebhookEndpoint[]> {
-  const answer = await ask(() => api.get('webhooks', { limit: '100', offset: '0' }))
-  return read(answer, listed).data.endpoints ?? []
+export async function webhookEndpoints(api: ProcessorApi): Promise<WebhookEndpoint[]> {
+  const { data } = await read(api, { path: 'webhooks', query: { limit: '100', offset: '0' } }, listed)
+  return data.endpoints ?? []
 }
 
 const REGISTER = 'Run "affiliate processor register-webhook".'
@@ -89,22 +71,16 @@ export function endpointProblem(
 ): { detail: string; mend: string } | null {
   const endpoint = endpoints.find((one) => one.url === url)
   if (!endpoint) return { detail: `no webhook endpoint is registered for ${url}`, mend: REGISTER }
-  if (!endpoint.enabled) return { detail: `the webhook endpoint for ${url} is disabled`, mend: REGISTER }
+  const what = `the webhook endpoint for ${url}`
+  if (!endpoint.enabled) return { detail: `${what} is disabled`, mend: REGISTER }
   const missing = missingTypes(endpoint)
-  if (missing.length > 0) {
-    return { detail: `the webhook endpoint for ${url} does not get ${missing.join(', ')}`, mend: REGISTER }
-  }
-  if (endpoint.secret !== null && !secrets.includes(endpoint.secret)) {
-    return {
-      detail: `PROCESSOR_WEBHOOK_SECRETS lacks the secret of the webhook endpoint for ${url}`,
-      mend: SET_SECRET,
-    }
-  }
-  return null
+  if (missing.length > 0) return { detail: `${what} does not get ${missing.join(', ')}`, mend: REGISTER }
+  if (!endpoint.secret || secrets.includes(endpoint.secret)) return null
+  return { detail: `PROCESSOR_WEBHOOK_SECRETS lacks the secret of ${what}`, mend: SET_SECRET }
 }
 
-function missingTypes({ eventTypes }: WebhookEndpoint): string[] {
-  return eventTypes === null ? [] : SAFEPAY_EVENT_TYPES.filter((type) => !eventTypes.includes(type))
+function missingTypes({ event_filter_json: types }: WebhookEndpoint): string[] {
+  return types ? SAFEPAY_EVENT_TYPES.filter((type) => !types.includes(type)) : []
 }
 
 export interface Registration {
@@ -117,41 +93,42 @@ export interface Registration {
 
 /** Makes sure that Safepay sends our events to `url`, and gives the endpoint a new secret with `rotate`. */
 export async function registerWebhook(
-  api: SafepayApi,
+  api: ProcessorApi,
   { url, rotate }: { url: string; rotate: boolean },
 ): Promise<Registration> {
   const body = { url, event_types: SAFEPAY_EVENT_TYPES, enabled: true }
   const known = (await webhookEndpoints(api)).find((endpoint) => endpoint.url === url)
   if (!known) {
-    const answer = await ask(() => api.post('webhooks', { ...body, description: 'affiliate marketplace' }))
-    return { change: 'created', ...withSecret(answer) }
+    const request = { path: 'webhooks', body: { ...body, description: 'affiliate marketplace' } }
+    return { change: 'created', ...(await withSecret(api, { method: 'POST', ...request })) }
   }
   const path = `webhooks/${encodeURIComponent(known.token)}`
-  const isRight = known.enabled && known.eventTypes !== null && missingTypes(known).length === 0
-  if (!isRight) read(await ask(() => api.put(path, body)), changed)
+  const isRight = known.enabled && !!known.event_filter_json && missingTypes(known).length === 0
+  if (!isRight) await read(api, { method: 'PUT', path, body }, changed)
   if (rotate) {
-    return { change: 'rotated', ...withSecret(await ask(() => api.put(`${path}/rotate`))) }
+    return { change: 'rotated', ...(await withSecret(api, { method: 'PUT', path: `${path}/rotate` })) }
   }
   return { change: isRight ? 'kept' : 'updated', endpoint: known, secret: null }
 }
 
-function withSecret(answer: HttpAnswer): { endpoint: WebhookEndpoint; secret: string } {
-  const { endpoint, secret } = read(answer, changed).data
+type Request = Parameters<ProcessorApi['send']>[0]
+
+async function withSecret(api: ProcessorApi, request: Request) {
+  const { endpoint, secret } = (await read(api, request, changed)).data
   const found = secret ?? endpoint.secret
   if (!found) throw new SafepayRefusal('answered without the secret of the webhook endpoint')
   return { endpoint, secret: found }
 }
 
-async function ask(send: () => Promise<HttpAnswer>): Promise<HttpAnswer> {
-  try {
-    return await send()
-  } catch (error) {
-    throw new SafepayRefusal(asFailure(error).message, 'SAFEPAY_URL')
-  }
+function ask(api: ProcessorApi, request: Request): Promise<HttpAnswer> {
+  return api.send(request).catch((error: unknown) => {
+    throw new SafepayRefusal(failureText(error), 'SAFEPAY_URL')
+  })
 }
 
-function read<Body>(answer: HttpAnswer, schema: z.ZodType<Body>): Body {
-  if (answer.status !== 200 && answer.status !== 201) throw new SafepayRefusal(describeError(answer))
+async function read<Body>(api: ProcessorApi, request: Request, schema: z.ZodType<Body>): Promise<Body> {
+  const answer = await ask(api, request)
+  if (answer.status !== 200 && answer.status !== 201) throw new SafepayRefusal(api.describe(answer))
   const parsed = schema.safeParse(answer.body)
   if (parsed.success) return parsed.data
   throw new SafepayRefusal(

@@ -56,12 +56,7 @@ const IGNORED = [
 
 /** The event types that the webhook endpoint must be registered for. */
 export const SAFEPAY_EVENT_TYPES = [
-  'payment.completed',
-  'payment.settled',
-  'payment.rejected',
-  'payment.failed',
-  'payment.voided',
-  'payment.reversed',
-  'payment.refunded',
-  'payment.refund_partial',
+  ...new Set(
+    safepayEventRules('rupees').rules.flatMap(({ types, meaning }) => (meaning === 'ignore' ? [] : types)),
+  ),
 ]

@@ -166,14 +166,10 @@ const answer = (status: number, body: unknown, headers = {}): Instead => ({
 })
 const data = (value: unknown) => answer(200, { api_version: 'v1', data: value })
 const CALLS: [what: string, instead: Instead, kind: CallOutcome['kind'], detail: RegExp][] = [
-  ['HTML', answer(200, '<html>'), 'unknown', /without a readable token/],
   ['a truncated body', answer(200, '{"data":{"tok'), 'unknown', /without a readable token/],
   ['no status', data({ token: 'pm_1' }), 'unknown', /without a readable token/],
   ['another request', data({ token: 'pm_1', status: 'P_INITIATED', request_id: 'x' }), 'unknown', /another/],
-  ['a reset', { after: 'reset' }, 'unknown', /connection broke/],
-  ['silence', { after: 'silence' }, 'unknown', /no answer in time/],
   ['500', answer(500, { error: { code: 'error.internal_server_error' } }), 'unknown', /internal_server/],
-  ['429', answer(429, '', { 'retry-after': '3' }), 'retry', /answered 429/],
   [
     '406 flat',
     answer(406, { code: 'error.request_not_acceptable', message: 'KYC' }),
@@ -196,10 +192,8 @@ const CALLS: [what: string, instead: Instead, kind: CallOutcome['kind'], detail:
 
 for (const [what, instead, kind, detail] of CALLS) {
   it(`a payout answered with ${what} is ${kind}`, async ({ double, processor }) => {
-    const short = open(double, { timeoutMs: 500 })
     double.instead.set('POST payout', [instead])
-    const outcome = await (what === 'silence' ? short : processor).createPayout(PAYOUT)
-    await short.close()
+    const outcome = await processor.createPayout(PAYOUT)
     assert.is(outcome.kind, kind)
     assert.match('detail' in outcome ? outcome.detail : '', detail)
   })
@@ -207,13 +201,11 @@ for (const [what, instead, kind, detail] of CALLS) {
 
 const payment = { token: 'pm_1', request_id: 'attempt-2', amount: '1200', status: 'P_INITIATED' }
 const LOOKUPS: [what: string, instead: Instead, detail: RegExp][] = [
-  ['HTML', answer(200, '<html>'), /malformed/],
   ['no count', data({ payments: [] }), /malformed \(data\.count\)/],
   ['fewer payments than it counts', data({ count: '2', payments: [payment] }), /another number/],
   ['another request id', data({ count: '1', payments: [{ ...payment, request_id: 'x' }] }), /other request/],
   ['no amount', data({ count: '1', payments: [{ ...payment, amount: '12,00' }] }), /unreadable amount/],
   ['404', answer(404, { code: 'error.not_found', message: 'no' }), /answered 404: error\.not_found no/],
-  ['a reset', 'reset', /connection broke/],
 ]
 
 for (const [what, instead, detail] of LOOKUPS) {
@@ -251,7 +243,7 @@ it('reads the account title, the balance and the deliveries that were given up',
   assert.is((await processor.accountTitle(IBAN)).kind, 'unavailable')
   for (const ledger of ['account', 'list'] as const) {
     double.switches.ledger = ledger
-    assert.equal(await processor.balance(), { kind: 'known', amount: 1_000_000_000 })
+    assert.equal(await processor.balance(), { kind: 'found', amount: 1_000_000_000 })
   }
   const since = Date.parse('2026-11-01T00:00:00Z')
   assert.equal(await processor.undelivered(since), { kind: 'found', events: [] })

@@ -2,31 +2,18 @@ import { z } from 'zod'
 import { CURRENCY, type Paisa, parseMoney } from '../../../shared/money.ts'
 import type { Config } from '../../platform/config.ts'
 import type { AttemptKind } from '../attempt.entity.ts'
+import { describeAnswer, ProcessorApi, plainText, unavailable } from '../http-exchange.ts'
 import {
-  callOutcome,
-  describeAnswer,
-  type HttpAnswer,
-  lookUp,
-  outcomeOfRefusal,
-  plainText,
-  type Unavailable,
-  unavailable,
-} from '../http-exchange.ts'
-import {
-  type BalanceOutcome,
   type CallOutcome,
-  type HeldRecord,
   type LookupItem,
   type LookupKeys,
   type LookupOutcome,
   PAYOUT_UNITS,
   type Period,
   type Processor,
-  type RecordsOutcome,
-  type TitleOutcome,
-  type UndeliveredOutcome,
+  type Shown,
+  type UndeliveredEvent,
 } from '../processor.ts'
-import { describeError, SafepayApi, type SafepayOptions } from './safepay-api.ts'
 import { outcomeOfStatus, statusMeaning } from './safepay-status.rule.ts'
 
 /** Days until a payment request expires: 1 to 40. Then it is reported as failed, and `billing reissue` makes a new one. */
@@ -37,11 +24,17 @@ const PAYOUT_TYPE = 'PAYOUT'
 /** Pages of deliveries that are read for one endpoint. */
 const MAX_PAGES = 10
 
-export interface SafepayProcessorOptions extends SafepayOptions {
+export interface SafepayProcessorOptions {
+  /** Ends in `/raastwire`. A function is called for each request. */
+  url: string | (() => string)
+  aggregatorId: string
   /** The aggregator merchant that payment requests are made for. */
   merchantId: string
+  secretKey: string
   /** The unit of payout amounts in Safepay's records and events. */
   payoutEventUnit: 'rupees' | 'paisa'
+  /** For the whole call, from connecting to the last byte of the answer, ms. */
+  timeoutMs: number
   /** Epoch milliseconds. */
   now?: () => number
 }
@@ -58,6 +51,27 @@ export function safepayOptions(config: Config): SafepayProcessorOptions {
   }
 }
 
+const errorSchema = z.object({ code: z.string().optional(), message: z.string().optional() })
+/** Errors come in an envelope or flat. */
+const errorBody = z.union([z.object({ error: errorSchema }).transform(({ error }) => error), errorSchema])
+
+/** Requests under one aggregator. */
+export function openSafepayApi(options: SafepayProcessorOptions): ProcessorApi {
+  const { url, aggregatorId, secretKey, timeoutMs, now } = options
+  return new ProcessorApi({
+    base: () =>
+      `${typeof url === 'function' ? url() : url}/v1/aggregators/${encodeURIComponent(aggregatorId)}`,
+    headers: { 'x-sfpy-aggregator-secret-key': secretKey },
+    secret: secretKey,
+    timeoutMs,
+    now,
+    errorText(body) {
+      const { code, message } = errorBody.safeParse(body).data ?? {}
+      return [code, message].filter(Boolean).join(' ')
+    },
+  })
+}
+
 /**
  * Safepay Raast. An invoice is a payment request to the merchant's account, a payout an instant payment of whole rupees. The attempt's id is
  * the `request_id`, which makes a call idempotent and is the only key that a payout is found by.
@@ -65,20 +79,31 @@ export function safepayOptions(config: Config): SafepayProcessorOptions {
 export function createSafepayProcessor(
   options: SafepayProcessorOptions,
 ): Processor & { close(): Promise<void> } {
-  const api = new SafepayApi(options)
-  const now = options.now ?? Date.now
+  const api = openSafepayApi(options)
+  const { payoutEventUnit, merchantId } = options
 
-  function call(
-    kind: AttemptKind,
-    send: () => Promise<HttpAnswer>,
-    expected: Echo,
-    secrets: readonly string[],
-  ): Promise<CallOutcome> {
-    return callOutcome(send, (answer) => readCallAnswer(kind, answer, expected, now()), secrets)
+  function create(kind: AttemptKind, path: string, body: Echo, account: string): Promise<CallOutcome> {
+    const request = { path, body, secrets: [account] }
+    return api.call(request, createdSchema, 'token and status', ({ data }, status) =>
+      readCreated(kind, data, status, body),
+    )
   }
 
   async function find(kind: AttemptKind, { reference, attemptIds }: LookupKeys): Promise<LookupOutcome> {
-    const found = await Promise.all(attemptIds.map((attemptId) => findOne(kind, reference, attemptId)))
+    const unit = kind === 'payout' ? payoutEventUnit : 'paisa'
+    const found = await Promise.all(
+      attemptIds.map((attemptId) => {
+        const query = { request_id: attemptId, limit: String(PAGE), offset: '0' }
+        return api.lookUp({ path: 'payments', query }, listSchema, ({ data }): LookupOutcome => {
+          const problem = problemWith(data, attemptId)
+          if (problem) return unavailable(`the look-up answered ${problem}`)
+          const items = data.payments.map((payment) => readItem(kind, payment, reference, unit))
+          const whole = items.filter((item) => item !== null)
+          if (whole.length < items.length) return unavailable('the look-up answered an unreadable amount')
+          return { kind: 'found', items: whole }
+        })
+      }),
+    )
     const items: LookupItem[] = []
     for (const one of found) {
       if (one.kind === 'unavailable') return one
@@ -87,42 +112,26 @@ export function createSafepayProcessor(
     return { kind: 'found', items }
   }
 
-  function findOne(kind: AttemptKind, reference: string, attemptId: string): Promise<LookupOutcome> {
-    const query = { request_id: attemptId, limit: String(PAGE), offset: '0' }
-    const asked = { kind, reference, attemptId, unit: options.payoutEventUnit }
-    return ask('payments', query, listSchema, ({ data }) => readPayments(data, asked))
-  }
-
-  function ask<Body, Outcome extends object>(
-    path: string,
-    query: Record<string, string>,
-    schema: z.ZodType<Body>,
-    read: (body: Body) => Outcome | Unavailable,
-    secrets: readonly string[] = [],
-  ): Promise<Outcome | Unavailable> {
-    const all = [options.secretKey, ...secrets]
-    return lookUp(() => api.get(path, query), { schema, read, describe: describeError, secrets: all })
-  }
-
-  async function undelivered(since: number): Promise<UndeliveredOutcome> {
+  async function undelivered(since: number): Promise<Shown<{ events: UndeliveredEvent[] }>> {
     const all = { limit: String(PAGE), offset: '0' }
-    const listed = await ask('webhooks', all, endpointsSchema, ({ data }) => ({ kind: 'found', ...data }))
-    if (listed.kind === 'unavailable') return listed
+    const listed = await api.lookUp({ path: 'webhooks', query: all }, endpointsSchema, ({ data }) => data)
+    if ('kind' in listed) return listed
     const events: UndeliveredEvent[] = []
     for (const { token } of listed.endpoints ?? []) {
+      const path = `webhooks/${encodeURIComponent(token)}/deliveries`
       for (let page = 0; page < MAX_PAGES; page += 1) {
         const query = { status: 'WD_DEAD', limit: String(PAGE), offset: String(page * PAGE) }
-        const path = `webhooks/${encodeURIComponent(token)}/deliveries`
-        const read = await ask(path, query, deliveriesSchema, readDeliveries)
-        if (read.kind === 'unavailable') return read
-        events.push(...read.events.filter(({ at }) => Date.parse(at) >= since))
-        if (read.events.length < PAGE) break
+        const read = await api.lookUp({ path, query }, deliveriesSchema, ({ data }) => data)
+        if ('kind' in read) return read
+        const deliveries = read.deliveries ?? []
+        events.push(...deliveries.filter(({ at }) => Date.parse(at) >= since))
+        if (deliveries.length < PAGE) break
       }
     }
     return { kind: 'found', events }
   }
 
-  async function listRecords({ from, to }: Period, page: number): Promise<RecordsOutcome> {
+  async function listRecords({ from, to }: Period, page: number) {
     const offset = page * PAGE
     const query = {
       start_date: String(Math.floor(from / 1000)),
@@ -130,9 +139,20 @@ export function createSafepayProcessor(
       limit: String(PAGE),
       offset: String(offset),
     }
-    return ask('payments', query, recordsSchema, ({ data }) =>
-      readRecords(data, offset, options.payoutEventUnit),
-    )
+    return api.lookUp({ path: 'payments', query }, recordsSchema, ({ data: { count, payments } }) => {
+      if (payments.length === 0 && offset < count) {
+        return unavailable('the list of payments has fewer than it counts')
+      }
+      const records = payments.map(({ token, request_id, type, amount, status, created_at }) => ({
+        id: token,
+        attemptId: request_id || null,
+        type: type ?? 'unknown',
+        amount: readAmount(amount, type === PAYOUT_TYPE ? payoutEventUnit : 'paisa'),
+        status,
+        at: created_at,
+      }))
+      return { kind: 'found' as const, records, isLast: offset + payments.length >= count }
+    })
   }
 
   return {
@@ -147,32 +167,40 @@ export function createSafepayProcessor(
       const body = {
         request_id: attemptId,
         amount,
-        aggregator_merchant_identifier: options.merchantId,
+        aggregator_merchant_identifier: merchantId,
         order_id: reference,
         type: 'RTP_LATER',
         expiry_in_days: EXPIRY_DAYS,
         ...debitor,
       }
-      const echo = { order_id: reference, request_id: attemptId }
-      return call('invoice', () => api.post('payments', body), echo, [options.secretKey, account])
+      return create('invoice', 'payments', body, account)
     },
     async createPayout({ attemptId, amount, destination: { iban } }) {
       if (amount % PAYOUT_UNITS['safepay-raast'] !== 0) return notSent('Safepay is paid in whole rupees')
       const body = { request_id: attemptId, amount: String(amount / 100), creditor_iban: iban }
-      const secrets = [options.secretKey, iban]
-      return call('payout', () => api.post('payout', body), { request_id: attemptId }, secrets)
+      return create('payout', 'payout', body, iban)
     },
     findInvoices: (keys) => find('invoice', keys),
     findPayouts: (keys) => find('payout', keys),
-    accountTitle: (iban) => ask('title-fetch', { iban }, titleSchema, readTitle, [iban]),
-    balance: () => ask('ledger/accounts', {}, balanceSchema, readBalance),
+    accountTitle: (iban) =>
+      api.lookUp({ path: 'title-fetch', query: { iban }, secrets: [iban] }, titleSchema, ({ data }) => {
+        const { statusCode = 0, acctitle } = data
+        return statusCode !== 0 || acctitle.trim() === ''
+          ? unavailable(`the bank gave no account title (status ${statusCode})`)
+          : { kind: 'found', title: acctitle.toWellFormed().replace(/\p{Cc}+/gu, ' ') }
+      }),
+    balance: () =>
+      api.lookUp({ path: 'ledger/accounts' }, balanceSchema, ({ data }) => {
+        const [account, ...others] = data.filter(({ currency }) => currency === CURRENCY)
+        return account && others.length === 0 && /^-?\d{1,15}$/.test(account.balance)
+          ? { kind: 'found', amount: Number(account.balance) }
+          : unavailable('the ledger does not show one balance in PKR')
+      }),
     undelivered,
     listRecords,
     close: () => api.close(),
   }
 }
-
-type UndeliveredEvent = Extract<UndeliveredOutcome, { kind: 'found' }>['events'][number]
 
 /** A call that would be wrong. No attempt of this adapter leads to it, but one that another processor was meant for can. */
 function notSent(why: string): CallOutcome {
@@ -194,83 +222,37 @@ const createdSchema = z.object({
   }),
 })
 
-/** The outcome of a POST, by the table at `CallOutcome` and the status in the answer. */
-function readCallAnswer(kind: AttemptKind, answer: HttpAnswer, echo: Echo, now: number): CallOutcome {
-  const { status } = answer
-  if (status !== 200 && status !== 201) return outcomeOfRefusal(answer, describeError(answer), now)
-  const created = createdSchema.safeParse(answer.body)
-  if (!created.success) {
-    return { kind: 'unknown', detail: `answered ${status} without a readable token and status` }
-  }
-  const { token: id, status: word, order_id, request_id } = created.data.data
+/** The outcome of a POST that was answered with 200 or 201, by the status in the answer. */
+function readCreated(
+  kind: AttemptKind,
+  { token: id, status: word, order_id, request_id }: z.infer<typeof createdSchema>['data'],
+  status: number,
+  echo: Echo,
+): CallOutcome {
   const isOurs =
     (!request_id || request_id === echo.request_id) &&
     (!order_id || echo.order_id === undefined || order_id === echo.order_id)
   if (!isOurs) return { kind: 'unknown', detail: `answered ${status} about another request` }
+  const outcome = outcomeOfStatus(kind, word)
+  if (outcome === 'created') return { kind: outcome, id, hostedUrl: null }
   const detail = describeAnswer(status, word)
-  switch (outcomeOfStatus(kind, word)) {
-    case 'created':
-      return { kind: 'created', id, hostedUrl: null }
-    case 'refused':
-      return { kind: 'refused', status, detail, id }
-    case 'unknown':
-      return { kind: 'unknown', detail }
-  }
+  return outcome === 'refused' ? { kind: outcome, status, detail, id } : { kind: outcome, detail }
 }
 
 const amountText = z.union([z.string(), z.number()]).transform(String)
 const payment = z.object({ token: plainText, request_id: z.string(), amount: amountText, status: plainText })
 
 function listOf<Item>(item: z.ZodType<Item>) {
+  const payments = z.array(item).max(PAGE).nullish()
   return z.object({
     data: z.object({
       count: z.union([z.string().regex(/^\d{1,9}$/), z.int().nonnegative()]).transform(Number),
-      payments: z
-        .array(item)
-        .max(PAGE)
-        .nullish()
-        .transform((payments) => payments ?? []),
+      payments: payments.transform((list) => list ?? []),
     }),
   })
 }
 
 const listSchema = listOf(payment)
-
-interface Asked {
-  kind: AttemptKind
-  reference: string
-  attemptId: string
-  unit: 'rupees' | 'paisa'
-}
-
-/**
- * The payments under one request id. An answer that lists another id, or fewer payments than it counts, is unusable: then neither its
- * payments nor their absence say anything about ours.
- */
-function readPayments(
-  { count, payments }: z.infer<typeof listSchema>['data'],
-  { kind, reference, attemptId, unit }: Asked,
-): LookupOutcome {
-  if (count !== payments.length)
-    return unavailable('the look-up answered another number of payments than it counts')
-  const items: LookupItem[] = []
-  for (const payment of payments) {
-    if (payment.request_id !== attemptId) {
-      return unavailable('the look-up answered other request ids than the requested one')
-    }
-    const amount = readAmount(payment.amount, kind === 'payout' ? unit : 'paisa')
-    if (amount === null) return unavailable('the look-up answered an unreadable amount')
-    items.push({
-      id: payment.token,
-      reference,
-      amount,
-      currency: CURRENCY,
-      status: portStatus(kind, payment.status),
-    })
-  }
-  return { kind: 'found', items }
-}
-
 const recordsSchema = listOf(
   payment.extend({
     request_id: z.string().nullish(),
@@ -279,82 +261,52 @@ const recordsSchema = listOf(
   }),
 )
 
-/** One page of a list. `count` is the number of payments on all of its pages. */
-function readRecords(
-  { count, payments }: z.infer<typeof recordsSchema>['data'],
-  offset: number,
-  payoutUnit: 'rupees' | 'paisa',
-): RecordsOutcome {
-  if (payments.length === 0 && offset < count) {
-    return unavailable('the list of payments has fewer than it counts')
-  }
-  const records = payments.map(
-    ({ token, request_id, type, amount, status, created_at }): HeldRecord => ({
-      id: token,
-      attemptId: request_id || null,
-      type: type ?? 'unknown',
-      amount: readAmount(amount, type === PAYOUT_TYPE ? payoutUnit : 'paisa'),
-      status,
-      at: created_at,
-    }),
-  )
-  return { kind: 'found', records, isLast: offset + payments.length >= count }
+/**
+ * Why a look-up by one request id is unusable: it lists another id, or fewer payments than it counts. Then neither its payments nor their
+ * absence say anything about ours.
+ */
+function problemWith(
+  { count, payments }: z.infer<typeof listSchema>['data'],
+  attemptId: string,
+): string | null {
+  if (count !== payments.length) return 'another number of payments than it counts'
+  const isOurs = payments.every(({ request_id }) => request_id === attemptId)
+  return isOurs ? null : 'other request ids than the requested one'
 }
 
-/** The status in the words of the port; Safepay's own word where its meaning is unclear. */
-function portStatus(kind: AttemptKind, status: string): string {
-  const meaning = statusMeaning(kind, status)
-  return meaning === 'unclear' ? status : meaning
+/** The status in the words of the port; Safepay's own word where its meaning is unclear. `null` for an unreadable amount. */
+function readItem(
+  kind: AttemptKind,
+  { token: id, amount: text, status: word }: z.infer<typeof payment>,
+  reference: string,
+  unit: 'rupees' | 'paisa',
+): LookupItem | null {
+  const amount = readAmount(text, unit)
+  const meaning = statusMeaning(kind, word)
+  const status = meaning === 'unclear' ? word : meaning
+  return amount === null ? null : { id, reference, amount, currency: CURRENCY, status }
 }
 
 function readAmount(text: string, unit: 'rupees' | 'paisa'): Paisa | null {
-  if (unit === 'rupees') {
-    const amount = parseMoney(text)
-    return amount !== null && amount >= 0 ? amount : null
-  }
-  return /^\d{1,15}$/.test(text) ? Number(text) : null
+  if (unit === 'paisa') return /^\d{1,15}$/.test(text) ? Number(text) : null
+  const amount = parseMoney(text)
+  return amount !== null && amount >= 0 ? amount : null
 }
 
 const titleSchema = z.object({
   data: z.object({ statusCode: z.number().optional(), acctitle: z.string().max(500) }),
 })
 
-function readTitle({ data: { statusCode = 0, acctitle } }: z.infer<typeof titleSchema>): TitleOutcome {
-  if (statusCode !== 0 || acctitle.trim() === '')
-    return unavailable(`the bank gave no account title (status ${statusCode})`)
-  return { kind: 'found', title: acctitle.toWellFormed().replace(/\p{Cc}+/gu, ' ') }
-}
-
 const ledgerAccount = z.object({ currency: z.string(), balance: amountText })
+/** The aggregator's balance in paisa: one account, or a list of them. */
 const balanceSchema = z.object({
   data: z.union([ledgerAccount.transform((account) => [account]), z.array(ledgerAccount)]),
 })
 
-/** The aggregator's balance in paisa. The answer is one account, or a list of them. */
-function readBalance({ data }: z.infer<typeof balanceSchema>): BalanceOutcome {
-  const balances = data
-    .filter(({ currency }) => currency === CURRENCY)
-    .map(({ balance }) => (/^-?\d{1,15}$/.test(balance) ? Number(balance) : null))
-  const [balance] = balances
-  if (balances.length !== 1 || typeof balance !== 'number') {
-    return unavailable('the ledger does not show one balance in PKR')
-  }
-  return { kind: 'known', amount: balance }
-}
-
 const endpointsSchema = z.object({
   data: z.object({ endpoints: z.array(z.object({ token: plainText })).nullish() }),
 })
-
-const deliveriesSchema = z.object({
-  data: z.object({
-    deliveries: z
-      .array(z.object({ event_id: plainText, type: plainText, created_at: z.iso.datetime({ offset: true }) }))
-      .nullish(),
-  }),
-})
-
-function readDeliveries({ data }: z.infer<typeof deliveriesSchema>): UndeliveredOutcome & { kind: 'found' } {
-  const events = (data.deliveries ?? []).map(({ event_id: id, type, created_at: at }) => ({ id, type, at }))
-  return { kind: 'found', events }
-}
+const delivery = z
+  .object({ event_id: plainText, type: plainText, created_at: z.iso.datetime({ offset: true }) })
+  .transform(({ event_id: id, type, created_at: at }): UndeliveredEvent => ({ id, type, at }))
+const deliveriesSchema = z.object({ data: z.object({ deliveries: z.array(delivery).nullish() }) })

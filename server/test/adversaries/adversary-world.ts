@@ -5,12 +5,12 @@ import type { LinkRecord } from '../../links/links.service.ts'
 import type { Actor } from '../../platform/api/procedure.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { createSignatureScheme } from '../../processor/signatures/choose-scheme.ts'
-import { signShopifyBody } from '../../shopify/signature.ts'
 import { watchMarketplace } from '../../watches/watches.service.ts'
 import { simulatedIds } from '../simulation/simulated-ids.ts'
 import type { TestDialect } from '../testkit/databases.ts'
+import { accessOf } from '../testkit/listings.ts'
 import { type Marketplace, openMarketplace, type Shop } from '../testkit/marketplace.ts'
-import { type OrderChanges, orderBody } from '../testkit/orders.ts'
+import { type OrderChanges, orderBody, orderHeaders } from '../testkit/orders.ts'
 import { DAY, MINUTE } from '../testkit/testbed.ts'
 
 const BROWSER = 'Mozilla/5.0 (Linux; Android 14) AppleWebKit/537.36 Chrome/140.0.0.0 Mobile Safari/537.36'
@@ -100,16 +100,12 @@ export async function openAdversaryWorld(dialect: TestDialect): Promise<Adversar
       orders += 1
       const id = String(6_000_000 + orders)
       const body = orderBody({ createdAt: clock.now(), price: 100_000, id, ...changes })
-      const key = secret ?? `secret-${reporting.merchantId}`
+      const access = { ...accessOf(reporting.actor), ...(secret !== undefined && { secret }) }
       const answer = await server.inject({
         method: 'POST',
         url: '/webhooks/store-sales',
         headers: {
-          'content-type': 'application/json',
-          'x-shopify-topic': 'orders/paid',
-          'x-shopify-shop-domain': `s${reporting.merchantId}.myshopify.com`,
-          'x-shopify-webhook-id': webhookId ?? platform.ids.next(),
-          'x-shopify-hmac-sha256': signShopifyBody(Buffer.from(body), key),
+          ...orderHeaders(access, webhookId ?? platform.ids.next(), body),
           ...(triggeredAt !== undefined && {
             'x-shopify-triggered-at': new Date(triggeredAt).toISOString(),
           }),

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Role } from '../../../shared/schemas/common.ts'
 import type { Actor } from '../../platform/api/procedure.ts'
-import { logout } from '../../users/credentials.service.ts'
+import { logout } from '../../users/sessions.service.ts'
 import { addUser, setSuspended } from '../testkit/people.ts'
 import type { Caller } from './matrix.ts'
 import { actorOf, authorize, type Scene, type Tenant } from './scene.ts'

@@ -9,7 +9,7 @@ const NOTED_LATER = ['last_refused_at', 'last_refusal', 'refused_since', 'refuse
 /** A hash of the whole content of each table, by the table's name. */
 export async function tableDigests(db: Queries): Promise<Record<string, string>> {
   const digests: Record<string, string> = {}
-  for (const { tableName } of Object.values(ENTITIES).map((entity) => entity.meta)) {
+  for (const { tableName } of ENTITIES.map((entity) => entity.meta)) {
     const { rows } = await sql`select * from ${sql.table(tableName)}`.execute(db)
     const content = (key: string, value: unknown) => (NOTED_LATER.includes(key) ? undefined : value)
     const lines = rows.map((row) => JSON.stringify(row, content)).sort()

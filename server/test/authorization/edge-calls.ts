@@ -1,7 +1,8 @@
+import { randomUUID } from 'node:crypto'
 import { unsubscribeUrl } from '../../notifications/channels/mail/notifications.service.ts'
 import { standardWebhooks } from '../../processor/signatures/choose-scheme.ts'
-import { signShopifyBody } from '../../shopify/signature.ts'
-import { orderBody } from '../testkit/orders.ts'
+import { accessOf } from '../testkit/listings.ts'
+import { orderBody, orderHeaders } from '../testkit/orders.ts'
 import { WEB_TESTBED_SECRET } from '../testkit/web.ts'
 import type { WebCall } from './calls.ts'
 import { freshJob, type Occasion } from './recipes.ts'
@@ -40,17 +41,12 @@ function unsubscribePath({ scene, tenant }: Occasion): string {
 }
 
 function storeDelivery({ scene, tenant }: Occasion, signed: boolean): WebCall {
-  const { merchantId } = tenant.shop
+  const access = accessOf(tenant.shop.actor)
   const body = Buffer.from(orderBody({ price: 100_000, createdAt: scene.platform.clock.now() }))
   return {
     method: 'POST',
     path: '/webhooks/store-sales',
-    headers: {
-      'content-type': 'application/json',
-      'x-shopify-shop-domain': `s${merchantId}.myshopify.com`,
-      'x-shopify-topic': 'orders/paid',
-      'x-shopify-hmac-sha256': signShopifyBody(body, signed ? `secret-${merchantId}` : 'an unknown secret'),
-    },
+    headers: orderHeaders(signed ? access : { ...access, secret: 'an unknown secret' }, randomUUID(), body),
     body,
   }
 }

@@ -16,7 +16,7 @@ import { readOrderFacts } from '../../shopify/order-facts.ts'
 import { removeStore } from '../../stores/remove-store.service.ts'
 import { connectStore, listStores } from '../../stores/stores.service.ts'
 import { hashPassword } from '../../users/passwords.ts'
-import { confirmOwnTotp, startOwnTotp } from '../../users/second-factor.service.ts'
+import { confirmTotp, startTotp } from '../../users/second-factor.service.ts'
 import { createToken, markSessionFresh } from '../../users/sessions.service.ts'
 import { codeOf } from '../testkit/authenticator.ts'
 import { drainExports } from '../testkit/export-world.ts'
@@ -81,19 +81,19 @@ export const RECIPES: Record<string, Recipe> = {
   },
   'auth.confirmTotp': async ({ scene, me }) => {
     await removeSecondFactor(scene.platform, me)
-    const { secret } = await startOwnTotp(scene.platform, me)
+    const { secret } = await startTotp(scene.platform, me.userId)
     return { code: codeOf(secret, scene.platform.clock) }
   },
   'auth.renewRecoveryCodes': async ({ scene: { platform }, me }) => {
     await removeSecondFactor(platform, me)
-    const { secret } = await startOwnTotp(platform, me)
-    await confirmOwnTotp(platform, me, codeOf(secret, platform.clock))
+    const { secret } = await startTotp(platform, me.userId)
+    await confirmTotp(platform, me.userId, codeOf(secret, platform.clock), me.userId, me.sessionId)
     return { code: codeOf(secret, platform.clock, 1) }
   },
   'auth.disableTotp': async ({ scene: { platform }, me }) => {
     await removeSecondFactor(platform, me)
-    const { secret } = await startOwnTotp(platform, me)
-    await confirmOwnTotp(platform, me, codeOf(secret, platform.clock))
+    const { secret } = await startTotp(platform, me.userId)
+    await confirmTotp(platform, me.userId, codeOf(secret, platform.clock), me.userId, me.sessionId)
     await platform.database.transaction((tx) => markSessionFresh(platform, tx, me))
     return { code: codeOf(secret, platform.clock, 1) }
   },

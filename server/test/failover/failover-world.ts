@@ -9,7 +9,8 @@ import { type Sandbox, startSandbox } from '../../processor/sandbox/start-sandbo
 import { setScene } from '../kill/round.ts'
 import { eventually } from '../testkit/eventually.ts'
 import { verify } from '../testkit/marketplace.ts'
-import { call } from '../testkit/service-bed.ts'
+import type { StoreAccess } from '../testkit/orders.ts'
+import { registerMerchant } from '../testkit/service-bed.ts'
 import { openTcpProxy, type TcpProxy } from '../testkit/tcp-proxy.ts'
 import { platformOver, TESTBED_KEY } from '../testkit/testbed.ts'
 import { type Front, openDirect } from './front.ts'
@@ -19,12 +20,6 @@ import { type Role, ServiceProcess } from './service-process.ts'
 
 const API_KEY = 'key-of-the-processor'
 const WEBHOOK_SECRET = `whsec_${Buffer.alloc(24, 9).toString('base64')}`
-const MERCHANT = {
-  email: 'reader@example.pk',
-  password: 'correct horse battery',
-  role: 'merchant',
-  display_name: 'Reader',
-}
 export const DRAIN_SECONDS = 1
 
 /** Two servers of PostgreSQL, two processes of each role, and a load. */
@@ -71,7 +66,7 @@ export class FailoverWorld {
         scheduler: await two('scheduler'),
       }
       await Promise.all(Object.values(processes).flatMap((both) => both.map((one) => one.start())))
-      const { token } = (await call(processes.web[0].url, 'POST', '/auth/register', { body: MERCHANT })).body
+      const token = await registerMerchant(processes.web[0].url)
       const shop: Shop = { slug: scene.slug, domain: scene.domain, secret: scene.secret, token }
       const load = new Load(shop, openDirect(processes.web), options)
       return new FailoverWorld({ pair, proxy, processes, load, storeId: scene.storeId, sandbox, folder })
@@ -210,11 +205,9 @@ function missing(acknowledged: Iterable<string>, stored: { id: string }[]): stri
   return [...acknowledged].filter((id) => !ids.has(id))
 }
 
-interface Scene {
+interface Scene extends StoreAccess {
   storeId: string
   slug: string
-  domain: string
-  secret: string
 }
 
 async function prepare(url: string): Promise<Scene> {

@@ -30,7 +30,7 @@ const CONNECTIONS = 200
 /** A load balancer's usual check is slower; DRAIN_SECONDS of the processes has room for two of these. */
 const CHECK_EVERY_MS = 200
 
-function connectTo(web: ServiceProcess): Pool {
+function connectTo(web: { url: string }): Pool {
   return new Pool(web.url, {
     connections: CONNECTIONS,
     headersTimeout: PATIENCE_MS,
@@ -73,7 +73,7 @@ function frontOf(send: Front['send'], end: () => Promise<void>): Front {
 }
 
 /** Sends to each web process alternately, whether it is ready or not: shows what the processes themselves answer. */
-export function openDirect(webs: readonly ServiceProcess[]): Front {
+export function openDirect(webs: readonly { url: string }[]): Front {
   const pools = webs.map(connectTo)
   let turn = 0
   const send = (request: OutgoingRequest) => {

@@ -1,6 +1,5 @@
-import { createHmac } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import { orderBody } from '../testkit/orders.ts'
+import { orderBody, orderHeaders, type StoreAccess } from '../testkit/orders.ts'
 import type { Answer, Front, OutgoingRequest } from './front.ts'
 
 const BROWSER = 'Mozilla/5.0 (X11; Linux x86_64) Gecko/20100101 Firefox/140.0'
@@ -8,10 +7,8 @@ const TICK_MS = 20
 /** How soon a store sends again what was not acknowledged. */
 const SEND_AGAIN_MS = 1000
 
-export interface Shop {
+export interface Shop extends StoreAccess {
   slug: string
-  domain: string
-  secret: string
   /** Of its merchant. */
   token: string
 }
@@ -112,13 +109,7 @@ export class Load {
   async #report(delivery: Delivery): Promise<void> {
     const { id, orderId, body } = delivery
     this.#open.set(id, delivery)
-    const headers = {
-      'content-type': 'application/json',
-      'x-shopify-topic': 'orders/paid',
-      'x-shopify-shop-domain': this.#shop.domain,
-      'x-shopify-webhook-id': id,
-      'x-shopify-hmac-sha256': createHmac('sha256', this.#shop.secret).update(body).digest('base64'),
-    }
+    const headers = orderHeaders(this.#shop, id, body)
     const request: OutgoingRequest = { method: 'POST', path: '/webhooks/store-sales', headers, body }
     for (;;) {
       const { status } = await this.#send('webhook', request, () => id)

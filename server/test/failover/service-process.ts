@@ -1,13 +1,6 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
 import { freePort } from '../../../scripts/testing/postgres-server.ts'
-import type { Order, ScheduledJob } from '../kill/kill-at.ts'
-
-const PROGRAM = fileURLToPath(new URL('../../../cli/affiliate.mjs', import.meta.url))
-/** It takes the order to run a scheduled job, and ends the process with this one. */
-const PRELOAD = new URL('../kill/kill-at.ts', import.meta.url).href
-const LOG_CHARACTERS = 4000
+import type { ScheduledJob } from '../kill/kill-at.ts'
+import { inheritedEnvironment, KillableServer } from '../kill/killable-server.ts'
 
 export type Role = 'web' | 'worker' | 'scheduler'
 
@@ -16,10 +9,7 @@ export class ServiceProcess {
   readonly name: string
   readonly role: Role
   readonly url: string
-  readonly #environment: Record<string, string>
-  #child: ChildProcess | null = null
-  /** What it has logged of errors, without the requests that it refused. */
-  log = ''
+  readonly #server: KillableServer
 
   static async create(
     name: string,
@@ -33,64 +23,43 @@ export class ServiceProcess {
     this.name = name
     this.role = role
     this.url = `http://127.0.0.1:${port}`
-    const listen: Record<string, string> =
-      role === 'web' ? { PORT: String(port) } : { HEALTH_PORT: String(port) }
-    this.#environment = { ...environment, HOST: '127.0.0.1', ROLES: role, ...listen }
+    const listen = { [role === 'web' ? 'PORT' : 'HEALTH_PORT']: String(port) }
+    this.#server = new KillableServer({
+      environment: { ...inheritedEnvironment(), ...environment, HOST: '127.0.0.1', ROLES: role, ...listen },
+      clockAhead: () => 0,
+      onDeath: async () => {},
+    })
   }
 
   get isAlive(): boolean {
-    return this.#child !== null && this.#child.exitCode === null && this.#child.signalCode === null
+    return this.#server.isAlive
+  }
+
+  /** The end of what it has logged of errors, without the requests that it refused. */
+  get log(): string {
+    return this.#server.complaints
+      .split('\n')
+      .filter((line) => !line.includes('"level":40'))
+      .join('\n')
   }
 
   /** Resolves once its role runs. */
   async start(): Promise<void> {
-    const { PATH = '', NODE_COMPILE_CACHE } = process.env
-    const child = spawn(process.execPath, ['--import', PRELOAD, PROGRAM, 'serve', '--json'], {
-      env: { PATH, ...(NODE_COMPILE_CACHE && { NODE_COMPILE_CACHE }), ...this.#environment },
-      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-    })
-    this.#child = child
-    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      const lines = text.split('\n').filter((line) => line !== '' && !line.includes('"level":40'))
-      if (lines.length > 0) this.log = `${this.log}${lines.join('\n')}\n`.slice(-LOG_CHARACTERS)
-    })
-    await new Promise<void>((resolve, reject) => {
-      let printed = ''
-      child.stdout?.setEncoding('utf8').on('data', (text: string) => {
-        printed += text
-        if (printed.endsWith('}\n')) resolve()
-      })
-      child.once('exit', () => reject(new Error(`${this.name} ended before it ran: ${this.log}`)))
-    })
+    await this.#server.alive()
   }
 
   /** SIGTERM, as a service manager sends it. Throws unless it ends well. */
-  async terminate(): Promise<void> {
-    const child = this.#child
-    if (!child || !this.isAlive) return
-    const gone = once(child, 'exit')
-    child.kill('SIGTERM')
-    await gone
-    if (child.exitCode !== 0) throw new Error(`${this.name} ended with ${child.exitCode}: ${this.log}`)
+  terminate(): Promise<void> {
+    return this.#server.stop()
   }
 
-  async kill(): Promise<void> {
-    const child = this.#child
-    if (!child || !this.isAlive) return
-    const gone = once(child, 'exit')
-    child.kill('SIGKILL')
-    await gone
+  kill(): Promise<void> {
+    return this.#server.kill()
   }
 
   /** Runs a scheduled job as cron would, whole. What it throws is logged and recorded, not thrown here. */
   async runSchedule(job: ScheduledJob): Promise<void> {
-    const child = this.#child
-    if (!child?.connected) throw new Error(`${this.name} does not run`)
-    const answer = once(child, 'message')
-    const order: Order = { kind: 'schedule', job }
-    child.send(order)
-    const [said] = await answer
-    if (said !== 'done') throw new Error(`${this.name}: ${said}`)
+    if (!(await this.#server.obey({ kind: 'schedule', job }))) throw new Error(`${this.name} does not run`)
   }
 
   async isReady(): Promise<boolean> {

@@ -33,7 +33,7 @@ for (const { it } of marketSuites<Context>('an account that someone opens in the
       ({ length }) => length === 1,
     )
   const turnOn = async ({ platform, clock, userId }: MarketContext & Context) => {
-    const { secret } = await startTotp(platform, { id: userId, email: EMAIL })
+    const { secret } = await startTotp(platform, userId)
     const [code = ''] = await confirmTotp(platform, userId, codeOf(secret, clock), userId)
     return code
   }

@@ -1,13 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { type Selectable, sql } from 'kysely'
 import * as assert from 'uvu/assert'
-import { openLocalStorage } from '../../exports/export-storage.ts'
 import { openExportFile, startExport } from '../../exports/exports.service.ts'
 import { runNextExport } from '../../exports/run-export.service.ts'
 import { isReconciliationDue, RECONCILIATION } from '../../jobs/reconciliation.ts'
 import { noteFinished, noteStarted } from '../../jobs/schedule-runs.service.ts'
 import { notifyUntilIdle } from '../../jobs/worker.ts'
-import { deliverMails } from '../../notifications/channels/mail/deliver-mails.service.ts'
+import { mailDeliverer } from '../../notifications/channels/mail/deliver-mails.service.ts'
 import { sendMail } from '../../notifications/channels/mail/mail.service.ts'
 import { createEndpoint } from '../../notifications/channels/webhooks/endpoints.service.ts'
 import { publishEvents } from '../../notifications/outbox.service.ts'
@@ -15,6 +14,7 @@ import type { Actor } from '../../platform/api/procedure.ts'
 import { dataFolder } from '../../platform/config.ts'
 import type { Schema } from '../../platform/database/schema.ts'
 import type { Platform } from '../../platform/platform.ts'
+import { openFolder } from '../../platform/storage/storage.ts'
 import { verifyBooks } from '../../verification/verify-books.ts'
 import { marketSuites } from '../testkit/market-suites.ts'
 import { type Marketplace, openFlagsOf } from '../testkit/marketplace.ts'
@@ -61,7 +61,7 @@ for (const { it } of marketSuites<Context>('queues that a database writer adds t
       },
       close() {},
     }
-    while ((await deliverMails(platform, transport, NEVER)) > 0);
+    await mailDeliverer(platform, transport).untilIdle()
     return sent
   }
 
@@ -203,7 +203,7 @@ for (const { it } of marketSuites<Context>('queues that a database writer adds t
     ayesha,
     eve,
   }) => {
-    const storage = openLocalStorage(`${dataFolder(platform.config)}/exports`)
+    const storage = openFolder(`${dataFolder(platform.config)}/exports`)
     const request = { resource: 'sales', format: 'csv', from: null, to: null } as const
     const genuine = await startExport(platform, ayesha, request)
     assert.ok(await runNextExport(platform, storage, NEVER))

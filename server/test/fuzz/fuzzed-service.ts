@@ -8,7 +8,6 @@ import { createOffer } from '../../offers/offers.service.ts'
 import type { Actor } from '../../platform/api/procedure.ts'
 import { updateRows } from '../../platform/database/protected-rows.ts'
 import type { Platform } from '../../platform/platform.ts'
-import { signShopifyBody } from '../../shopify/signature.ts'
 import { connectStore, MAX_STORES } from '../../stores/stores.service.ts'
 import { hashPassword } from '../../users/passwords.ts'
 import { verifyBooks } from '../../verification/verify-books.ts'
@@ -18,7 +17,7 @@ import { eventually } from '../testkit/eventually.ts'
 import { addLink, addLiveOffer, addMerchant, OFFER } from '../testkit/listings.ts'
 import { measureLoopCpu } from '../testkit/loop-cpu.ts'
 import { giveDestination } from '../testkit/marketplace.ts'
-import { orderBody } from '../testkit/orders.ts'
+import { orderBody, orderHeaders } from '../testkit/orders.ts'
 import { addUser } from '../testkit/people.ts'
 import { call, openServiceBed, type ServiceBed } from '../testkit/service-bed.ts'
 
@@ -166,16 +165,12 @@ async function addClick(platform: Platform, linkId: string): Promise<string> {
 /** An order for each click, as the store reports it. */
 async function sellOnce(
   { url, service }: ServiceBed,
-  { domain, secret }: Targets['store'],
+  store: Targets['store'],
   clicks: readonly string[],
 ): Promise<void> {
   for (const click of clicks) {
     const raw = Buffer.from(orderBody({ price: 250_000, click, createdAt: Date.now() }))
-    const headers = {
-      'x-shopify-shop-domain': domain,
-      'x-shopify-topic': 'orders/paid',
-      'x-shopify-hmac-sha256': signShopifyBody(raw, secret),
-    }
+    const headers = orderHeaders(store, click, raw)
     await call(url, 'POST', '/webhooks/store-sales', { raw, headers })
   }
   await eventually(

@@ -22,7 +22,8 @@ export class KillableServer {
   #exit: Promise<unknown> = Promise.resolve()
   #starting: Promise<string> | null = null
   #url = ''
-  #complaints = ''
+  /** The end of what it has written to stderr. */
+  complaints = ''
   deaths = 0
   /** By its own clock, epoch ms. */
   startedAt = 0
@@ -68,7 +69,8 @@ export class KillableServer {
     if (!child || !this.isAlive) return
     child.kill('SIGTERM')
     await this.#exit
-    if (child.exitCode !== 0) throw new Error(`the server ended with ${child.exitCode}: ${this.#complaints}`)
+    if (child.exitCode !== 0) throw new Error(`the server ended with ${child.exitCode}: ${this.complaints}`)
+    this.#child = null
   }
 
   /** Resolves when it has ended; false when it has not within `ms`. */
@@ -97,7 +99,7 @@ export class KillableServer {
     if (this.#child) {
       await this.#exit
       if (this.#child.signalCode !== 'SIGKILL') {
-        throw new Error(`the server ended by itself (${this.#child.exitCode}): ${this.#complaints}`)
+        throw new Error(`the server ended by itself (${this.#child.exitCode}): ${this.complaints}`)
       }
       this.deaths += 1
       this.#child = null
@@ -115,10 +117,15 @@ export class KillableServer {
     this.#child = child
     this.#exit = once(child, 'exit')
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      this.#complaints = (this.#complaints + text).slice(-4000)
+      this.complaints = (this.complaints + text).slice(-4000)
     })
     return addressOf(child, this.#exit)
   }
+}
+
+export function inheritedEnvironment(): Record<string, string> {
+  const { PATH = '', NODE_COMPILE_CACHE } = process.env
+  return { PATH, ...(NODE_COMPILE_CACHE && { NODE_COMPILE_CACHE }) }
 }
 
 /** Rejects when the server dies before it listens. */

@@ -1,4 +1,3 @@
-import { createHmac } from 'node:crypto'
 import * as assert from 'uvu/assert'
 import { DAY_MS, HOUR_MS } from '../../../shared/durations.ts'
 import { CREATOR_EVENTS, MERCHANT_EVENTS } from '../../../shared/events.ts'
@@ -6,9 +5,9 @@ import type { LinkRecord } from '../../links/links.service.ts'
 import { createEndpoint } from '../../notifications/channels/webhooks/endpoints.service.ts'
 import type { Actor } from '../../platform/api/procedure.ts'
 import type { Platform } from '../../platform/platform.ts'
-import { addLink, addLiveOffer, addMerchant } from '../testkit/listings.ts'
+import { accessOf, addLink, addLiveOffer, addMerchant, storeIdOf } from '../testkit/listings.ts'
 import { giveBillingAccount, giveDestination } from '../testkit/marketplace.ts'
-import { orderBody } from '../testkit/orders.ts'
+import { orderBody, orderHeaders, type StoreAccess } from '../testkit/orders.ts'
 import { addUser } from '../testkit/people.ts'
 import { type Cast, expectedFigures, readFigures } from './figures.ts'
 import { EXPECTED_MAILS, readMails } from './mails.ts'
@@ -23,9 +22,7 @@ const BROWSER = 'Mozilla/5.0 (X11; Linux x86_64) Gecko/20100101 Firefox/140.0'
 /** Does what a stage is, and may do something to the server meanwhile. */
 export type Conduct = (stage: Stage, work: () => Promise<void>) => Promise<void>
 
-interface Scene extends Cast {
-  domain: string
-  secret: string
+interface Scene extends Cast, StoreAccess {
   links: { ayesha: LinkRecord; bilal: LinkRecord }
 }
 
@@ -121,17 +118,11 @@ export async function setScene(platform: Platform, hooksUrl?: string): Promise<S
   }
   const ayesha = await link('ayesha', 1250)
   const bilal = await link('bilal', 1000)
-  const store = await platform.database.reader
-    .selectFrom('stores')
-    .select(['id', 'shop_domain'])
-    .where('merchant_id', '=', merchant.userId)
-    .executeTakeFirstOrThrow()
   return {
+    ...accessOf(merchant),
     merchantId: merchant.userId,
-    storeId: store.id,
+    storeId: await storeIdOf(platform, merchant.userId),
     creators: { ayesha: ayesha.id, bilal: bilal.id },
-    domain: store.shop_domain,
-    secret: `secret-${merchant.userId}`,
     links: { ayesha: ayesha.link, bilal: bilal.link },
   }
 }
@@ -152,23 +143,12 @@ export async function followLink(world: World, link: LinkRecord): Promise<string
   return reference
 }
 
-async function report(
-  world: World,
-  shop: { domain: string; secret: string },
-  deliveryId: string,
-  raw: string,
-): Promise<void> {
+async function report(world: World, shop: StoreAccess, deliveryId: string, raw: string): Promise<void> {
   await world.insist(200, {
     method: 'POST',
     path: '/webhooks/store-sales',
     raw,
-    headers: {
-      'content-type': 'application/json',
-      'x-shopify-topic': 'orders/paid',
-      'x-shopify-shop-domain': shop.domain,
-      'x-shopify-webhook-id': deliveryId,
-      'x-shopify-hmac-sha256': createHmac('sha256', shop.secret).update(raw).digest('base64'),
-    },
+    headers: orderHeaders(shop, deliveryId, raw),
   })
   world.acknowledged.deliveries.add(deliveryId)
 }

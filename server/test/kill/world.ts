@@ -1,27 +1,19 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { sql } from 'kysely'
 import * as assert from 'uvu/assert'
-import { Caches } from '../../platform/cache/caches.ts'
-import { readConfig } from '../../platform/config.ts'
-import { createAppKeys } from '../../platform/crypto/key-ring.ts'
-import { createVault } from '../../platform/crypto/vault.ts'
 import { openDatabase } from '../../platform/database/open-database.ts'
-import { withRowKeys } from '../../platform/database/protected-rows.ts'
-import { systemIds } from '../../platform/ids.ts'
-import { createLog } from '../../platform/log.ts'
 import type { Platform } from '../../platform/platform.ts'
-import { Topics } from '../../platform/topics.ts'
 import { openTestDatabase, type TestDatabase, type TestDialect } from '../testkit/databases.ts'
 import { type MailServerDouble, startMailServer } from '../testkit/mail-server.ts'
 import { verify } from '../testkit/marketplace.ts'
 import { type Answer, call } from '../testkit/service-bed.ts'
+import { platformOver, TESTBED_KEY } from '../testkit/testbed.ts'
 import { openWebhookReceiver, type WebhookReceiver } from '../testkit/webhook-receiver.ts'
 import type { ScheduledJob } from './kill-at.ts'
-import { KillableServer } from './killable-server.ts'
+import { inheritedEnvironment, KillableServer } from './killable-server.ts'
 import { type Arrival, arrivalOf } from './mails.ts'
 import { type OutsideProcessor, openOutsideProcessor, type ProcessorName } from './outside-processor.ts'
 
-const APP_KEY = Buffer.alloc(32, 7)
-const KEYS = createAppKeys(APP_KEY)
 /** A restart takes longer than any lease of the dead server. */
 const DOWN_MS = 30_000
 /** Nothing has moved for so long that what waits, waits for the clock. */
@@ -100,7 +92,7 @@ export class World {
     const mail = { SMTP_URL: `smtp://127.0.0.1:${mailServer.port}`, MAIL_FROM: 'no-reply@bazaar.pk' }
     const given = { ...mail, ...processor.settings, ...settings }
     this.server = new KillableServer({
-      environment: { ...inherited(), ...environmentOf(testDatabase), ...given },
+      environment: { ...inheritedEnvironment(), ...environmentOf(testDatabase), ...given },
       clockAhead: () => this.#ahead,
       onDeath: async () => {
         await this.verify()
@@ -118,19 +110,7 @@ export class World {
     const { url, database: kept } = this.#testDatabase
     const database = this.dialect === 'sqlite' ? await openDatabase(url, { create: false }) : kept
     try {
-      return await work({
-        config: readConfig({ DATABASE_URL: url, LOG_LEVEL: 'silent' }),
-        database: withRowKeys(database, KEYS),
-        clock: { now: () => this.now() },
-        ids: systemIds,
-        keys: KEYS,
-        vault: createVault(KEYS),
-        log: createLog('silent'),
-        topics: new Topics(),
-        caches: new Caches({ maxEntries: 1000 }),
-        async reportTampered() {},
-        publicBaseUrl: 'http://127.0.0.1',
-      })
+      return await work(platformOver(database, url, { now: () => this.now() }))
     } finally {
       if (database !== kept) await database.close()
     }
@@ -305,46 +285,33 @@ function missing(acknowledged: Set<string>, stored: readonly { id: string }[]): 
   return [...acknowledged].filter((id) => !ids.has(id))
 }
 
-/** When the last of what waits falls due, and all of it as one text. */
-async function whatWaits({ database }: Platform): Promise<{ due: number | null; state: string }> {
-  const events = await database.reader
-    .selectFrom('inbound_events')
-    .select(['id', 'attempts', 'lease_until', 'next_attempt_at as at'])
-    .where('state', '=', 'pending')
-    .orderBy('id')
-    .execute()
-  const calls = await database.reader
-    .selectFrom('processor_attempts')
-    .select(['id', 'tries as attempts', 'lease_until', 'next_try_at as at'])
-    .where('state', '=', 'waiting')
-    .orderBy('id')
-    .execute()
-  const notices = await database.reader
-    .selectFrom('outbox_events')
-    .select(['id', 'sequence as attempts', 'created_at as at', 'created_at as lease_until'])
-    .where('distributed_at', 'is', null)
-    .orderBy('id')
-    .execute()
-  const webhooks = await database.reader
-    .selectFrom('webhook_deliveries')
-    .select(['id', 'attempts', 'lease_until', 'due_at as at'])
-    .where('state', '=', 'pending')
-    .orderBy('id')
-    .execute()
-  const mails = await database.reader
-    .selectFrom('mails')
-    .select(['id', 'attempts', 'lease_until', 'next_try_at as at'])
-    .where('state', '=', 'queued')
-    .orderBy('id')
-    .execute()
-  const all = [...events, ...calls, ...notices, ...webhooks, ...mails]
-  const due = all.length === 0 ? null : Math.max(...all.map((row) => Math.max(row.at, row.lease_until)))
-  return { due, state: JSON.stringify(all) }
+interface Waiting {
+  id: string
+  attempts: number
+  at: number
+  lease_until: number
 }
 
-function inherited(): Record<string, string> {
-  const { PATH = '', NODE_COMPILE_CACHE } = process.env
-  return { PATH, ...(NODE_COMPILE_CACHE && { NODE_COMPILE_CACHE }) }
+/** What waits: the table, its counter of attempts, its next time, its lease, and the condition. */
+const WAITING = [
+  ['inbound_events', 'attempts', 'next_attempt_at', 'lease_until', "state = 'pending'"],
+  ['processor_attempts', 'tries', 'next_try_at', 'lease_until', "state = 'waiting'"],
+  ['outbox_events', 'sequence', 'created_at', 'created_at', 'distributed_at is null'],
+  ['webhook_deliveries', 'attempts', 'due_at', 'lease_until', "state = 'pending'"],
+  ['mails', 'attempts', 'next_try_at', 'lease_until', "state = 'queued'"],
+] as const
+
+/** When the last of what waits falls due, and all of it as one text. */
+async function whatWaits({ database }: Platform): Promise<{ due: number | null; state: string }> {
+  const all: Waiting[] = []
+  for (const [table, attempts, at, lease, waits] of WAITING) {
+    const { rows } = await sql<Waiting>`
+      select id, ${sql.ref(attempts)} as attempts, ${sql.ref(at)} as at, ${sql.ref(lease)} as lease_until
+      from ${sql.table(table)} where ${sql.raw(waits)} order by id`.execute(database.reader)
+    all.push(...rows)
+  }
+  const due = all.length === 0 ? null : Math.max(...all.map((row) => Math.max(row.at, row.lease_until)))
+  return { due, state: JSON.stringify(all) }
 }
 
 function environmentOf({ url, folder }: TestDatabase): Record<string, string> {
@@ -354,7 +321,7 @@ function environmentOf({ url, folder }: TestDatabase): Record<string, string> {
     DRAIN_SECONDS: '0',
     DATABASE_URL: url,
     DATA_DIR: folder,
-    APP_KEY: APP_KEY.toString('base64'),
+    APP_KEY: TESTBED_KEY.toString('base64'),
     PROCESSOR_TIMEOUT_MS: '5000',
     BILLING_PERIOD: 'daily',
     PAYOUT_THRESHOLD: '1.00',

@@ -12,12 +12,8 @@ export const SECRET_KEY = 'sk_test_double-0000'
 export interface SafepaySwitches {
   /** Errors in an envelope or flat. */
   errors: 'envelope' | 'flat'
-  /** The event that says that a payment request is paid. */
-  paid: readonly ('payment.completed' | 'payment.settled')[]
   /** The unit of payout amounts in records and events. */
   payoutUnit: 'rupees' | 'paisa'
-  /** Whether references of the network are filled. */
-  references: 'filled' | 'empty'
   /** How it answers a request id that it knows. */
   repeated: 'conflict' | 'same'
   /** How it lists no payments. */
@@ -32,9 +28,7 @@ export interface SafepaySwitches {
 
 const DEFAULTS: SafepaySwitches = {
   errors: 'envelope',
-  paid: ['payment.completed', 'payment.settled'],
   payoutUnit: 'rupees',
-  references: 'filled',
   repeated: 'conflict',
   nothing: 'empty',
   ledger: 'account',
@@ -137,9 +131,8 @@ export class SafepayDouble {
 
   /** The events that a change of status sends, and the change. */
   settle(payment: SafepayPayment, word: 'paid' | 'failed' | 'rejected' | 'reversed'): SafepayEvent[] {
-    const isPayout = payment.type === 'PAYOUT'
     const types = {
-      paid: isPayout ? ['payment.completed', 'payment.settled'] : [...this.switches.paid],
+      paid: ['payment.completed', 'payment.settled'],
       failed: ['payment.failed'],
       rejected: ['payment.rejected'],
       reversed: ['payment.reversed'],
@@ -229,8 +222,7 @@ export class SafepayDouble {
   }
 
   #references() {
-    const of = () => (this.switches.references === 'filled' ? randomUUID() : '')
-    return { uetr: of(), msg_id: of(), trace_reference: of() }
+    return { uetr: randomUUID(), msg_id: randomUUID(), trace_reference: randomUUID() }
   }
 
   async #serve(asked: IncomingMessage, answer: ServerResponse): Promise<void> {

@@ -1,4 +1,4 @@
-import { call } from '../testkit/service-bed.ts'
+import { call, registerMerchant } from '../testkit/service-bed.ts'
 import { openStalledPostgres } from './stalling.ts'
 
 const OFFER = {
@@ -7,12 +7,6 @@ const OFFER = {
   category: 'Home',
   niche: 'Lamps',
   commission_rate: 12.5,
-}
-const MERCHANT = {
-  email: 'm@example.pk',
-  password: 'correct horse battery',
-  role: 'merchant',
-  display_name: 'M',
 }
 
 export interface StalledCall {
@@ -27,7 +21,7 @@ export async function callWhileStalled(): Promise<{ stalled: StalledCall[]; offe
   const { world, stall, flow, close } = await openStalledPostgres()
   try {
     const url = await world.up()
-    const { token } = (await call(url, 'POST', '/auth/register', { body: MERCHANT })).body
+    const token = await registerMerchant(url)
     const requests: [string, string, Parameters<typeof call>[3]][] = [
       ['GET', '/offers', {}],
       ['GET', '/trpc/offers.list', {}],

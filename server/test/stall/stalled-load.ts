@@ -1,15 +1,19 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
+import { openDirect } from '../failover/front.ts'
+import { isTaken, Load, type Sample } from '../failover/load.ts'
 import { setScene } from '../kill/round.ts'
 import type { World } from '../kill/world.ts'
 import type { TestDialect } from '../testkit/databases.ts'
 import { eventually } from '../testkit/eventually.ts'
-import { type Load, percentile, type Sample, startLoad } from './load.ts'
+import { seededRandom } from '../testkit/seeded-random.ts'
+import { registerMerchant } from '../testkit/service-bed.ts'
 import { openLockedSqlite, openStalledPostgres } from './stalling.ts'
 
+/** Most requests under way at a time, and a second. */
 const CONNECTIONS = 50
-const PACE_MS = 200
+const RATE = 200
 /** An answer that has to wait for longer is a refusal, so that one comes while a stall of twice this still lasts. */
 const DEADLINE_MS = 2000
 const MOST_GROWTH_MB = 128
@@ -29,8 +33,11 @@ export async function stallUnderLoad(dialect: TestDialect, stallMs: number): Pro
   try {
     const url = await world.up()
     const scene = await world.prepare((platform) => setScene(platform, world.receiver.url))
-    const shop = { slug: scene.links.ayesha.slug, domain: scene.domain, secret: scene.secret }
-    const load = startLoad(url, shop, CONNECTIONS, PACE_MS)
+    const token = await registerMerchant(url)
+    const shop = { ...scene, slug: scene.links.ayesha.slug, token }
+    const load = new Load(shop, openDirect([{ url }]), { rate: RATE, random: seededRandom(1) })
+    load.mostUnderWay = CONNECTIONS
+    load.start()
     const calmP99 = await calmWindow(load)
     const before = residentMb(world)
     await stalling.stall()
@@ -40,6 +47,7 @@ export async function stallUnderLoad(dialect: TestDialect, stallMs: number): Pro
     await stalling.flow()
     await calmWindow(load)
     await load.stop()
+    await load.front.close()
     const grownMb = Math.round(Math.max(peak, residentMb(world)) - before)
     judge(load.samples)
     const meanwhile = load.samples.filter(({ at, ms }) => at >= stalledAt && at + ms < flowsAt)
@@ -49,7 +57,7 @@ export async function stallUnderLoad(dialect: TestDialect, stallMs: number): Pro
         'nothing was refused while it stalled',
       )
     assert.ok(grownMb < MOST_GROWTH_MB, `it grew by ${grownMb} MB`)
-    await judgeRows(world, scene.storeId, load.samples)
+    await judgeRows(world, scene.storeId, load)
     const stalled = load.samples.filter((sample) => sample.at + sample.ms >= stalledAt)
     return {
       answers: load.samples.length,
@@ -90,15 +98,10 @@ async function secondOf(load: Load): Promise<Sample[]> {
   return load.samples.filter(({ at }) => at >= from)
 }
 
-function isTaken({ kind, status }: Sample): boolean {
-  return status === (kind === 'click' ? 302 : 200)
-}
-
 /** All that was taken is on disk and has become exactly one sale an order. */
-async function judgeRows(world: World, storeId: string, samples: readonly Sample[]): Promise<void> {
-  for (const { kind, id } of samples.filter(isTaken)) {
-    world.acknowledged[kind === 'click' ? 'clicks' : 'deliveries'].add(id)
-  }
+async function judgeRows(world: World, storeId: string, load: Load): Promise<void> {
+  for (const id of load.clicks) world.acknowledged.clicks.add(id)
+  for (const id of load.acknowledged.keys()) world.acknowledged.deliveries.add(id)
   await world.settleDown(async () => true)
   await world.verify()
   const { events, sales } = await world.look(async ({ database: { reader } }) => ({
@@ -106,6 +109,11 @@ async function judgeRows(world: World, storeId: string, samples: readonly Sample
     sales: await reader.selectFrom('sales').select('id').where('store_id', '=', storeId).execute(),
   }))
   assert.is(sales.length, events.length)
+}
+
+function percentile(values: readonly number[], part: number): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN
 }
 
 function residentMb(world: World): number {

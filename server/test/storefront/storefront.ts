@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
 import { createServer, type Server } from 'node:https'
 import { FIXTURE_PRODUCT_ID, fillFixture } from '../../../fixtures/fill-fixture.ts'
-import { signShopifyBody } from '../../shopify/signature.ts'
+import { orderHeaders } from '../testkit/orders.ts'
 import { DAY } from '../testkit/testbed.ts'
 import { selfSigned } from './self-signed.ts'
 import { productPage, type StoreSettings } from './theme.ts'
@@ -219,13 +219,7 @@ export class Storefront {
     const answer = await fetch(`${url}/webhooks/store-sales`, {
       method: 'POST',
       body: raw,
-      headers: {
-        'content-type': 'application/json',
-        'x-shopify-topic': 'orders/paid',
-        'x-shopify-shop-domain': shopDomain,
-        'x-shopify-webhook-id': randomUUID(),
-        'x-shopify-hmac-sha256': signShopifyBody(raw, secret),
-      },
+      headers: orderHeaders({ domain: shopDomain, secret }, randomUUID(), raw),
     })
     if (!answer.ok) throw new Error(`the webhook was answered ${answer.status}: ${await answer.text()}`)
     this.orders.push(String(id))

@@ -110,7 +110,7 @@ function findUnrunSuites(file: SourceFile): Violation[] {
   return [...suites, ...plain]
     .filter(
       ([, name = '']) =>
-        !new RegExp(String.raw`(?<![\w$])${name.replaceAll('$', '\\$')}\s*\.\s*run\s*\(`).test(code),
+        !new RegExp(String.raw`(?<![\w$])${name.replaceAll('$', '\\$')}\)?\s*\.\s*run\s*\(`).test(code),
     )
     .map(({ index, 1: name }) => ({ path, line: lineAt(code, index), why: `never calls ${name}.run()` }))
 }

@@ -1,6 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { PoolClient, QueryConfig } from 'pg'
+import { suite, type Test } from 'uvu'
 import { type OpenDatabase, openDatabase } from '../../platform/database/open-database.ts'
 import type { PostgresDatabase } from '../../platform/database/postgresql.ts'
 import { administer, copyMigratedSqlite, databaseUrl, migratedPostgres } from './migrated-databases.ts'
@@ -19,6 +21,15 @@ export interface TestDatabase {
 /** The databases to test on: both, or SQLite only with TEST_SQLITE_ONLY. */
 export function testDialects(): readonly TestDialect[] {
   return process.env.TEST_SQLITE_ONLY ? ['sqlite'] : DIALECTS
+}
+
+/** A suite that needs PostgreSQL; where there is none, an empty one that says so. */
+export function onPostgres<Context>(it: Test<Context>): Test<Context> {
+  if (testDialects().includes('postgresql')) return it
+  console.log('\nskipped: there is no PostgreSQL in this run')
+  const without = suite<Context>('without PostgreSQL')
+  without.skip()
+  return without
 }
 
 export interface TestDatabaseOptions {
@@ -92,10 +103,30 @@ async function createPostgres(options: TestDatabaseOptions): Promise<PostgresTes
   const url = (await options.openAs?.(ownerUrl)) ?? ownerUrl
   const database = (await openDatabase(url, { create: true })) as PostgresDatabase
   if (!isPlain(options)) return { name, database, schema: null }
-  for (const pool of Object.values(database.pools)) pool.options.allowExitOnIdle = true
+  for (const pool of Object.values(database.pools)) {
+    pool.options.allowExitOnIdle = true
+    pool.on('connect', prepareStatements)
+  }
   const { rows } = await database.pools.write.query<{ schema: string }>(`select ${SCHEMA} as schema`)
   return { name, database, schema: rows[0]?.schema ?? null }
 }
+
+/** Has a connection prepare each query at its first use: tests ask the same ones hundreds of times, and planning takes longer than running them. */
+function prepareStatements(client: PoolClient): void {
+  const names = new Map<string, string>()
+  const query = client.query.bind(client) as (...parts: unknown[]) => unknown
+  client.query = ((config: string | QueryConfig, ...rest: unknown[]) => {
+    // One without values may be several statements.
+    if (typeof config === 'string' || config.name !== undefined || !isOneStatement(config))
+      return query(config, ...rest)
+    const name = names.get(config.text) ?? `prepared_${names.size}`
+    names.set(config.text, name)
+    return query({ ...config, name }, ...rest)
+  }) as typeof client.query
+}
+
+const isOneStatement = ({ text, values = [] }: QueryConfig) =>
+  values.length > 0 || /^\s*(?:select|with)\b/.test(text)
 
 async function dropPostgres({
   name,

@@ -1,4 +1,4 @@
-import { checkAppKey } from '../../platform/crypto/app-key-check.ts'
+import { checkAppKey } from '../../platform/crypto/key-mark.ts'
 import { createIds } from '../../platform/ids.ts'
 import type { TestDatabase, TestDialect } from './databases.ts'
 import { addCredit } from './journal-attacks.ts'

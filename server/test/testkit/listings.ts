@@ -9,6 +9,7 @@ import {
 import type { Actor } from '../../platform/api/procedure.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { connectStore } from '../../stores/stores.service.ts'
+import type { StoreAccess } from './orders.ts'
 import { addUser } from './people.ts'
 
 export const OFFER: OfferFields = {
@@ -26,12 +27,18 @@ export const OFFER: OfferFields = {
 /** A merchant with a connected store, whose signed orders have shown the host of `OFFER`. */
 export async function addMerchant(platform: Platform, name = 'merchant'): Promise<Actor> {
   const merchant = await addUser(platform, 'merchant', name)
+  const { domain, secret } = accessOf(merchant)
   const { id } = await connectStore(platform, merchant.userId, {
-    shop_domain: `s${merchant.userId}.myshopify.com`,
-    webhook_secret: `secret-${merchant.userId}`,
+    shop_domain: domain,
+    webhook_secret: secret,
   })
   await addShownHost(platform, id)
   return merchant
+}
+
+/** Of the store of a merchant made by `addMerchant`. */
+export function accessOf({ userId }: Actor): StoreAccess {
+  return { domain: `s${userId}.myshopify.com`, secret: `secret-${userId}` }
 }
 
 /** Has the store's orders show the host of `OFFER`, as if a signed one had, so that it is not flagged. */

@@ -4,6 +4,7 @@ import type { Ids } from '../../platform/ids.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { type TestDialect, testDialects } from './databases.ts'
 import { type Marketplace, openMarketplace } from './marketplace.ts'
+import { PROOF_FORM } from './proof-size.ts'
 import type { ManualClock, Testbed } from './testbed.ts'
 
 /** What each test of a marketplace suite receives. */
@@ -53,15 +54,28 @@ export function marketSuites<Context = unknown>(
       it.before.each(open)
       it.after.each(close)
     }
-    return { it: verify ? withVerification(it) : it, dialect }
+    // Tests over one marketplace build on each other.
+    const part = shared ? it : partly(it, dialect)
+    const added = (...[name, work]: Parameters<Test<MarketContext & Context>>) =>
+      part(name, async (context) => {
+        await work(context)
+        if (verify) await context.market.verify()
+      })
+    return { it: Object.assign(added, it), dialect }
   })
 }
 
-function withVerification<Context extends MarketContext>(it: Test<Context>): Test<Context> {
-  const verified = (...[name, work]: Parameters<Test<Context>>) =>
-    it(name, async (context) => {
-      await work(context)
-      await context.market.verify()
-    })
-  return Object.assign(verified, it)
+const PLAYS_ALL = PROOF_FORM !== undefined || process.env.TEST_NAMED_FILES !== undefined
+
+/**
+ * Adds only every second test to a suite for PostgreSQL, if what its tests show hardly depends on the database. A run of named files and
+ * the proof "both databases" play all.
+ */
+export function partly<Context>(it: Test<Context>, dialect: TestDialect): Test<Context> {
+  if (PLAYS_ALL || dialect === testDialects()[0]) return it
+  let count = 0
+  const added = (...test: Parameters<Test<Context>>) => {
+    if (count++ % 2 === 0) it(...test)
+  }
+  return Object.assign(added, it)
 }

@@ -1,4 +1,5 @@
 import { formatMoney, type Paisa } from '../../../shared/money.ts'
+import { signShopifyBody } from '../../shopify/signature.ts'
 
 export interface OrderChanges {
   /** Epoch ms: when the order was placed. */
@@ -43,4 +44,25 @@ export function orderBody(changes: OrderChanges): string {
     ],
   }
   return JSON.stringify(order)
+}
+
+export interface StoreAccess {
+  /** As in `X-Shopify-Shop-Domain`. */
+  domain: string
+  secret: string
+}
+
+/** The headers with which a store signs its delivery of a paid order. */
+export function orderHeaders(
+  { domain, secret }: StoreAccess,
+  deliveryId: string,
+  body: string | Buffer,
+): Record<string, string> {
+  return {
+    'content-type': 'application/json',
+    'x-shopify-topic': 'orders/paid',
+    'x-shopify-shop-domain': domain,
+    'x-shopify-webhook-id': deliveryId,
+    'x-shopify-hmac-sha256': signShopifyBody(Buffer.from(body), secret),
+  }
 }

@@ -1,5 +1,6 @@
 import { type SandboxOptions, startSandbox } from '../../processor/sandbox/start-sandbox.ts'
 import { standardWebhooks } from '../../processor/signatures/choose-scheme.ts'
+import { type Answer, call } from './service-bed.ts'
 import { openWebhookReceiver } from './webhook-receiver.ts'
 
 export const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
@@ -84,25 +85,17 @@ export function payoutBody(reference = 'payout-1', amount = '1000.00') {
 }
 
 /** One request to the sandbox with its key and further `headers`. */
-export async function ask(
+export function ask(
   base: string,
   method: string,
   path: string,
-  options: { body?: unknown; key?: string; headers?: Record<string, string> } = {},
-) {
-  const response = await fetch(`${base}${path}`, {
-    method,
-    headers: {
-      authorization: `Bearer ${API_KEY}`,
-      ...(options.body === undefined ? {} : { 'content-type': 'application/json' }),
-      ...(options.key === undefined ? {} : { 'idempotency-key': options.key }),
-      ...options.headers,
-    },
-    ...(options.body === undefined
-      ? {}
-      : { body: typeof options.body === 'string' ? options.body : JSON.stringify(options.body) }),
+  { body, key, headers }: { body?: unknown; key?: string; headers?: Record<string, string> } = {},
+): Promise<Answer> {
+  const raw = typeof body === 'string' ? { raw: body } : {}
+  return call(base, method, path, {
+    token: API_KEY,
+    body,
+    ...raw,
+    headers: { ...(key !== undefined && { 'idempotency-key': key }), ...headers },
   })
-  const text = await response.text()
-  const isJson = response.headers.get('content-type')?.includes('json')
-  return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text }
 }

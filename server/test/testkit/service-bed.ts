@@ -1,3 +1,4 @@
+import * as assert from 'uvu/assert'
 import { type Service, startService } from '../../service.ts'
 import {
   openTestDatabase,
@@ -5,6 +6,7 @@ import {
   type TestDatabaseOptions,
   type TestDialect,
 } from './databases.ts'
+import { orderHeaders, type StoreAccess } from './orders.ts'
 
 export interface ServiceBed {
   service: Service
@@ -75,6 +77,28 @@ export async function call(
   })
   const text = await answer.text()
   return { status: answer.status, headers: answer.headers, body: text === '' ? null : parsed(text) }
+}
+
+/** Registers a merchant over HTTP, connects the store if there is one, and answers the token. */
+export async function registerMerchant(url: string, store?: StoreAccess): Promise<string> {
+  const body = {
+    email: 'm@example.pk',
+    password: 'correct horse battery',
+    role: 'merchant',
+    display_name: 'M',
+  }
+  const { token } = (await call(url, 'POST', '/auth/register', { body })).body
+  if (store) {
+    const connection = { shop_domain: store.domain, webhook_secret: store.secret }
+    assert.is((await call(url, 'POST', '/stores', { token, body: connection })).status, 201)
+  }
+  return token
+}
+
+/** The store's signed delivery of a body that is no order. */
+export function deliver(url: string, store: StoreAccess, id: string): Promise<Answer> {
+  const raw = `{"id":${id}}`
+  return call(url, 'POST', '/webhooks/store-sales', { raw, headers: orderHeaders(store, id, raw) })
 }
 
 function parsed(text: string): unknown {

@@ -7,6 +7,7 @@ import { registerTrpc } from '../../http/trpc.ts'
 import { answerUnknownRoutes, collectRoutes } from '../../http/unknown-routes.ts'
 import { procedure, publicProcedure, router } from '../../platform/api/procedure.ts'
 import { Refusal } from '../../platform/api/refusal.ts'
+import { call } from './service-bed.ts'
 import { openTestbed, type Testbed } from './testbed.ts'
 
 /** Procedures of every shape that the adapters know, and none of the service's own. */
@@ -78,7 +79,12 @@ export async function openTinyApi(): Promise<TinyApi> {
   return {
     ...bed,
     base,
-    ask: (method, path, body, type) => ask(base + path, method, body, type),
+    async ask(method, path, body, type = 'application/json') {
+      const raw = typeof body === 'string' ? body : JSON.stringify(body)
+      const request = body === undefined ? {} : { raw, headers: { 'content-type': type } }
+      const answer = await call(base, method, path, request)
+      return { ...answer, body: answer.body ?? {} }
+    },
     async close() {
       await server.close()
       await bed.close()
@@ -90,21 +96,6 @@ export interface Answer {
   status: number
   headers: Headers
   body: Record<string, unknown>
-}
-
-async function ask(url: string, method: string, body?: unknown, type?: string): Promise<Answer> {
-  const contentType = type ?? (body === undefined ? undefined : 'application/json')
-  const response = await fetch(url, {
-    method,
-    headers: contentType === undefined ? {} : { 'content-type': contentType },
-    body: body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body),
-  })
-  const text = await response.text()
-  return {
-    status: response.status,
-    headers: response.headers,
-    body: text === '' ? {} : (JSON.parse(text) as Record<string, unknown>),
-  }
 }
 
 export function isProblem(answer: Answer, status: number, code: string): void {

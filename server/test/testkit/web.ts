@@ -5,6 +5,7 @@ import { createInboxRecorder } from '../../inbox/intake.service.ts'
 import { migrationState } from '../../platform/database/migration-state.ts'
 import { createSignatureScheme } from '../../processor/signatures/choose-scheme.ts'
 import type { TestDialect } from './databases.ts'
+import { call } from './service-bed.ts'
 import { openTestbed, type Testbed } from './testbed.ts'
 
 /** Signs what the processor sends to a web testbed, by the scheme standard-webhooks. */
@@ -56,26 +57,13 @@ export async function serveTestbed(bed: Testbed): Promise<WebTestbed> {
     ...bed,
     base,
     server,
-    ask: (method, path, request = {}) => ask(`${base}${path}`, method, request),
+    async ask(method, path, request) {
+      const answer = await call(base, method, path, request)
+      return { ...answer, body: answer.body ?? {} }
+    },
     async close() {
       await server.close()
       await bed.close()
     },
   }
-}
-
-async function ask(url: string, method: string, request: WebRequest): Promise<WebAnswer> {
-  const response = await fetch(url, {
-    method,
-    redirect: 'manual',
-    headers: {
-      ...(request.body !== undefined && { 'content-type': 'application/json' }),
-      ...(request.token !== undefined && { authorization: `Bearer ${request.token}` }),
-      ...request.headers,
-    },
-    body: request.body === undefined ? undefined : JSON.stringify(request.body),
-  })
-  const text = await response.text()
-  const body = text === '' ? {} : (JSON.parse(text) as Record<string, unknown>)
-  return { status: response.status, headers: response.headers, body }
 }

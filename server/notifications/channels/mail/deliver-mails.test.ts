@@ -11,14 +11,13 @@ import { eventually } from '../../../test/testkit/eventually.ts'
 import { type MailServerDouble, smtpError, startMailServer } from '../../../test/testkit/mail-server.ts'
 import { addUser, changeUser, outcomeOf } from '../../../test/testkit/people.ts'
 import { DAY, HOUR, MINUTE, openTestbed, type Testbed } from '../../../test/testkit/testbed.ts'
-import { deliverMails, nextMailDueAt, removeOldMails } from './deliver-mails.service.ts'
+import { mailDeliverer, removeOldMails } from './deliver-mails.service.ts'
 import { type NewMail, sendMail } from './mail.service.ts'
 import type { MailRow } from './mail.store.ts'
 import { retryMail, showMail } from './mail-desk.service.ts'
 import { type MailTransport, openMailTransport } from './mail-transport.ts'
 import { unsubscribeUrl } from './notifications.service.ts'
 
-const NEVER = new AbortController().signal
 const FROM = 'Bazaar <no-reply@bazaar.pk>'
 
 for (const dialect of testDialects()) {
@@ -66,7 +65,12 @@ for (const dialect of testDialects()) {
   const rows = (): Promise<MailRow[]> =>
     bed.platform.database.reader.selectFrom('mails').selectAll().orderBy('id').execute()
   const row = async () => (await rows())[0] as MailRow
-  const deliver = (by: MailTransport, stop = NEVER) => deliverMails(bed.platform, by, stop)
+  const deliver = async (by: MailTransport, platform = bed.platform) => {
+    const deliverer = mailDeliverer(platform, by)
+    const started = await deliverer.start()
+    await deliverer.idle()
+    return started
+  }
 
   it('reach the mail server once, with a Message-ID of their own', async () => {
     const by = await connect()
@@ -104,7 +108,7 @@ for (const dialect of testDialects()) {
     await write(payoutPaid())
     const lines: object[] = []
     const log = { ...bed.platform.log, warn: (facts: object) => lines.push(facts) } as unknown as Logger
-    await deliverMails({ ...bed.platform, log }, by, NEVER)
+    await deliver(by, { ...bed.platform, log })
     const { id, last_error } = await row()
     assert.match(last_error ?? '', `<${userId}@example.com> unknown here`)
     const facts = { mail: id, kind: 'payout.paid', accountId: userId, attempt: 1 }
@@ -117,20 +121,20 @@ for (const dialect of testDialects()) {
     const { database } = bed.platform
     let reads = 0
     const lost = Object.create(database, {
-      // A claim looks for what is due, then reads the recipients.
+      // A claim looks for what is due, by two reads, then reads the recipients.
       reader: {
         get() {
           reads += 1
-          if (reads === 2) throw new Error('Connection terminated')
+          if (reads === 3) throw new Error('Connection terminated')
           return database.reader
         },
       },
     })
     const platform = { ...bed.platform, database: lost }
-    const error = await deliverMails(platform, by, NEVER).catch((reason: Error) => reason)
+    const error = await deliver(by, platform).catch((reason: Error) => reason)
     assert.match(String(error), 'Connection terminated')
     assert.ok((await row()).lease_token !== null)
-    assert.is(await deliverMails(platform, by, NEVER), 1)
+    assert.is(await deliver(by, platform), 1)
     assert.equal([(await row()).state, (await row()).attempts], ['sent', 1])
   })
 
@@ -184,7 +188,7 @@ for (const dialect of testDialects()) {
     const { state, last_error, finished_at } = await row()
     assert.equal([state, finished_at], ['failed', bed.clock.now()])
     assert.match(last_error ?? '', /550 no such mailbox/)
-    assert.is(await nextMailDueAt(bed.platform), null)
+    assert.is(await mailDeliverer(bed.platform, by).nextDueAt(), null)
   })
 
   it('to anyone wait while the server refuses their sender', async () => {
@@ -303,7 +307,6 @@ for (const dialect of testDialects()) {
   it('under way at a slow server are left for the next worker at a stop, and repeated recognizably', async () => {
     const asked = Promise.withResolvers<void>()
     let accept: () => void = () => {}
-    const stopping = new AbortController()
     const by = await connect({
       onRcptTo(_address, _session, done) {
         accept = () => done()
@@ -311,10 +314,10 @@ for (const dialect of testDialects()) {
       },
     })
     await write(payoutPaid())
-    const delivering = deliver(by, stopping.signal)
+    const deliverer = mailDeliverer(bed.platform, by)
+    await deliverer.start()
     await asked.promise
-    stopping.abort()
-    await delivering
+    await deliverer.stop()
     const { state, attempts, lease_token } = await row()
     assert.equal([state, attempts, lease_token], ['queued', 0, null])
     accept()

@@ -1,5 +1,5 @@
 import { OPERATOR, recordAudit } from '../../../flags/audit.service.ts'
-import { type Page, type PageRequest, pageById } from '../../../platform/api/page.ts'
+import { type PageRequest, pageById } from '../../../platform/api/page.ts'
 import { Refusal } from '../../../platform/api/refusal.ts'
 import { mailMode } from '../../../platform/config.ts'
 import { IntegrityError, UnknownKeyError } from '../../../platform/crypto/vault.ts'
@@ -9,30 +9,19 @@ import { isId } from '../../../platform/ids.ts'
 import type { Platform } from '../../../platform/platform.ts'
 import { composeMail } from './deliver-mails.service.ts'
 import type { MailState } from './mail.entity.ts'
-import { tokenBinding } from './mail.service.ts'
+import { MAIL_SIGNAL, tokenBinding } from './mail.service.ts'
 import { findMail, findMails, findRecipients, type MailRow } from './mail.store.ts'
 import { GIVE_UP_AFTER_MS, WITH_TOKEN } from './mail-delivery.rule.ts'
 
 export type { MailRow } from './mail.store.ts'
 
 /** Mails to all users, newest first, for the operator. Refuses another list's cursor with `validation_failed`. */
-export function listMails(
-  platform: Platform,
-  { state, ...page }: { state?: MailState | undefined } & PageRequest,
-): Promise<Page<MailRow>> {
-  return pageById(page, (request) => findMails(platform.database.reader, { state, ...request }))
+export function listMails({ database }: Platform, filter: { state?: MailState | undefined } & PageRequest) {
+  return pageById(filter, (page) => findMails(database.reader, filter.state, page))
 }
 
-interface ShownMail {
-  row: MailRow
-  subject: string
-  text: string
-}
-
-/**
- * A mail with its text. Shows the token of its link only where mail is kept in files, for development. Refuses with `not_found`.
- */
-export async function showMail(platform: Platform, id: string): Promise<ShownMail> {
+/** A mail with its text. Shows the token of its link only where mail is kept in files, for development. Refuses with `not_found`. */
+export async function showMail(platform: Platform, id: string) {
   const row = isId(id) ? await findMail(platform.database.reader, id) : undefined
   if (!row) throw mailNotFound(id)
   const [user] = await findRecipients(platform.database.reader, [row.user_id])
@@ -65,12 +54,8 @@ export function retryMail(platform: Platform, id: string): Promise<MailRow> {
     }
     const now = platform.clock.now()
     const before = { state: mail.state, attempts: mail.attempts, last_error: mail.last_error }
-    const again = {
-      state: 'queued',
-      attempts: 0,
-      finished_at: null,
-      give_up_at: now + GIVE_UP_AFTER_MS,
-    } as const
+    const give_up_at = now + GIVE_UP_AFTER_MS
+    const again = { state: 'queued', attempts: 0, finished_at: null, give_up_at } as const
     await changeRow(tx, 'mails', mail, { next_try_at: now, ...(mail.state === 'failed' && again) })
     await recordAudit(platform, tx, {
       actor: OPERATOR,
@@ -80,7 +65,7 @@ export function retryMail(platform: Platform, id: string): Promise<MailRow> {
       before,
       after: { state: 'queued' },
     })
-    afterCommit(tx, () => platform.topics.send('mails'))
+    afterCommit(tx, () => platform.topics.send(MAIL_SIGNAL))
     return mail
   })
 }

@@ -133,7 +133,8 @@ function messageOf(mail: OutgoingMail) {
   }
 }
 
-function detailOf(error: unknown): string {
+/** An error in one line. */
+export function detailOf(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error)
   return text.replace(/[\p{Cc}\s]+/gu, ' ').slice(0, MAX_DETAIL)
 }

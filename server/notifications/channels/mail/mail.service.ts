@@ -6,7 +6,7 @@ import { withDigest } from '../../../platform/database/protected-rows.ts'
 import type { Platform } from '../../../platform/platform.ts'
 import { countMails, findRecipients, insertMail, type MailRow, optOutsOf } from './mail.store.ts'
 import { GIVE_UP_AFTER_MS, limitOf } from './mail-delivery.rule.ts'
-import type { MailContent, MailKind } from './mails.ts'
+import type { MailContent } from './mails.ts'
 
 export type NewMail = MailContent & {
   userId: string
@@ -22,6 +22,9 @@ export type NewMail = MailContent & {
  */
 type MailOutcome = 'queued' | 'off' | 'opted_out' | 'limited' | 'known'
 
+/** The signal for mails that are due now. */
+export const MAIL_SIGNAL = 'mails'
+
 /** Writes a mail to a user in the transaction that causes it. The worker sends it after the commit. */
 export async function sendMail(platform: Platform, tx: Tx, mail: NewMail): Promise<MailOutcome> {
   if (mailMode(platform.config) === 'off') return 'off'
@@ -29,11 +32,12 @@ export async function sendMail(platform: Platform, tx: Tx, mail: NewMail): Promi
   const [user] = await findRecipients(tx, [userId])
   if (!user) throw new Error(`user ${userId} of a mail not found`)
   if (isMailEvent(kind) && (await optOutsOf(tx, userId)).includes(kind)) return 'opted_out'
-  if (await isLimited(platform, tx, user.email, kind)) {
+  const { most, withinMs } = limitOf(kind)
+  const now = platform.clock.now()
+  if ((await countMails(tx, user.email, kind, now - withinMs)) >= most) {
     platform.log.warn({ accountId: userId, kind }, 'a mail was not written: too many to this address')
     return 'limited'
   }
-  const now = platform.clock.now()
   const row: MailRow = withDigest(platform.keys, 'mails', {
     id: platform.ids.next(),
     user_id: userId,
@@ -54,16 +58,11 @@ export async function sendMail(platform: Platform, tx: Tx, mail: NewMail): Promi
   })
   if (token) row.token_encrypted = platform.vault.seal(token.text, tokenBinding(row))
   if (!(await insertMail(tx, row))) return 'known'
-  afterCommit(tx, () => platform.topics.send('mails'))
+  afterCommit(tx, () => platform.topics.send(MAIL_SIGNAL))
   return 'queued'
 }
 
 /** Binds a mail's encrypted token to its row. */
 export function tokenBinding(row: Pick<MailRow, 'id' | 'user_id' | 'address' | 'kind'>): Binding {
   return { purpose: 'mail.token', row: row.id, owner: row.user_id, facts: [row.address, row.kind] }
-}
-
-async function isLimited({ clock }: Platform, tx: Tx, address: string, kind: MailKind): Promise<boolean> {
-  const { most, withinMs } = limitOf(kind)
-  return (await countMails(tx, address, kind, clock.now() - withinMs)) >= most
 }

@@ -1,5 +1,5 @@
 import { type Selectable, sql } from 'kysely'
-import { countOf, inList } from '../../../platform/database/bulk-values.ts'
+import { countOf, inList, newestFirst } from '../../../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx } from '../../../platform/database/database.ts'
 import type { Schema } from '../../../platform/database/schema.ts'
 import { LeaseQueue } from '../../../platform/queue/lease-queue.ts'
@@ -22,21 +22,16 @@ export const MAIL_QUEUE = new LeaseQueue<MailRow>({
 
 /** Adds a mail unless there is one about the same event; returns whether it did. */
 export async function insertMail(tx: Tx, row: MailRow): Promise<boolean> {
-  const inserted = await tx
+  const insert = tx
     .insertInto('mails')
     .values(row)
     .onConflict((conflict) => conflict.doNothing())
-    .returning('id')
-    .executeTakeFirst()
-  return inserted !== undefined
+  return (await insert.returning('id').execute()).length > 0
 }
 
-export type Recipient = Pick<
-  Selectable<Schema['users']>,
-  'id' | 'email' | 'display_name' | 'role' | 'email_verified_at'
->
+export type Recipient = Awaited<ReturnType<typeof findRecipients>>[number]
 
-export function findRecipients(db: Queries, userIds: readonly string[]): Promise<Recipient[]> {
+export function findRecipients(db: Queries, userIds: readonly string[]) {
   return db
     .selectFrom('users')
     .select(['id', 'email', 'display_name', 'role', 'email_verified_at'])
@@ -45,28 +40,22 @@ export function findRecipients(db: Queries, userIds: readonly string[]): Promise
 }
 
 /** How many mails of a kind an address was written since `since` (epoch ms). */
-export function countMails(db: Queries, address: string, kind: string, since: number): Promise<number> {
-  return countOf(
-    db
-      .selectFrom('mails')
-      .where('address', '=', address)
-      .where('created_at', '>', since)
-      .where('kind', '=', kind),
-  )
+export function countMails(db: Queries, address: string, kind: string, since: number) {
+  const toAddress = db.selectFrom('mails').where('address', '=', address)
+  return countOf(toAddress.where('created_at', '>', since).where('kind', '=', kind))
 }
 
-/** The mails in a state before the id `before`, newest first. */
+/** The mails, of one state if given. */
 export function findMails(
   db: Queries,
-  { state, before, limit }: { state?: MailState | undefined; before: string | null; limit: number },
-): Promise<MailRow[]> {
-  let query = db.selectFrom('mails').selectAll().orderBy('id', 'desc').limit(limit)
-  if (state) query = query.where('state', '=', state)
-  if (before !== null) query = query.where('id', '<', before)
-  return query.execute()
+  state: MailState | undefined,
+  page: { before: string | null; limit: number },
+) {
+  const mails = db.selectFrom('mails').selectAll()
+  return newestFirst(state ? mails.where('state', '=', state) : mails, page)
 }
 
-export function findMail(db: Queries, id: string): Promise<MailRow | undefined> {
+export function findMail(db: Queries, id: string) {
   return db.selectFrom('mails').selectAll().where('id', '=', id).executeTakeFirst()
 }
 

@@ -15,8 +15,8 @@ interface Account {
 }
 
 /** Which events of the account's role are notified by e-mail: all, unless their owner turned some off. */
-export function readNotifications(platform: Platform, account: Account): Promise<Notifications> {
-  return choicesOf(platform.database.reader, account)
+export function readNotifications({ database }: Platform, account: Account): Promise<Notifications> {
+  return choicesOf(database.reader, account)
 }
 
 /**

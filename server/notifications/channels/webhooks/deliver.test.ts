@@ -12,7 +12,7 @@ import { DAY, HOUR, MINUTE } from '../../../test/testkit/testbed.ts'
 import { openWebhookReceiver, type WebhookReceiver } from '../../../test/testkit/webhook-receiver.ts'
 import { reinstateUser, suspendUser } from '../../../users/users.service.ts'
 import { distributeEvents, type NewEvent, publishEvents, removeOldEvents } from '../../outbox.service.ts'
-import { WebhookDeliverer } from './deliver.service.ts'
+import { webhookDeliverer } from './deliver.service.ts'
 import {
   listDeliveries,
   removeOldDeliveries,
@@ -290,7 +290,7 @@ for (const { it } of marketSuites<Context>('webhook deliveries', { idsOf: create
     receiver.answer = () => hung.resolve()
     const [eventId] = await publish(platform.ids.next())
     await distributeEvents(platform, [webhookChannel])
-    const dying = new WebhookDeliverer(platform)
+    const dying = webhookDeliverer(platform)
     assert.is(await dying.start(), 1)
     await hung.promise
     receiver.answer = (response) => response.writeHead(204).end()
@@ -317,7 +317,7 @@ for (const { it } of marketSuites<Context>('webhook deliveries', { idsOf: create
     await addEndpoint(dead)
     await publish(...Array.from({ length: 150 }, () => platform.ids.next()))
     await distributeEvents(platform, [webhookChannel])
-    const deliverer = new WebhookDeliverer(platform)
+    const deliverer = webhookDeliverer(platform)
     while ((await deliverer.start()) > 0);
     await addEndpoint(healthy)
     await publish(...Array.from({ length: 60 }, () => platform.ids.next()))
@@ -349,7 +349,7 @@ for (const { it } of marketSuites<Context>('webhook deliveries', { idsOf: create
     }
     await publish(...Array.from({ length: 30 }, () => platform.ids.next()))
     await distributeEvents(platform, [webhookChannel])
-    const deliverer = new WebhookDeliverer(platform)
+    const deliverer = webhookDeliverer(platform)
     await deliverer.start()
     await begun.promise
     await updateEndpoint(platform, creator, endpointId, { enabled: false })
@@ -379,7 +379,7 @@ for (const { it } of marketSuites<Context>('webhook deliveries', { idsOf: create
       transformResult: async ({ result }) => result,
     })
     Object.defineProperty(database, 'reader', { value: broken, configurable: true })
-    const deliverer = new WebhookDeliverer(platform)
+    const deliverer = webhookDeliverer(platform)
     const failure = await deliverer.start().catch((error: Error) => error.message)
     Object.defineProperty(database, 'reader', { value: reader, configurable: true })
     assert.is(failure, 'away')
@@ -446,7 +446,7 @@ for (const { it } of marketSuites<Context>('webhook deliveries', { idsOf: create
     const lookup = publicLookup(rule, (_name, _options, callback) =>
       callback(null, [{ address: '10.0.0.5', family: 4 }]),
     )
-    const deliverer = new WebhookDeliverer(platform, createWebhookSender(rule, { lookup }))
+    const deliverer = webhookDeliverer(platform, createWebhookSender(rule, { lookup }))
     await deliverer.start()
     await deliverer.idle()
     await deliverer.stop()

@@ -1,8 +1,9 @@
 import { sql } from 'kysely'
 import { TEST_EVENT } from '../../../../shared/schemas/webhooks.ts'
 import { recordAudit } from '../../../flags/audit.service.ts'
-import { type Page, type PageRequest, pageById } from '../../../platform/api/page.ts'
+import { type PageRequest, pageById } from '../../../platform/api/page.ts'
 import { Refusal } from '../../../platform/api/refusal.ts'
+import { isoTime } from '../../../platform/clock.ts'
 import { advisoryLock, afterCommit, type Queries, type Tx } from '../../../platform/database/database.ts'
 import { splitRows, withDigest } from '../../../platform/database/protected-rows.ts'
 import { NIL_ID } from '../../../platform/ids.ts'
@@ -23,14 +24,13 @@ import {
   type DeliveryRow,
   deleteDeliveriesBelow,
   deliverable,
-  deliveredEvents,
   deliveriesOf,
+  deliveriesOfEvents,
   enabledEndpoints,
-  endpointsById,
   insertDeliveries,
   ownDelivery,
   ownEndpoint,
-  restartDelivery,
+  restartDeliveries,
   type ShownDelivery,
 } from './webhooks.store.ts'
 
@@ -43,9 +43,8 @@ const BATCH = 500
 export const webhookChannel: Channel = {
   async enqueue(platform, tx, events) {
     const endpoints = await enabledEndpoints(tx, [...new Set(events.map(({ account_id }) => account_id))])
-    if (endpoints.length === 0) return
     const byAccount = Map.groupBy(
-      endpoints.map((endpoint) => ({ ...endpoint, types: new Set<string>(eventTypesOf(endpoint)) })),
+      endpoints.map((endpoint) => ({ ...endpoint, types: eventTypesOf(endpoint) })),
       ({ account_id }) => account_id,
     )
     const rows = events.flatMap((event) =>
@@ -92,10 +91,10 @@ export async function listDeliveries(
   accountId: string,
   endpointId: string,
   { state, ...request }: { state?: DeliveryState | undefined } & PageRequest,
-): Promise<Page<ShownDelivery>> {
+) {
   const { reader } = platform.database
   if (!(await ownEndpoint(reader, accountId, endpointId))) throw endpointNotFound()
-  return pageById(request, (request) => deliveriesOf(reader, endpointId, { state, ...request }))
+  return pageById(request, (page) => deliveriesOf(reader, endpointId, { state, ...page }))
 }
 
 /** The newest deliveries of an endpoint and their number by state, for operators. */
@@ -103,8 +102,8 @@ export async function deliveryOverview(
   { database: { reader } }: Platform,
   endpointId: string,
   limit: number,
-): Promise<{ counts: Record<DeliveryState, number>; newest: ShownDelivery[] }> {
-  const newest = await deliveriesOf(reader, endpointId, { state: undefined, before: null, limit })
+) {
+  const newest = await deliveriesOf(reader, endpointId, { before: null, limit })
   return { counts: await countDeliveries(reader, endpointId), newest }
 }
 
@@ -112,10 +111,7 @@ export async function deliveryOverview(
  * How many deliveries wait, up to `most`, and when the first was due (epoch ms); endpoints that fail, which get one at a time, do not count
  * for that.
  */
-export async function deliveryBacklog(
-  db: Queries,
-  most: number,
-): Promise<{ waiting: number; firstDue: number | null }> {
+export async function deliveryBacklog(db: Queries, most: number) {
   const isFailing = sql`endpoint_id in (select id from webhook_endpoints where failing_since is not null)`
   return {
     waiting: await DELIVERY_QUEUE.countOpen(db, most),
@@ -135,9 +131,10 @@ export async function retryDelivery(
   return platform.database.transaction(async (tx) => {
     const delivery = await ownDelivery(tx, accountId, deliveryId)
     if (!delivery) throw new Refusal('not_found', 'Webhook delivery not found.')
-    await refuseDisabled(tx, delivery.endpoint_id)
+    await refuseDisabled(tx, accountId, delivery.endpoint_id)
     afterCommit(tx, () => platform.topics.send(DELIVERY_SIGNAL))
-    return { ...delivery, ...(await restartDelivery(tx, delivery.id, platform.clock.now())) }
+    const [restarted] = await restartDeliveries(tx, [delivery.id], platform.clock.now())
+    return { ...delivery, ...restarted }
   })
 }
 
@@ -148,15 +145,10 @@ export async function sendTestEvent(
   endpointId: string,
 ): Promise<ShownDelivery> {
   return platform.database.transaction(async (tx) => {
-    if (!(await ownEndpoint(tx, accountId, endpointId))) throw endpointNotFound()
-    await refuseDisabled(tx, endpointId)
+    await refuseDisabled(tx, accountId, endpointId)
     // Each test is a subject of its own, so that it does not wait for one that failed.
-    const event = {
-      type: TEST_EVENT,
-      accountId,
-      subjectId: platform.ids.next(),
-      data: { endpoint_id: endpointId },
-    } as const
+    const subjectId = platform.ids.next()
+    const event = { type: TEST_EVENT, accountId, subjectId, data: { endpoint_id: endpointId } } as const
     const ids = await publishEvents(platform, tx, [event], { distributed: true })
     const [published] = [...(await eventsOf(tx, ids)).values()]
     const delivery = newDelivery(platform, endpointId, published as OutboxEventRow)
@@ -175,7 +167,7 @@ export async function replayEvents(
   { since, actor }: { since: number; actor: string },
 ): Promise<{ events: number }> {
   const endpoint = await getEndpoint(platform, null, endpointId)
-  const types = new Set<string>(eventTypesOf(endpoint))
+  const types = eventTypesOf(endpoint)
   const oldest = oldestKeptEvent(platform)
   let after: string = NIL_ID
   let events = 0
@@ -184,15 +176,16 @@ export async function replayEvents(
     events += await platform.database.transaction(async (tx) => {
       // Two replays would each add a delivery of an event that the endpoint never had.
       await advisoryLock(tx, `replay ${endpointId}`)
-      await refuseDisabled(tx, endpointId)
+      await refuseDisabled(tx, null, endpointId)
       const page = await eventsSince(tx, from, BATCH)
       isLast = page.length < BATCH
       after = page.at(-1)?.id ?? after
+      const { authentic } = splitRows(platform.keys, 'outbox_events', page)
       return queueAgain(
         platform,
         tx,
         endpointId,
-        splitRows(platform.keys, 'outbox_events', page).authentic.filter(({ type }) => types.has(type)),
+        authentic.filter(({ type }) => types.has(type)),
       )
     })
   }
@@ -202,7 +195,7 @@ export async function replayEvents(
       action: 'webhook_endpoint.replay',
       subjectType: 'webhook_endpoint',
       subjectId: endpointId,
-      after: { since: new Date(since).toISOString(), events },
+      after: { since: isoTime(since), events },
     }),
   )
   return { events }
@@ -215,18 +208,16 @@ async function queueAgain(
   endpointId: string,
   events: readonly OutboxEventRow[],
 ): Promise<number> {
-  const former = await deliveredEvents(
-    tx,
-    endpointId,
-    events.map(({ id }) => id),
-  )
+  const eventIds = events.map(({ id }) => id)
+  const former = await deliveriesOfEvents(tx, endpointId, eventIds)
   const known = new Set(former.map(({ event_id }) => event_id))
-  const fresh = events
-    .filter(({ id }) => !known.has(id))
-    .map((event) => newDelivery(platform, endpointId, event))
-  const finished = former.filter(({ state }) => state !== 'pending')
-  for (const { id } of finished) await restartDelivery(tx, id, platform.clock.now())
-  await addDeliveries(platform, tx, fresh)
+  const fresh = events.filter(({ id }) => !known.has(id))
+  const finished = former.flatMap(({ id, state }) => (state === 'pending' ? [] : [id]))
+  await restartDeliveries(tx, finished, platform.clock.now())
+  await insertDeliveries(
+    tx,
+    fresh.map((event) => newDelivery(platform, endpointId, event)),
+  )
   afterCommit(tx, () => platform.topics.send(DELIVERY_SIGNAL))
   return fresh.length + finished.length
 }
@@ -238,10 +229,10 @@ export async function removeOldDeliveries(platform: Platform): Promise<void> {
   while ((await removeBatch()) === BATCH);
 }
 
-async function refuseDisabled(tx: Tx, endpointId: string): Promise<void> {
-  const [endpoint] = await endpointsById(tx, [endpointId])
-  if (!endpoint || endpoint.removed_at !== null) throw endpointNotFound()
-  if (endpoint.disabled_at !== null) {
-    throw new Refusal('conflict', 'The endpoint is disabled. Enable it first.')
-  }
+/** Refuses an endpoint that is disabled, or not the account's; with `null` of any account. */
+async function refuseDisabled(tx: Tx, accountId: string | null, endpointId: string): Promise<void> {
+  const endpoint = await ownEndpoint(tx, accountId, endpointId)
+  if (!endpoint) throw endpointNotFound()
+  if (endpoint.disabled_at === null) return
+  throw new Refusal('conflict', 'The endpoint is disabled. Enable it first.')
 }

@@ -1,18 +1,16 @@
 import { randomBytes } from 'node:crypto'
 import { sealedTable } from '../../../platform/crypto/sealed-rows.ts'
-import type { Binding } from '../../../platform/crypto/vault.ts'
 import type { Tx } from '../../../platform/database/database.ts'
 import type { Platform } from '../../../platform/platform.ts'
 import {
-  ALL_SECRETS,
   deleteSecrets,
+  type EndpointRow,
   insertSecret,
+  OWNED_SECRETS,
   type OwnedSecretRow,
-  secretsOfEndpoints,
-  type WebhookSecretRow,
+  secretsOf,
 } from './webhooks.store.ts'
 
-const PURPOSE = 'webhook_endpoint.secret'
 const SECRET_BYTES = 32
 /** How long deliveries are also signed with a secret that was replaced, ms. */
 const FORMER_SECRET_MS = 24 * 3_600_000
@@ -21,39 +19,42 @@ const REPEAT_MS = 60_000
 /** Secrets that are valid at the same time, the present one included. */
 const MAX_VALID = 3
 
-interface Owner {
-  id: string
-  account_id: string
-}
+/** Every endpoint's secrets, for verification and the rotation of keys too. */
+export const SEALED_WEBHOOK_SECRETS = sealedTable<OwnedSecretRow, 'secret_encrypted'>({
+  name: 'webhook_secrets',
+  column: 'secret_encrypted',
+  rows: OWNED_SECRETS,
+  purpose: 'webhook_endpoint.secret',
+  // The expiry is bound too, so that a former secret cannot be made valid again.
+  binding: ({ account_id, endpoint_id, valid_until, created_at }) => ({
+    owner: account_id,
+    facts: [endpoint_id, valid_until, created_at],
+  }),
+})
 
-type UnsealedRow = Omit<WebhookSecretRow, 'secret_encrypted'>
+type Owner = Pick<EndpointRow, 'id' | 'account_id'>
 
-/** The expiry is sealed too, so that a former secret cannot be made valid again. */
-function bindingOf(owner: Owner, row: UnsealedRow): Binding {
-  return {
-    purpose: PURPOSE,
-    row: row.id,
-    owner: owner.account_id,
-    facts: [owner.id, row.endpoint_id, row.valid_until, row.created_at],
-  }
-}
-
-/** A secret as Standard Webhooks writes it, 32 random bytes. */
-function newSecret(): string {
-  return `whsec_${randomBytes(SECRET_BYTES).toString('base64')}`
-}
-
-/** Makes a new secret and returns it. */
-export async function createSecret(platform: Platform, tx: Tx, owner: Owner): Promise<string> {
-  const secret = newSecret()
-  const row = {
+/** Makes a new secret and returns it, as Standard Webhooks writes it: 32 random bytes. */
+export async function createSecret(platform: Platform, tx: Tx, endpoint: Owner): Promise<string> {
+  const secret = `whsec_${randomBytes(SECRET_BYTES).toString('base64')}`
+  await addSecret(platform, tx, endpoint, secret, {
     id: platform.ids.next(),
-    endpoint_id: owner.id,
     valid_until: null,
     created_at: platform.clock.now(),
-  }
-  await insertSecret(tx, { ...row, secret_encrypted: platform.vault.seal(secret, bindingOf(owner, row)) })
+  })
   return secret
+}
+
+async function addSecret(
+  { vault }: Platform,
+  tx: Tx,
+  { id: endpoint_id, account_id }: Owner,
+  secret: string,
+  { id, valid_until, created_at }: Pick<OwnedSecretRow, 'id' | 'valid_until' | 'created_at'>,
+): Promise<void> {
+  const row = { id, endpoint_id, valid_until, created_at }
+  const sealed = SEALED_WEBHOOK_SECRETS.seal(vault, { ...row, account_id }, secret)
+  await insertSecret(tx, { ...row, ...sealed })
 }
 
 /**
@@ -61,51 +62,33 @@ export async function createSecret(platform: Platform, tx: Tx, owner: Owner): Pr
  * three are valid. Within a minute after a rotation, a repeat returns the same secret, so that a retried request is harmless. Secrets that
  * cannot be opened end. The caller has locked the endpoint.
  */
-export async function replaceSecret(platform: Platform, tx: Tx, owner: Owner): Promise<string> {
+export async function replaceSecret(platform: Platform, tx: Tx, endpoint: Owner): Promise<string> {
   const now = platform.clock.now()
-  const opened = ((await secretsOfEndpoints(tx, [owner.id])).get(owner.id) ?? [])
-    .filter(({ valid_until }) => valid_until === null || valid_until > now)
-    .flatMap((row) => {
-      const text = openOrNull(platform, owner, row)
-      return text === null ? [] : [{ row, text }]
-    })
+  const opened = openValid(platform, await secretsOf(tx, [endpoint.id]))
   const [present, replaced] = opened
   const isRotated = replaced?.row.valid_until === (present?.row.created_at ?? 0) + FORMER_SECRET_MS
   if (present && isRotated && now - present.row.created_at < REPEAT_MS) return present.text
-  await deleteSecrets(tx, owner.id)
-  for (const { row: former, text } of opened.slice(0, MAX_VALID - 1)) {
-    const row = { ...former, valid_until: former.valid_until ?? now + FORMER_SECRET_MS }
-    await insertSecret(tx, { ...row, secret_encrypted: platform.vault.seal(text, bindingOf(owner, row)) })
+  await deleteSecrets(tx, endpoint.id)
+  for (const { row, text } of opened.slice(0, MAX_VALID - 1)) {
+    const valid_until = row.valid_until ?? now + FORMER_SECRET_MS
+    await addSecret(platform, tx, endpoint, text, { ...row, valid_until })
   }
-  return createSecret(platform, tx, owner)
+  return createSecret(platform, tx, endpoint)
 }
 
-/** The valid secrets of an endpoint, the present one first. Leaves out secrets that cannot be opened, which it logs. */
-export function validSecrets(platform: Platform, owner: Owner, rows: readonly WebhookSecretRow[]): string[] {
-  const now = platform.clock.now()
-  return rows
-    .filter(({ valid_until }) => valid_until === null || valid_until > now)
-    .flatMap((row) => openOrNull(platform, owner, row) ?? [])
+/** The valid ones of an endpoint's secrets, the present one first. */
+export function validSecrets(platform: Platform, rows: readonly OwnedSecretRow[]): string[] {
+  return openValid(platform, rows).map(({ text }) => text)
 }
 
-function openOrNull(platform: Platform, owner: Owner, row: WebhookSecretRow): string | null {
-  try {
-    return platform.vault.open(row.secret_encrypted, bindingOf(owner, row))
-  } catch (error) {
-    platform.log.error({ err: error, endpoint: owner.id, secret: row.id }, 'a webhook secret does not open')
-    return null
-  }
-}
-
-/** Every endpoint's secrets, for verification and the rotation of keys. */
-export const SEALED_WEBHOOK_SECRETS = sealedTable<OwnedSecretRow>({
-  name: 'webhook_secrets',
-  column: 'secret_encrypted',
-  rows: ALL_SECRETS,
-  open: (vault, row) => vault.open(row.secret_encrypted, bindingOf(ownerOf(row), row)),
-  seal: (vault, row, secret) => ({ secret_encrypted: vault.seal(secret, bindingOf(ownerOf(row), row)) }),
-})
-
-function ownerOf({ endpoint_id, account_id }: OwnedSecretRow): Owner {
-  return { id: endpoint_id, account_id }
+/** Leaves out secrets that cannot be opened, which it logs. */
+function openValid({ vault, clock, log }: Platform, rows: readonly OwnedSecretRow[]) {
+  const now = clock.now()
+  const valid = rows.filter(({ valid_until }) => valid_until === null || valid_until > now)
+  return valid.flatMap((row) => {
+    const text = SEALED_WEBHOOK_SECRETS.openOrNull(vault, row)
+    if (text !== null) return [{ row, text }]
+    log.error({ endpoint: row.endpoint_id, secret: row.id }, 'a webhook secret does not open')
+    return []
+  })
 }

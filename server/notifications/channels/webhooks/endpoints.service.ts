@@ -1,10 +1,10 @@
-import { CREATOR_EVENTS, type EventName, MERCHANT_EVENTS } from '../../../../shared/events.ts'
+import { CREATOR_EVENTS, MERCHANT_EVENTS } from '../../../../shared/events.ts'
 import type { Role } from '../../../../shared/schemas/common.ts'
-import { recordAudit } from '../../../flags/audit.service.ts'
-import { type Page, type PageRequest, pageById } from '../../../platform/api/page.ts'
+import { type AuditRecord, recordAudit } from '../../../flags/audit.service.ts'
+import { type PageRequest, pageById } from '../../../platform/api/page.ts'
 import type { Actor } from '../../../platform/api/procedure.ts'
 import { invalidFields, Refusal } from '../../../platform/api/refusal.ts'
-import { isoTime } from '../../../platform/clock.ts'
+import { isoTimeOrNull } from '../../../platform/clock.ts'
 import type { Queries, Tx } from '../../../platform/database/database.ts'
 import { changeRow, insertRow, lockRows, updateRows } from '../../../platform/database/protected-rows.ts'
 import { isId } from '../../../platform/ids.ts'
@@ -20,9 +20,9 @@ import {
   type EndpointRow,
   enabledEndpoints,
   failPending,
-  listEndpointRows,
   ownEndpoint,
-  secretsOfEndpoints,
+  pageOfEndpoints,
+  secretsOf,
 } from './webhooks.store.ts'
 
 export const MAX_ENDPOINTS = 10
@@ -79,21 +79,15 @@ export async function createEndpoint(
       removed_at: null,
     })
     const secret = await createSecret(platform, tx, endpoint)
-    await audit(platform, tx, actor.userId, 'webhook_endpoint.create', null, endpoint)
+    await audit(platform, tx, actor.userId, 'create', endpoint.id, { after: auditedEndpoint(endpoint) })
     return { ...endpoint, formerSecretUntil: null, secret }
   })
 }
 
 /** The account's endpoints, newest first; with `null` those of every account, for operators. */
-export async function listEndpoints(
-  platform: Platform,
-  accountId: string | null,
-  page: PageRequest,
-): Promise<Page<ShownEndpoint>> {
+export async function listEndpoints(platform: Platform, accountId: string | null, page: PageRequest) {
   const { reader } = platform.database
-  const found = await pageById(page, ({ before, limit }) =>
-    listEndpointRows(reader, accountId, before, limit),
-  )
+  const found = await pageById(page, (request) => pageOfEndpoints(reader, accountId, request))
   return { ...found, items: await showEndpoints(platform, reader, found.items) }
 }
 
@@ -135,7 +129,9 @@ export async function updateEndpoint(
     const isEnabled = endpoint.disabled_at === null
     const enables = change.enabled === true && !isEnabled
     const disables = change.enabled === false && isEnabled
-    if (enables && endpoint.disabled_reason === 'operator') throw disabledByOperator()
+    if (enables && endpoint.disabled_reason === 'operator') {
+      throw new Refusal('conflict', 'An operator disabled this endpoint. Ask the operator to enable it.')
+    }
     await changeRow(tx, 'webhook_endpoints', endpoint, {
       ...(url !== undefined && url !== endpoint.url && { url, failing_since: null }),
       ...(events !== undefined && { events }),
@@ -145,7 +141,8 @@ export async function updateEndpoint(
       updated_at: now,
     })
     if (disables) await failPending(tx, endpoint.id, DISABLED, now)
-    await audit(platform, tx, actor.userId, 'webhook_endpoint.update', before, endpoint)
+    const after = auditedEndpoint(endpoint)
+    await audit(platform, tx, actor.userId, 'update', endpoint.id, { before, after })
     return showEndpoint(platform, tx, endpoint)
   })
 }
@@ -154,12 +151,11 @@ export async function updateEndpoint(
 export async function removeEndpoint(platform: Platform, actor: Actor, endpointId: string): Promise<void> {
   await platform.database.transaction(async (tx) => {
     const endpoint = await lockEndpoint(tx, actor.userId, endpointId)
-    const before = auditedEndpoint(endpoint)
     const now = platform.clock.now()
+    await audit(platform, tx, actor.userId, 'remove', endpoint.id, { before: auditedEndpoint(endpoint) })
     await changeRow(tx, 'webhook_endpoints', endpoint, { removed_at: now, updated_at: now })
     await deleteSecrets(tx, endpoint.id)
     await failPending(tx, endpoint.id, 'The endpoint was removed.', now)
-    await audit(platform, tx, actor.userId, 'webhook_endpoint.remove', before, null, endpoint.id)
   })
 }
 
@@ -173,7 +169,7 @@ export async function rotateEndpointSecret(
     const endpoint = await lockEndpoint(tx, actor.userId, endpointId)
     await changeRow(tx, 'webhook_endpoints', endpoint, { updated_at: platform.clock.now() })
     const secret = await replaceSecret(platform, tx, endpoint)
-    await audit(platform, tx, actor.userId, 'webhook_endpoint.rotate', null, endpoint)
+    await audit(platform, tx, actor.userId, 'rotate', endpoint.id, { after: auditedEndpoint(endpoint) })
     return { ...(await showEndpoint(platform, tx, endpoint)), secret }
   })
 }
@@ -200,24 +196,15 @@ export async function disableEndpoint(platform: Platform, tx: Tx, disabling: Dis
   const [endpoint] = await updateRows(tx, 'webhook_endpoints', enabled, change)
   if (!endpoint) return false
   await failPending(tx, endpoint.id, DISABLED, now)
-  await recordAudit(platform, tx, {
-    actor: disabling.actor,
-    action: 'webhook_endpoint.disable',
-    subjectType: 'webhook_endpoint',
-    subjectId: endpoint.id,
+  await audit(platform, tx, disabling.actor, 'disable', endpoint.id, {
     reason: disabling.note,
     before: { enabled: true },
     after: auditedEndpoint(endpoint),
   })
-  const { id: subjectId, account_id: accountId, url, disabled_reason, failing_since } = endpoint
-  await publishEvents(platform, tx, [
-    {
-      type: 'webhook_endpoint.disabled',
-      accountId,
-      subjectId,
-      data: { id: subjectId, url, disabled_reason, failing_since: failing_since && isoTime(failing_since) },
-    },
-  ])
+  const { id: subjectId, account_id: accountId, url, disabled_reason } = endpoint
+  const failing_since = isoTimeOrNull(endpoint.failing_since)
+  const data = { id: subjectId, url, disabled_reason, failing_since }
+  await publishEvents(platform, tx, [{ type: 'webhook_endpoint.disabled', accountId, subjectId, data }])
   return true
 }
 
@@ -235,19 +222,18 @@ export async function disableByOperator(
 }
 
 /** The types of events that each of these accounts has an enabled endpoint for; accounts without one are missing. */
-export async function subscriptionsOf(
-  db: Queries,
-  accountIds: readonly string[],
-): Promise<Map<string, ReadonlySet<string>>> {
+export async function subscriptionsOf(db: Queries, accountIds: readonly string[]) {
   const endpoints = await enabledEndpoints(db, [...new Set(accountIds)])
-  const byAccount = Map.groupBy(endpoints, (endpoint) => endpoint.account_id)
-  return new Map(
-    [...byAccount].map(([accountId, theirs]) => [accountId, new Set(theirs.flatMap(eventTypesOf))]),
-  )
+  const byAccount = new Map<string, ReadonlySet<string>>()
+  for (const endpoint of endpoints) {
+    const others = byAccount.get(endpoint.account_id) ?? []
+    byAccount.set(endpoint.account_id, new Set([...others, ...eventTypesOf(endpoint)]))
+  }
+  return byAccount
 }
 
-export function eventTypesOf({ events }: Pick<EndpointRow, 'events'>): EventName[] {
-  return JSON.parse(events)
+export function eventTypesOf({ events }: Pick<EndpointRow, 'events'>): Set<string> {
+  return new Set(JSON.parse(events))
 }
 
 async function lockEndpoint(tx: Tx, accountId: string, endpointId: string) {
@@ -257,24 +243,17 @@ async function lockEndpoint(tx: Tx, accountId: string, endpointId: string) {
   return endpoint
 }
 
-async function showEndpoint(platform: Platform, db: Queries, row: EndpointRow): Promise<ShownEndpoint> {
+async function showEndpoint(platform: Platform, db: Queries, row: EndpointRow) {
   const [shown] = await showEndpoints(platform, db, [row])
   return shown as ShownEndpoint
 }
 
-async function showEndpoints(
-  { clock }: Platform,
-  db: Queries,
-  rows: readonly EndpointRow[],
-): Promise<ShownEndpoint[]> {
-  const secrets = await secretsOfEndpoints(
-    db,
-    rows.map(({ id }) => id),
-  )
-  const now = clock.now()
+async function showEndpoints({ clock }: Platform, db: Queries, rows: readonly EndpointRow[]) {
+  const ids = rows.map(({ id }) => id)
+  const former = (await secretsOf(db, ids)).filter(({ valid_until }) => (valid_until ?? 0) > clock.now())
   return rows.map((row) => {
-    const former = (secrets.get(row.id) ?? []).find(({ valid_until: until }) => until !== null && until > now)
-    return { ...row, formerSecretUntil: former?.valid_until ?? null }
+    const newest = former.find(({ endpoint_id }) => endpoint_id === row.id)
+    return { ...row, formerSecretUntil: newest?.valid_until ?? null }
   })
 }
 
@@ -286,15 +265,9 @@ function checkedUrl({ config }: Platform, text: string): string {
 
 /** The events as they are stored. */
 function checkedEvents(role: Role, events: readonly string[]): string {
+  const message = `must be an event for a ${role}: ${EVENTS_OF[role].join(', ')}`
   const issues = events.flatMap((event, index) =>
-    EVENTS_OF[role].includes(event)
-      ? []
-      : [
-          {
-            path: `events.${index}`,
-            message: `must be an event for a ${role}: ${EVENTS_OF[role].join(', ')}`,
-          },
-        ],
+    EVENTS_OF[role].includes(event) ? [] : [{ path: `events.${index}`, message }],
   )
   if (issues.length > 0) throw invalidFields(issues)
   return JSON.stringify(events)
@@ -304,38 +277,20 @@ function audit(
   platform: Platform,
   tx: Tx,
   actor: string,
-  action: string,
-  before: Record<string, unknown> | null,
-  endpoint: EndpointRow | null,
-  subjectId = endpoint?.id ?? '',
+  action: 'create' | 'update' | 'remove' | 'rotate' | 'disable',
+  subjectId: string,
+  change: Pick<AuditRecord, 'before' | 'after' | 'reason'>,
 ): Promise<void> {
-  return recordAudit(platform, tx, {
-    actor,
-    action,
-    subjectType: 'webhook_endpoint',
-    subjectId,
-    before,
-    after: endpoint && auditedEndpoint(endpoint),
-  })
+  const subject = { subjectType: 'webhook_endpoint', subjectId }
+  return recordAudit(platform, tx, { actor, action: `webhook_endpoint.${action}`, ...subject, ...change })
 }
 
 /** Without path and query of the address, which can hold a secret. */
-function auditedEndpoint(row: EndpointRow) {
-  const { account_id, events, disabled_reason } = row
-  const { origin } = new URL(row.url)
-  return {
-    account_id,
-    origin,
-    events: JSON.parse(events),
-    enabled: row.disabled_at === null,
-    disabled_reason,
-  }
+function auditedEndpoint({ account_id, url, events, disabled_at, disabled_reason }: EndpointRow) {
+  const { origin } = new URL(url)
+  return { account_id, origin, events: JSON.parse(events), enabled: disabled_at === null, disabled_reason }
 }
 
 export function endpointNotFound(): Refusal {
   return new Refusal('not_found', 'Webhook endpoint not found.')
-}
-
-function disabledByOperator(): Refusal {
-  return new Refusal('conflict', 'An operator disabled this endpoint. Ask the operator to enable it.')
 }

@@ -4,7 +4,7 @@ import type { Platform } from '../../../platform/platform.ts'
 import { marketSuites } from '../../../test/testkit/market-suites.ts'
 import { openWebhookReceiver } from '../../../test/testkit/webhook-receiver.ts'
 import { distributeEvents, publishEvents } from '../../outbox.service.ts'
-import { WebhookDeliverer } from './deliver.service.ts'
+import { webhookDeliverer } from './deliver.service.ts'
 import { webhookChannel } from './deliveries.service.ts'
 import { createEndpoint, MAX_ENDPOINTS } from './endpoints.service.ts'
 import { createWebhookSender } from './send-webhook.ts'
@@ -53,7 +53,7 @@ for (const { it } of marketSuites('accounts share deliveries')) {
       await publish(platform, owner, EVENTS)
     }
     const sender = createWebhookSender({ allowLoopback: true }, { timeoutMs: 3_600_000 })
-    const deliverer = new WebhookDeliverer(platform, sender)
+    const deliverer = webhookDeliverer(platform, sender)
     while ((await deliverer.start()) > 0);
 
     const other = await market.addCreator(undefined, false)

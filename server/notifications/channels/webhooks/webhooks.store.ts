@@ -1,5 +1,5 @@
 import { type Selectable, sql } from 'kysely'
-import { bulkInsert, countOf, inList } from '../../../platform/database/bulk-values.ts'
+import { bulkInsert, countOf, inList, newestFirst } from '../../../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx } from '../../../platform/database/database.ts'
 import type { Schema } from '../../../platform/database/schema.ts'
 import { LeaseQueue } from '../../../platform/queue/lease-queue.ts'
@@ -7,10 +7,15 @@ import { LONGEST_DELAY_MS } from './delivery-retry.rule.ts'
 import type { DeliveryState } from './webhook.entity.ts'
 
 export type EndpointRow = Selectable<Schema['webhook_endpoints']>
-export type WebhookSecretRow = Selectable<Schema['webhook_secrets']>
+type WebhookSecretRow = Selectable<Schema['webhook_secrets']>
 export type DeliveryRow = Selectable<Schema['webhook_deliveries']>
 /** A delivery with the type of its event. */
 export type ShownDelivery = DeliveryRow & { event_type: string }
+
+interface PageBefore {
+  before: string | null
+  limit: number
+}
 
 /** Deliveries to be made. */
 export const DELIVERY_QUEUE = new LeaseQueue<DeliveryRow>({
@@ -22,13 +27,17 @@ export const DELIVERY_QUEUE = new LeaseQueue<DeliveryRow>({
   maxDelayMs: LONGEST_DELAY_MS,
 })
 
+/** A condition on a column with ids. */
+const isOne = (db: Queries | Tx, column: string, ids: readonly string[]) =>
+  sql<boolean>`${sql.ref(column)} ${inList(dialectOf(db), 'uuid', ids)}`
+
 /**
  * Holds for deliveries that no earlier one about their subject precedes, to other endpoints than `full` (by id) and those of suspended
  * accounts, whose deliveries wait.
  */
 export function deliverable(db: Queries, full: readonly string[] = []) {
   return sql<boolean>`
-    not (endpoint_id ${inList(dialectOf(db), 'uuid', full)})
+    not (${isOne(db, 'endpoint_id', full)})
     and not (endpoint_id in (
       select endpoint.id from webhook_endpoints as endpoint join users on users.id = endpoint.account_id
       where users.suspended_at is not null))
@@ -39,110 +48,85 @@ export function deliverable(db: Queries, full: readonly string[] = []) {
         and earlier.sequence < webhook_deliveries.sequence)`
 }
 
-/** The endpoint of one account, or with `null` of any. */
-export function ownEndpoint(
-  db: Queries,
-  accountId: string | null,
-  endpointId: string,
-): Promise<EndpointRow | undefined> {
-  return db
-    .selectFrom('webhook_endpoints')
-    .selectAll()
-    .where('id', '=', endpointId)
-    .$if(accountId !== null, (query) => query.where('account_id', '=', accountId ?? ''))
-    .where('removed_at', 'is', null)
-    .executeTakeFirst()
+/** The endpoints of one account, or with `null` of any. */
+function endpointsOf(db: Queries, accountId: string | null) {
+  const endpoints = db.selectFrom('webhook_endpoints').selectAll().where('removed_at', 'is', null)
+  return accountId === null ? endpoints : endpoints.where('account_id', '=', accountId)
 }
 
-/** The endpoints of one account, or with `null` of all, newest first, before the id `before`. */
-export function listEndpointRows(
-  db: Queries,
-  accountId: string | null,
-  before: string | null,
-  limit: number,
-): Promise<EndpointRow[]> {
-  return db
-    .selectFrom('webhook_endpoints')
-    .selectAll()
-    .where('removed_at', 'is', null)
-    .$if(accountId !== null, (query) => query.where('account_id', '=', accountId ?? ''))
-    .$if(before !== null, (query) => query.where('id', '<', before ?? ''))
-    .orderBy('id', 'desc')
-    .limit(limit)
-    .execute()
+export function ownEndpoint(db: Queries, accountId: string | null, endpointId: string) {
+  return endpointsOf(db, accountId).where('id', '=', endpointId).executeTakeFirst()
 }
 
-export function countEndpoints(db: Queries, accountId: string): Promise<number> {
-  return countOf(
-    db.selectFrom('webhook_endpoints').where('account_id', '=', accountId).where('removed_at', 'is', null),
-  )
+export function pageOfEndpoints(db: Queries, accountId: string | null, page: PageBefore) {
+  return newestFirst(endpointsOf(db, accountId), page)
+}
+
+export function countEndpoints(db: Queries, accountId: string) {
+  const ofAccount = db.selectFrom('webhook_endpoints').where('account_id', '=', accountId)
+  return countOf(ofAccount.where('removed_at', 'is', null))
 }
 
 /** The enabled endpoints of these accounts. */
-export async function enabledEndpoints(
-  db: Queries,
-  accountIds: readonly string[],
-): Promise<Pick<EndpointRow, 'id' | 'account_id' | 'events'>[]> {
+export async function enabledEndpoints(db: Queries, accountIds: readonly string[]) {
   if (accountIds.length === 0) return []
   return db
     .selectFrom('webhook_endpoints')
     .select(['id', 'account_id', 'events'])
-    .where(sql<boolean>`account_id ${inList(dialectOf(db), 'uuid', accountIds)}`)
+    .where(isOne(db, 'account_id', accountIds))
     .where('removed_at', 'is', null)
     .where('disabled_at', 'is', null)
     .orderBy('id')
     .execute()
 }
 
-export function endpointsById(db: Queries, ids: readonly string[]): Promise<EndpointRow[]> {
-  if (ids.length === 0) return Promise.resolve([])
+export async function endpointsById(db: Queries, ids: readonly string[]) {
+  if (ids.length === 0) return []
   return db
     .selectFrom('webhook_endpoints')
     .selectAll()
-    .where(sql<boolean>`id ${inList(dialectOf(db), 'uuid', ids)}`)
+    .where(isOne(db, 'id', ids))
     .execute()
 }
 
 /** Notes that endpoints do not fail. */
 export async function markSucceeded(tx: Tx, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return
-  await sql`
-    update webhook_endpoints set failing_since = null
-    where failing_since is not null and id ${inList(dialectOf(tx), 'uuid', ids)}`.execute(tx)
+  const failing = tx.updateTable('webhook_endpoints').set({ failing_since: null })
+  await failing
+    .where('failing_since', 'is not', null)
+    .where(isOne(tx, 'id', ids))
+    .execute()
 }
 
 /** Notes since when enabled endpoints fail (epoch ms), unless they failed before. */
 export async function markFailing(tx: Tx, ids: readonly string[], now: number): Promise<void> {
   if (ids.length === 0) return
-  await sql`
-    update webhook_endpoints set failing_since = ${now}
-    where failing_since is null and disabled_at is null and removed_at is null and id ${inList(dialectOf(tx), 'uuid', ids)}`.execute(
-    tx,
-  )
-}
-
-/** Secrets by endpoint id: the present one first, then the former one. */
-export async function secretsOfEndpoints(
-  db: Queries,
-  endpointIds: readonly string[],
-): Promise<Map<string, WebhookSecretRow[]>> {
-  if (endpointIds.length === 0) return new Map()
-  const rows = await db
-    .selectFrom('webhook_secrets')
-    .selectAll()
-    .where(sql<boolean>`endpoint_id ${inList(dialectOf(db), 'uuid', endpointIds)}`)
-    .orderBy(sql`valid_until is not null`)
-    .orderBy('id', 'desc')
+  await tx
+    .updateTable('webhook_endpoints')
+    .set({ failing_since: now })
+    .where('failing_since', 'is', null)
+    .where('disabled_at', 'is', null)
+    .where('removed_at', 'is', null)
+    .where(isOne(tx, 'id', ids))
     .execute()
-  return Map.groupBy(rows, (row) => row.endpoint_id)
 }
 
 /** A secret with its endpoint's account. */
-export type OwnedSecretRow = WebhookSecretRow & { account_id: string }
+export type OwnedSecretRow = WebhookSecretRow & Pick<EndpointRow, 'account_id'>
 
 /** Selects all endpoints' secrets; see `Sealing.rows`. */
-export const ALL_SECRETS = sql`select sealed.*, endpoint.account_id
+export const OWNED_SECRETS = sql<OwnedSecretRow>`select sealed.*, endpoint.account_id
   from webhook_secrets as sealed join webhook_endpoints as endpoint on endpoint.id = sealed.endpoint_id`
+
+/** These endpoints' secrets: present ones first, then former ones from the newest. */
+export async function secretsOf(db: Queries, endpointIds: readonly string[]) {
+  if (endpointIds.length === 0) return []
+  const { rows } = await sql<OwnedSecretRow>`
+    ${OWNED_SECRETS} where ${isOne(db, 'endpoint_id', endpointIds)}
+    order by valid_until is not null, sealed.id desc`.execute(db)
+  return rows
+}
 
 export async function insertSecret(tx: Tx, row: WebhookSecretRow): Promise<void> {
   await tx.insertInto('webhook_secrets').values(row).execute()
@@ -173,21 +157,6 @@ export const insertDeliveries = bulkInsert<DeliveryRow>('webhook_deliveries', {
   row_digest: 'text',
 })
 
-/** An endpoint's deliveries, newest first, before the id `before`. */
-export function deliveriesOf(
-  db: Queries,
-  endpointId: string,
-  { state, before, limit }: { state: DeliveryState | undefined; before: string | null; limit: number },
-): Promise<ShownDelivery[]> {
-  return shownDeliveries(db)
-    .where('delivery.endpoint_id', '=', endpointId)
-    .$if(state !== undefined, (query) => query.where('state', '=', state ?? 'pending'))
-    .$if(before !== null, (query) => query.where('delivery.id', '<', before ?? ''))
-    .orderBy('delivery.id', 'desc')
-    .limit(limit)
-    .execute()
-}
-
 function shownDeliveries(db: Queries) {
   return db
     .selectFrom('webhook_deliveries as delivery')
@@ -196,11 +165,18 @@ function shownDeliveries(db: Queries) {
     .select('event.type as event_type')
 }
 
-/** The number of an endpoint's deliveries by state. */
-export async function countDeliveries(
+/** An endpoint's deliveries, of one state if given. */
+export function deliveriesOf(
   db: Queries,
   endpointId: string,
-): Promise<Record<DeliveryState, number>> {
+  { state, ...page }: { state?: DeliveryState | undefined } & PageBefore,
+) {
+  const ofEndpoint = shownDeliveries(db).where('delivery.endpoint_id', '=', endpointId)
+  return newestFirst(state ? ofEndpoint.where('state', '=', state) : ofEndpoint, page, sql.ref('delivery.id'))
+}
+
+/** The number of an endpoint's deliveries by state. */
+export async function countDeliveries(db: Queries, endpointId: string) {
   const rows = await db
     .selectFrom('webhook_deliveries')
     .select((eb) => ['state', eb.fn.countAll<number>().as('deliveries')])
@@ -212,11 +188,7 @@ export async function countDeliveries(
 }
 
 /** A delivery of one of the account's endpoints. */
-export function ownDelivery(
-  db: Queries,
-  accountId: string,
-  deliveryId: string,
-): Promise<ShownDelivery | undefined> {
+export function ownDelivery(db: Queries, accountId: string, deliveryId: string) {
   return shownDeliveries(db)
     .innerJoin('webhook_endpoints as endpoint', 'endpoint.id', 'delivery.endpoint_id')
     .where('delivery.id', '=', deliveryId)
@@ -225,46 +197,34 @@ export function ownDelivery(
     .executeTakeFirst()
 }
 
-/** Makes a delivery due at `now` (epoch ms) with all of its attempts; a lease on it ends. */
-export function restartDelivery(tx: Tx, deliveryId: string, now: number): Promise<DeliveryRow> {
+const NO_LEASE = { lease_until: 0, lease_token: null }
+
+/** Makes deliveries due at `now` (epoch ms) with all of their attempts; leases on them end. */
+export function restartDeliveries(tx: Tx, ids: readonly string[], now: number) {
+  const again = { ...NO_LEASE, state: 'pending', attempts: 0, due_at: now, finished_at: null } as const
   return tx
     .updateTable('webhook_deliveries')
-    .set({
-      state: 'pending',
-      attempts: 0,
-      due_at: now,
-      lease_until: 0,
-      lease_token: null,
-      finished_at: null,
-    })
-    .where('id', '=', deliveryId)
+    .set(again)
+    .where(isOne(tx, 'id', ids))
     .returningAll()
-    .executeTakeFirstOrThrow()
+    .execute()
 }
 
 /** Fails the endpoint's pending deliveries; leases on them end. */
 export async function failPending(tx: Tx, endpointId: string, error: string, now: number): Promise<void> {
-  await tx
-    .updateTable('webhook_deliveries')
-    .set({ state: 'failed', lease_token: null, lease_until: 0, error, finished_at: now })
-    .where('endpoint_id', '=', endpointId)
-    .where('state', '=', 'pending')
-    .execute()
+  const failed = { ...NO_LEASE, state: 'failed', error, finished_at: now } as const
+  const pending = tx.updateTable('webhook_deliveries').set(failed).where('state', '=', 'pending')
+  await pending.where('endpoint_id', '=', endpointId).execute()
 }
 
-/** Which of these events the endpoint has deliveries of. */
-export async function deliveredEvents(
-  db: Queries,
-  endpointId: string,
-  eventIds: readonly string[],
-): Promise<DeliveryRow[]> {
+/** The endpoint's deliveries of these events. */
+export async function deliveriesOfEvents(db: Queries, endpointId: string, eventIds: readonly string[]) {
   if (eventIds.length === 0) return []
-  return db
+  const ofEvents = db
     .selectFrom('webhook_deliveries')
     .selectAll()
-    .where(sql<boolean>`event_id ${inList(dialectOf(db), 'uuid', eventIds)}`)
-    .where('endpoint_id', '=', endpointId)
-    .execute()
+    .where(isOne(db, 'event_id', eventIds))
+  return ofEvents.where('endpoint_id', '=', endpointId).execute()
 }
 
 /** Removes up to `limit` deliveries of events with ids below `below`; returns how many. */

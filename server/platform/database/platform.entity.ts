@@ -1,5 +1,12 @@
 import { defineEntity } from '@mikro-orm/core'
-import { count, epochMs, text } from '../database/columns.ts'
+import { count, epochMs, text } from './columns.ts'
+
+/** Small facts about the service itself, by name: the progress of a job, the key that sealed the secrets. */
+export const Watermark = defineEntity({
+  name: 'Watermark',
+  tableName: 'watermarks',
+  properties: { name: text().primary(), value: text() },
+})
 
 /** PostgreSQL: the points that the limiters of all processes have counted. Empty on SQLite; a crash of the server empties it. */
 export const RateLimitPoints = defineEntity({

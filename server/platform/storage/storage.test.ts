@@ -1,23 +1,14 @@
 // database: none
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buffer, text } from 'node:stream/consumers'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { readConfig, SettingError } from '../platform/config.ts'
-import type { ExportStorage } from './export-storage.ts'
-import { exportStorage } from './exports.service.ts'
-
-/** As much of the package as is used here; it brings no types. */
-interface S3Server {
-  run(): Promise<AddressInfo>
-  close(): Promise<void>
-}
-type S3ServerClass = new (options: Record<string, unknown>) => S3Server
-const S3rver: S3ServerClass = createRequire(import.meta.url)('@20minutes/s3rver')
+import { openS3Server } from '../../test/testkit/s3-server.ts'
+import { readConfig, SettingError } from '../config.ts'
+import { openStorage } from './open-storage.ts'
+import type { FileStorage } from './storage.ts'
 
 const KEY = '019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e-1.csv'
 
@@ -26,7 +17,7 @@ async function* pieces(...parts: string[]) {
 }
 
 interface Place {
-  storage: ExportStorage
+  storage: FileStorage
   close(): Promise<void>
 }
 
@@ -35,45 +26,28 @@ const PLACES: Record<string, () => Promise<Place>> = {
     const folder = mkdtempSync(join(tmpdir(), 'affiliate-storage-'))
     const config = readConfig({ DATA_DIR: folder })
     return {
-      storage: await exportStorage(config),
+      storage: await openStorage(config, join(folder, 'files')),
       async close() {
-        assert.equal(readdirSync(join(folder, 'exports')), [], 'nothing is left behind')
+        assert.equal(readdirSync(join(folder, 'files')), [], 'nothing is left behind')
         rmSync(folder, { recursive: true, force: true })
       },
     }
   },
   async 'a bucket'() {
-    const directory = mkdtempSync(join(tmpdir(), 'affiliate-s3-'))
-    const server = new S3rver({
-      address: '127.0.0.1',
-      port: 0,
-      silent: true,
-      directory,
-      configureBuckets: [{ name: 'exports-of-test' }],
-    })
-    const { port } = await server.run()
-    const config = readConfig({
-      EXPORT_STORAGE: 's3',
-      S3_ENDPOINT: `http://127.0.0.1:${port}`,
-      S3_BUCKET: 'exports-of-test',
-      S3_ACCESS_KEY_ID: 'S3RVER',
-      S3_SECRET_ACCESS_KEY: 'S3RVER',
-      S3_FORCE_PATH_STYLE: 'true',
-    })
-    const storage = await exportStorage(config)
+    const server = await openS3Server('files-of-test')
+    const storage = await openStorage(readConfig(server.settings), 's3://files-of-test/some')
     return {
       storage,
       async close() {
-        ;(storage as ExportStorage & { close(): void }).close()
+        storage.close()
         await server.close()
-        rmSync(directory, { recursive: true, force: true })
       },
     }
   },
 }
 
 for (const [name, open] of Object.entries(PLACES)) {
-  const it = suite(`exports in ${name}`)
+  const it = suite(`files in ${name}`)
   let place: Place
 
   it.before(async () => {
@@ -147,7 +121,7 @@ for (const [name, open] of Object.entries(PLACES)) {
         await place.storage.read(key)
         assert.unreachable(key)
       } catch (error) {
-        assert.match(String(error), /not a key of an export/)
+        assert.match(String(error), /not a key of a file/)
       }
     }
   })

@@ -1,12 +1,12 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { fc } from '../test/testkit/property.ts'
-import { checkIban, ibanLast4 } from './iban.rule.ts'
+import { checkIban, checkRaastId, last4Of } from './bank-accounts.rule.ts'
 
 const VALID = 'PK36SCBL0000001123456702'
 const messageOf = (text: string) => {
   const check = checkIban(text)
-  return check.ok ? `allowed: ${check.iban}` : check.message
+  return check.ok ? `allowed: ${check.text}` : check.message
 }
 
 test('the registry example is valid as written, spaced and in small letters', () => {
@@ -16,7 +16,7 @@ test('the registry example is valid as written, spaced and in small letters', ()
     ' pk36scbl0000001123456702\n',
     'PK36\u00a0SCBL 0000001123456702',
   ]) {
-    assert.equal(checkIban(text), { ok: true, iban: VALID })
+    assert.equal(checkIban(text), { ok: true, text: VALID })
   }
 })
 
@@ -45,7 +45,7 @@ test('wrong check digits have a reason of their own', () => {
 })
 
 test('only the last four characters are shown', () => {
-  assert.is(ibanLast4(VALID), '6702')
+  assert.is(last4Of(VALID), '6702')
 })
 
 /** An oracle by another road: the whole number at once, instead of digit by digit. */
@@ -87,6 +87,30 @@ test('property: one digit typed for a digit, or one letter for a letter, never p
     }),
     { numRuns: 500 },
   )
+})
+
+test('takes a mobile number in every form that people use, and answers one form', () => {
+  for (const text of ['03001234567', '0300 1234567', '0300-1234567', '+923001234567', '+92 300 123 4567']) {
+    assert.equal(checkRaastId(text), { ok: true, text: '03001234567' }, text)
+  }
+  for (const text of ['923001234567', '0092 300 1234567', '3001234567', ' 03001234567 ']) {
+    assert.equal(checkRaastId(text), { ok: true, text: '03001234567' }, text)
+  }
+})
+
+test('refuses what is no Pakistani mobile number', () => {
+  const wrong = [
+    '',
+    '0300123456',
+    '030012345678',
+    '04212345678',
+    '+913001234567',
+    '03OO1234567',
+    '٠٣٠٠١٢٣٤٥٦٧',
+  ]
+  for (const text of [...wrong, 'a@example.pk', '+03001234567', '0300.1234567', '3520112345671']) {
+    assert.is(checkRaastId(text).ok, false, text)
+  }
 })
 
 test.run()

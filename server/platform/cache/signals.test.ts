@@ -1,22 +1,18 @@
 // long
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { openTestDatabase, type TestDatabase, testDialects } from '../../test/testkit/databases.ts'
+import { onPostgres, openTestDatabase, type TestDatabase } from '../../test/testkit/databases.ts'
 import { raceProcesses } from '../../test/testkit/racing-processes.ts'
 import type { OpenDatabase } from '../database/open-database.ts'
 import { createLog } from '../log.ts'
 import { Topics } from '../topics.ts'
 import { Caches } from './caches.ts'
-import {
-  type InvalidationSubscription,
-  publishInvalidations,
-  subscribeInvalidations,
-} from './invalidations.ts'
+import { type Subscription, subscribeSignals } from './signals.ts'
 
 interface Context {
   testDatabase: TestDatabase
   caches: Caches
-  subscription: InvalidationSubscription
+  subscription: Subscription
   /** Resolves with the next invalidation that is received. */
   nextInvalidation(): Promise<unknown[]>
 }
@@ -38,11 +34,12 @@ function runElsewhere(url: string, statement: string): Promise<unknown> {
   return raceProcesses(1, {
     prepare: `
       const { openDatabase } = await import(${module('../database/open-database.ts')})
-      const { publishInvalidations } = await import(${module('./invalidations.ts')})
+      const { publishSignals } = await import(${module('./signals.ts')})
       const { Caches } = await import(${module('./caches.ts')})
+      const { Topics } = await import(${module('../topics.ts')})
       const database = await openDatabase(${JSON.stringify(url)}, { create: false })
       const caches = new Caches()
-      publishInvalidations(caches, database)`,
+      publishSignals({ caches, topics: new Topics() }, database)`,
     run: `
       ${statement}
       await database.close()`,
@@ -54,7 +51,7 @@ it.before.each(async (context) => {
   const testDatabase = await openTestDatabase('postgresql', { migrated: false })
   // No value expires.
   const caches = new WatchedCaches({ lifetimeMs: 3_600_000 })
-  const subscription = subscribeInvalidations(
+  const subscription = subscribeSignals(
     { caches, log: createLog('silent'), topics: new Topics() },
     testDatabase.database,
   )
@@ -104,23 +101,9 @@ it('ignore malformed messages', async ({ testDatabase, nextInvalidation }) => {
   assert.equal(await received, ['slug', 'last'])
 })
 
-it('do nothing on SQLite', async () => {
-  const { database, close } = await openTestDatabase('sqlite', { migrated: false })
-  const caches = new Caches()
-  publishInvalidations(caches, database)
-  const subscription = subscribeInvalidations(
-    { caches, log: createLog('silent'), topics: new Topics() },
-    database,
-  )
-  await subscription.ready
-  caches.clear('slug')
-  await subscription.stop()
-  await close()
-})
-
 async function notify(database: OpenDatabase, text: string): Promise<void> {
   if (database.dialect === 'postgresql') {
-    await database.pools.write.query(`select pg_notify('affiliate_caches', $1)`, [text])
+    await database.pools.write.query(`select pg_notify('affiliate_signals', $1)`, [text])
   }
 }
 
@@ -130,9 +113,4 @@ async function terminateListeners(database: OpenDatabase): Promise<void> {
     where datname = current_database() and query like 'listen %'`)
 }
 
-if (testDialects().includes('postgresql')) it.run()
-else {
-  const without = suite('invalidations of other processes')
-  without.skip('there is no PostgreSQL in this run', () => {})
-  without.run()
-}
+onPostgres(it).run()
