@@ -131,7 +131,7 @@ const READERS: Record<SubjectType, Reader> = {
     }
   },
   payout: async (platform, out, id) => {
-    const payout = await getPayout(platform, id)
+    const payout = await getPayout(platform.database.reader, id)
     if (!payout) return null
     return {
       pairs: [

@@ -2,8 +2,7 @@ import { OPERATOR } from '../../server/flags/audit.service.ts'
 import type { PayoutWait } from '../../server/payouts/payout-eligibility.rule.ts'
 import { type PayoutRunOutcome, runPayouts } from '../../server/payouts/payout-run.service.ts'
 import { wirePayout } from '../../server/payouts/payout-wire.ts'
-import { getPayout, listPayouts, type PayoutRow } from '../../server/payouts/payouts.service.ts'
-import { retryPayout } from '../../server/payouts/retry-payout.service.ts'
+import { getPayout, listPayouts, type PayoutRow, retryPayout } from '../../server/payouts/payouts.service.ts'
 import { pageById } from '../../server/platform/api/page.ts'
 import type { Config } from '../../server/platform/config.ts'
 import { CURRENCY } from '../../shared/money.ts'
@@ -23,7 +22,7 @@ interface ListOptions extends PageOptions {
 export const list = reads(async ({ platform, out }, options: ListOptions) => {
   const creatorId = await userIdOf(platform, options.creator)
   const page = await pageById(options, (request) =>
-    listPayouts(platform, creatorId, { state: options.state ?? null, ...request }),
+    listPayouts(platform.database.reader, creatorId, { state: options.state ?? null, ...request }),
   )
   const person = await peopleOf(platform, page.items, (row) => row.creator_id)
   const pending = page.items.filter((row) => row.state === 'pending').map((row) => row.id)
@@ -109,7 +108,7 @@ function endLine(outcomes: readonly PayoutRunOutcome[], dryRun: boolean): string
 
 export const retry = movesMoney(async (context, payoutId: string, { reason = null }: ReasonOption) => {
   const { app, platform, out } = context
-  const found = await getPayout(platform, payoutId)
+  const found = await getPayout(platform.database.reader, payoutId)
   if (!found) throw new Failure(`Payout ${payoutId} not found.`, { code: 'not_found' })
   await confirm(context, `Send payout ${payoutId} again, ${displayMoney(found.amount)}?`)
   const request = { payoutId, actor: OPERATOR, reason }

@@ -52,7 +52,7 @@ async function expectEvent(
       if ((await getCycle(platform.database.reader, cycleId))?.state !== expect.cycle) return false
     }
     if (payoutId !== undefined && expect.payout !== undefined) {
-      if ((await getPayout(platform, payoutId))?.state !== expect.payout) return false
+      if ((await getPayout(platform.database.reader, payoutId))?.state !== expect.payout) return false
     }
     if (expect.at_first !== undefined) return true
     const reason = event.reason?.replaceAll('_', ' ')
@@ -124,7 +124,7 @@ export async function subjectOf(
     }
     default: {
       const state = needs === 'submitted payout' ? 'submitted' : 'paid'
-      const named = payoutId === undefined ? null : await getPayout(app.platform, payoutId)
+      const named = payoutId === undefined ? null : await getPayout(app.database.reader, payoutId)
       return payoutSubject(payoutId === undefined ? await newestPayout(app, state) : named)
     }
   }
@@ -148,7 +148,7 @@ export async function newestPayout(
   state: 'submitted' | 'paid',
   isKnown: IsKnown = () => true,
 ): Promise<PayoutRow | undefined> {
-  const payouts = await listPayouts(platform, null, { state, limit: 100, before: null })
+  const payouts = await listPayouts(platform.database.reader, null, { state, limit: 100, before: null })
   return payouts.find(({ processor_payout_id: id }) => id !== null && isKnown(id))
 }
 

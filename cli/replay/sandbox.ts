@@ -211,7 +211,7 @@ export class Sandbox {
     if (there) return there
     const payout = await this.#submittedPayout('confirmed', fixture)
     await this.#saySoon(payout.processor_payout_id)
-    const now = await getPayout(this.#app.platform, payout.id)
+    const now = await getPayout(this.#app.database.reader, payout.id)
     if (now?.state === 'paid') return now
     throw new Failure(
       `The confirmation of payout ${payout.id} was not applied. See "affiliate webhooks events".`,

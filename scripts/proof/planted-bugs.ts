@@ -114,7 +114,7 @@ const BOOKS: PlantedBug[] = [
   simulated({
     name: 'an invoice may sink below one rupee',
     file: 'server/billing/close-cycle.rule.ts',
-    find: 'const amountDue = Math.max(minimum, total - availableCredit)',
+    find: 'const amountDue = Math.max(MINIMUM_INVOICE, total - availableCredit)',
     replace: 'const amountDue = Math.max(1, total - availableCredit)',
   }),
   simulated({

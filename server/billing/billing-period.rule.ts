@@ -1,9 +1,5 @@
 import { DateTime } from 'luxon'
 
-export const BILLING_PERIODS = ['monthly', 'weekly', 'daily'] as const
-
-export type BillingPeriodLength = (typeof BILLING_PERIODS)[number]
-
 /** Epoch ms, `end` exclusive. */
 export interface Period {
   start: number
@@ -11,6 +7,8 @@ export interface Period {
 }
 
 const UNIT = { monthly: 'month', weekly: 'week', daily: 'day' } as const
+
+export type BillingPeriodLength = keyof typeof UNIT
 
 /**
  * The calendar period in `zone` that contains `moment` (epoch ms): a month, a week from Monday (ISO 8601) or a day, from midnight to
@@ -46,7 +44,7 @@ export function boundaryAfter(moment: number, length: BillingPeriodLength, zone:
   return calendarPeriodAt(moment, length, zone).end
 }
 
-export interface NextCycleFacts {
+interface NextCycleFacts {
   /** The end of the merchant's previous cycle (epoch ms); `null` for the first one. */
   formerPeriodEnd: number | null
   /** When the sale that opens the cycle was accepted (epoch ms). */

@@ -173,19 +173,11 @@ function expectedCharge(cycle: CycleRow, availableCredit: Paisa): CycleCharge {
   })
 }
 
-/** A merchant's billing position. Amounts in paisa. */
-export interface MerchantAccount {
-  /** With its running totals; `null` when no sale has been accepted since the last close. */
-  openCycle: CycleRow | null
-  /** What the open cycle would charge if it closed now; `null` without one. */
-  expected: CycleCharge | null
-  /** Granted credit that no cycle has used. */
-  availableCredit: Paisa
-  /** Due for closed cycles that are not paid, from the journal. */
-  receivable: Paisa
-}
-
-export async function merchantAccount(db: Queries, merchantId: string): Promise<MerchantAccount> {
+/**
+ * A merchant's billing position, in paisa: the open cycle with its running totals (`null` when no sale has been accepted since the last
+ * close) and what it would charge now, the credit that no cycle has used, and what is due for closed cycles, from the journal.
+ */
+export async function merchantAccount(db: Queries, merchantId: string) {
   const [openCycle = null] = await findCycles(db, { merchantId, state: 'open', limit: 1, before: null })
   const availableCredit = (await availableCredits(db, [merchantId])).get(merchantId) ?? 0
   const accounts = await accountBalances(db, merchantId)

@@ -52,15 +52,6 @@ test('an open cycle shows at least the minimum, and nothing without sales', () =
   assert.equal(charge(100_000, 10_000, 25_000), { creditTotal: 25_000, amountDue: 85_000 })
 })
 
-test('the minimum can be another', () => {
-  assert.equal(decideClose({ ...over, minimum: 110_001 }), { kind: 'extend' })
-  assert.equal(decideClose({ ...over, minimum: 0, availableCredit: 200_000 }), {
-    kind: 'close',
-    creditTotal: 110_000,
-    amountDue: 0,
-  })
-})
-
 test('impossible amounts throw', () => {
   assert.throws(() => decideClose({ ...over, availableCredit: -1 }), /negative amount/)
   assert.throws(() => decideClose({ ...over, feeTotal: 0.5 }), /not an exact amount/)

@@ -16,7 +16,7 @@ export function isRoomFor(cycle: { commission_total: Paisa; fee_total: Paisa }, 
   return BigInt(cycle.commission_total) + BigInt(cycle.fee_total) + BigInt(added) <= LARGEST_CYCLE
 }
 
-export interface CloseFacts {
+interface CloseFacts {
   state: CycleState
   /** Epoch ms, exclusive: at this time the period is over. */
   periodEnd: number
@@ -26,8 +26,6 @@ export interface CloseFacts {
   feeTotal: Paisa
   /** The merchant's granted credit that no cycle has used. */
   availableCredit: Paisa
-  /** Default: `MINIMUM_INVOICE`. */
-  minimum?: Paisa
 }
 
 export type CloseDecision =
@@ -44,15 +42,16 @@ export interface CycleCharge {
 }
 
 /** The credit that a cycle with these totals uses when it closes, and the amount due. Without accepted sales both are 0. */
-export function cycleCharge(
-  facts: Pick<CloseFacts, 'commissionTotal' | 'feeTotal' | 'availableCredit' | 'minimum'>,
-): CycleCharge {
-  const { commissionTotal, feeTotal, availableCredit, minimum = MINIMUM_INVOICE } = facts
-  for (const amount of [commissionTotal, feeTotal, availableCredit, minimum]) assertNotNegative(amount)
+export function cycleCharge({
+  commissionTotal,
+  feeTotal,
+  availableCredit,
+}: Pick<CloseFacts, 'commissionTotal' | 'feeTotal' | 'availableCredit'>): CycleCharge {
+  for (const amount of [commissionTotal, feeTotal, availableCredit]) assertNotNegative(amount)
   const total = commissionTotal + feeTotal
   assertPaisa(total)
   if (total === 0) return { creditTotal: 0, amountDue: 0 }
-  const amountDue = Math.max(minimum, total - availableCredit)
+  const amountDue = Math.max(MINIMUM_INVOICE, total - availableCredit)
   return { creditTotal: Math.max(0, total - amountDue), amountDue }
 }
 
@@ -63,8 +62,8 @@ export function cycleCharge(
 export function decideClose(facts: CloseFacts): CloseDecision {
   const charge = cycleCharge(facts)
   if (facts.state !== 'open' || facts.asOf < facts.periodEnd) return { kind: 'not_due' }
-  const { commissionTotal, feeTotal, minimum = MINIMUM_INVOICE } = facts
-  return commissionTotal + feeTotal < minimum ? { kind: 'extend' } : { kind: 'close', ...charge }
+  const total = facts.commissionTotal + facts.feeTotal
+  return total < MINIMUM_INVOICE ? { kind: 'extend' } : { kind: 'close', ...charge }
 }
 
 /** Throws unless `amount` is a whole number of paisa and not negative. */

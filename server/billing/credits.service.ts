@@ -6,7 +6,7 @@ import { Refusal } from '../platform/api/refusal.ts'
 import { insertRowsIfNew } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import { acceptedTotalOf } from './billing.store.ts'
-import { decideCredit } from './credit.rule.ts'
+import { creditRefusal } from './credit.rule.ts'
 import { creditsOf, findCreditByReference, lockMerchantCredits } from './credits.store.ts'
 
 export { type CreditName, creditNamesOf } from './credits.store.ts'
@@ -44,8 +44,8 @@ export function grantCredit(platform: Platform, grant: CreditGrant): Promise<Gra
       return { id: earlier.id, created: false }
     }
     const acceptedTotal = await acceptedTotalOf(tx, merchantId)
-    const decision = decideCredit({ amount, acceptedTotal, earlierCredits })
-    if (decision.kind === 'refused') throw new Refusal(decision.code, decision.detail)
+    const refusal = creditRefusal({ amount, acceptedTotal, earlierCredits })
+    if (refusal) throw new Refusal(refusal.code, refusal.detail)
     const id = platform.ids.next()
     const now = platform.clock.now()
     const credit = { id, merchant_id: merchantId, amount, reference, reason, created_at: now }

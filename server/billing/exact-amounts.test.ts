@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import * as assert from 'uvu/assert'
 import type { Paisa } from '../../shared/money.ts'
-import { openFlags } from '../flags/flags.service.ts'
+import { type FlagKind, openFlags } from '../flags/flags.service.ts'
 import type { LinkRecord } from '../links/links.service.ts'
 import { runPayouts } from '../payouts/payout-run.service.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
@@ -60,6 +60,8 @@ for (const { it, dialect } of marketSuites<Context>('amounts around 2^53 paisa i
     for (const { name } of (await triggers.execute(context.market.platform.database.reader)).rows)
       await change(context, `drop trigger ${name}`)
   }
+  const flagged = async ({ market }: Context, kind: FlagKind) =>
+    (await openFlags(market.platform.database.reader, kind)).map(({ subject_id }) => subject_id)
   const statesOf = ({ market, sellers }: Context) =>
     Promise.all(sellers.map(async ({ cycleId }) => (await cycleOf(market.platform, cycleId)).state))
   const breached = async ({ market }: Context, name: string) => {
@@ -75,7 +77,7 @@ for (const { it, dialect } of marketSuites<Context>('amounts around 2^53 paisa i
       const run = { asOf: PAST_ALL_CYCLES, actor: 'operator' }
       const kinds = (await closeDueCycles(platform, { ...run, dryRun: true })).map(({ kind }) => kind)
       assert.equal(kinds, ['closed', 'failed', 'closed'])
-      assert.equal(await openFlags(platform.database.reader, 'run_failed'), [])
+      assert.equal(await flagged(context, 'run_failed'), [])
       const outcomes = await closeDueCycles(platform, run)
       assert.equal(
         outcomes.map(({ kind, amountDue }) => [kind, amountDue]),
@@ -86,11 +88,7 @@ for (const { it, dialect } of marketSuites<Context>('amounts around 2^53 paisa i
         ],
       )
       assert.is(BigInt(outcomes[1]?.commissionTotal ?? 0), commission)
-      const flags = await openFlags(platform.database.reader, 'run_failed')
-      assert.equal(
-        flags.map(({ subject_id }) => subject_id),
-        [sellers[1].cycleId],
-      )
+      assert.equal(await flagged(context, 'run_failed'), [sellers[1].cycleId])
       await market.drainUntilIdle()
       assert.equal(
         market.processor.invoices.map(({ amount }) => amount),
@@ -114,7 +112,7 @@ for (const { it, dialect } of marketSuites<Context>('amounts around 2^53 paisa i
         (await closeDueCycles(platform, run)).map(({ kind }) => kind),
         ['closed'],
       )
-      assert.equal(await openFlags(platform.database.reader, 'run_failed'), [])
+      assert.equal(await flagged(context, 'run_failed'), [])
       await market.verify()
     })
 
@@ -140,11 +138,7 @@ for (const { it, dialect } of marketSuites<Context>('amounts around 2^53 paisa i
           sellers.map(({ creatorId }, place) => [creatorId, place === 1 ? 'failed' : 'paid_out']),
         ),
       )
-      const flags = await openFlags(platform.database.reader, 'run_failed')
-      assert.equal(
-        flags.map(({ subject_id }) => subject_id),
-        [sellers[1].creatorId],
-      )
+      assert.equal(await flagged(context, 'run_failed'), [sellers[1].creatorId])
       await market.drainUntilIdle()
       assert.equal(
         market.processor.payouts.map(({ amount }) => amount),
@@ -157,7 +151,7 @@ for (const { it, dialect } of marketSuites<Context>('amounts around 2^53 paisa i
         again.map(({ kind }) => kind),
         ['paid_out'],
       )
-      assert.equal(await openFlags(platform.database.reader, 'run_failed'), [])
+      assert.equal(await flagged(context, 'run_failed'), [])
       await market.drainUntilIdle()
       await market.verify()
     })
@@ -183,11 +177,7 @@ for (const { it, dialect } of marketSuites<Context>('amounts around 2^53 paisa i
     for (const { shop, link } of [sellers[0], sellers[2]]) await market.order(shop, link, SALE)
     await market.drainUntilIdle()
     assert.equal(await reasons(), [['set_aside', true, '#does not']])
-    const flags = await openFlags(platform.database.reader, 'event_set_aside')
-    assert.equal(
-      flags.map(({ subject_id }) => subject_id),
-      [`${sellers[1].shop.storeId}:failed`],
-    )
+    assert.equal(await flagged(context, 'event_set_aside'), [`${sellers[1].shop.storeId}:failed`])
     for (const { cycleId } of [sellers[0], sellers[2]])
       assert.is((await cycleOf(platform, cycleId)).commission_total, 2 * COMMISSION)
     assert.is((await cycleOf(platform, sellers[1].cycleId)).sales_count, 2)
@@ -212,11 +202,7 @@ for (const { it, dialect } of marketSuites<Context>('amounts around 2^53 paisa i
       states.map(({ state }) => state),
       ['set_aside', 'set_aside', 'done'],
     )
-    const flags = await openFlags(platform.database.reader, 'event_set_aside')
-    assert.equal(
-      flags.map(({ subject_id }) => subject_id),
-      [`${shop.storeId}:unreadable`],
-    )
+    assert.equal(await flagged(context, 'event_set_aside'), [`${shop.storeId}:unreadable`])
     const cycle = await cycleOf(platform, sellers[0].cycleId)
     assert.is(cycle.commission_total, COMMISSION + 12_500_000_000)
     await market.verify()

@@ -17,7 +17,6 @@ import {
   lockCycle,
   moveCycle,
   releaseShares,
-  type ShareRow,
   sharesOf,
 } from './billing.store.ts'
 import { wireCycle } from './billing-wire.ts'
@@ -80,33 +79,19 @@ async function charge(platform: Platform, tx: Tx, cycle: CycleRow, paymentRefere
     shares: shares.map((share) => ({ creatorId: share.creator_id, commission: share.commission })),
   })
   await writeEntries(platform, tx, [entry], now)
-  await publishCharge(platform, tx, charged, shares)
-  afterCommit(tx, () => platform.topics.send(userTopic(cycle.merchant_id)))
-}
-
-/** A cycle can have very many creators: only those with an endpoint for it are notified of their release. */
-async function publishCharge(
-  platform: Platform,
-  tx: Tx,
-  cycle: CycleRow,
-  shares: readonly ShareRow[],
-): Promise<void> {
   const creatorIds = shares.map((share) => share.creator_id)
+  // A cycle can have very many creators: only those with an endpoint for it are notified of their release.
   const subscribed = await subscriptionsOf(tx, creatorIds)
   const released = shares.filter(({ creator_id }) => subscribed.get(creator_id)?.has('balance.released'))
-  const events: NewEvent[] = [
-    {
-      type: 'billing_cycle.charged',
-      accountId: cycle.merchant_id,
-      subjectId: cycle.id,
-      data: wireCycle(cycle),
-    },
+  const { id: subjectId, merchant_id: accountId } = cycle
+  await publishEvents(platform, tx, [
+    { type: 'billing_cycle.charged', accountId, subjectId, data: wireCycle(charged) },
     ...released.map(({ creator_id, commission }): NewEvent => {
-      const data = { billing_cycle_id: cycle.id, amount: formatMoney(commission), currency: CURRENCY }
-      return { type: 'balance.released', accountId: creator_id, subjectId: cycle.id, data }
+      const data = { billing_cycle_id: subjectId, amount: formatMoney(commission), currency: CURRENCY }
+      return { type: 'balance.released', accountId: creator_id, subjectId, data }
     }),
-  ]
-  await publishEvents(platform, tx, events)
+  ])
+  afterCommit(tx, () => platform.topics.send(userTopic(accountId)))
 }
 
 /**

@@ -191,7 +191,7 @@ function waits(why: string): NotReady {
 /** An unsent payout waits while its creator is suspended. */
 async function payoutCall(call: Call): Promise<Prepared> {
   const { platform, processor, attempt } = call
-  const payout = await getPayout(platform, attempt.subject_id)
+  const payout = await getPayout(platform.database.reader, attempt.subject_id)
   if (!payout) throw new Error(`attempt ${attempt.id} has no payout`)
   const creatorId = payout.creator_id
   if ((await isSuspended(platform.database.reader, [creatorId])).size > 0)

@@ -3,7 +3,7 @@ import { closeDueCycles } from '../billing/close-cycle.service.ts'
 import { retryInvoice } from '../billing/invoices.service.ts'
 import { OPERATOR } from '../flags/audit.service.ts'
 import { runPayouts } from '../payouts/payout-run.service.ts'
-import { retryPayout } from '../payouts/retry-payout.service.ts'
+import { retryPayout } from '../payouts/payouts.service.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import {
   attemptsOf,

@@ -3,7 +3,6 @@ import { lastResolvedFlag, openFlagAbout, raiseFlag } from '../flags/flags.servi
 import { assertEntry, checkedEntry } from '../ledger/checked-entry.service.ts'
 import { payoutCreated } from '../ledger/entries.rule.ts'
 import { IntegrityError } from '../platform/crypto/vault.ts'
-import type { Queries } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { wasSentWith } from '../processor/attempts.service.ts'
 import type { Processor } from '../processor/processor.ts'
@@ -30,47 +29,32 @@ export async function assertPayoutBacked(
   if (lines.reduce((sum, line) => sum + line.amount, 0) !== amount)
     throw new IntegrityError('its lines make another amount')
   for (const { billing_cycle_id: cycleId } of lines) {
-    const released = await releasedIn(keys, db, cycleId, creatorId)
-    const carried = await carriedOf(keys, db, cycleId, creatorId)
-    if (carried > released)
-      throw new IntegrityError(`it carries more of cycle ${cycleId} than the journal released`)
+    const charged = await checkedEntry(keys, db, 'cycle_charged', cycleId)
+    let free = releasedTo(creatorId, charged?.legs ?? '')
+    for (const { id, state, part } of await payoutsOfShare(db, cycleId, creatorId)) {
+      // One counts as failed only if the journal says so.
+      const hasFailed = state === 'failed' && (await checkedEntry(keys, db, 'payout_failed', id)) !== null
+      if (!hasFailed) free -= part
+    }
+    if (free < 0) throw new IntegrityError(`it carries more of cycle ${cycleId} than the journal released`)
   }
 }
 
-/** What the journal released to a creator when a cycle was charged, paisa. */
-async function releasedIn(
-  keys: Platform['keys'],
-  db: Queries,
-  cycleId: string,
-  creatorId: string,
-): Promise<Paisa> {
-  const charged = await checkedEntry(keys, db, 'cycle_charged', cycleId)
-  const legs = (charged?.legs ?? '').split('\n').map((leg) => leg.split(' '))
+/** What the legs of an entry release to a creator, paisa. */
+function releasedTo(creatorId: string, legs: string): Paisa {
   return legs
+    .split('\n')
+    .map((leg) => leg.split(' '))
     .filter(([, account, owner]) => account === 'creator_released' && owner === creatorId)
     .reduce((sum, [, , , amount]) => sum - Number(amount), 0)
 }
 
-/** What all payouts carry of a creator's share, paisa. One counts as failed only if the journal says so. */
-async function carriedOf(
-  keys: Platform['keys'],
-  db: Queries,
-  cycleId: string,
-  creatorId: string,
-): Promise<Paisa> {
-  let carried = 0
-  for (const { id, state, part } of await payoutsOfShare(db, cycleId, creatorId)) {
-    const hasFailed = state === 'failed' && (await checkedEntry(keys, db, 'payout_failed', id)) !== null
-    if (!hasFailed) carried += part
-  }
-  return carried
-}
-
 /** Whether the journal has an outcome of this payout: then it must not be sent, whatever its row says. */
 export async function isPayoutSettled({ keys, database }: Platform, payoutId: string): Promise<boolean> {
-  const entryOf = (kind: 'payout_confirmed' | 'payout_failed') =>
-    checkedEntry(keys, database.reader, kind, payoutId)
-  return (await entryOf('payout_confirmed')) !== null || (await entryOf('payout_failed')) !== null
+  for (const kind of ['payout_confirmed', 'payout_failed'] as const) {
+    if ((await checkedEntry(keys, database.reader, kind, payoutId)) !== null) return true
+  }
+  return false
 }
 
 const KIND = 'account_title_differs'

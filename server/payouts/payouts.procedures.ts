@@ -23,7 +23,7 @@ export const payoutsRouter = router({
         return mapPage(parts, wirePart)
       }
       const payouts = await pageById(input, (request) =>
-        listPayouts(platform, actor.userId, { state, ...request }),
+        listPayouts(platform.database.reader, actor.userId, { state, ...request }),
       )
       return mapPage(payouts, wirePayout)
     }),

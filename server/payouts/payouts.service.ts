@@ -1,9 +1,13 @@
 import type { PayoutWire } from '../../shared/schemas/payouts.ts'
+import { Refusal } from '../platform/api/refusal.ts'
 import type { Queries } from '../platform/database/database.ts'
 import { type KeysetScan, pageItems, type ScanScope } from '../platform/database/keyset-scan.ts'
 import type { Platform } from '../platform/platform.ts'
 import { type RecordFilter, recordsOf } from '../processor/attempts.service.ts'
+import type { Processor } from '../processor/processor.ts'
 import type { OurRecord } from '../processor/records.rule.ts'
+import { type RetryableCall, type RetryRequest, retryCall } from '../processor/retry.service.ts'
+import { destinationsInForce, missingDestinations } from '../users/sealed-accounts.service.ts'
 import { peopleOf } from '../users/users.service.ts'
 import { wireCreator, wirePart, wirePayout } from './payout-wire.ts'
 import {
@@ -12,30 +16,20 @@ import {
   findPayoutParts,
   findPayouts,
   findPayoutsToCompare,
+  lockPayout,
   type PayoutFilter,
   type PayoutPart,
   type PayoutRow,
 } from './payouts.store.ts'
 
 export {
+  findPayout as getPayout,
   findPayoutByProcessorId as payoutByProcessorId,
+  findPayouts as listPayouts,
   type PayoutPart,
   type PayoutRow,
   payoutsOfShare as sharePayouts,
 } from './payouts.store.ts'
-
-export async function getPayout(platform: Platform, payoutId: string): Promise<PayoutRow | undefined> {
-  return findPayout(platform.database.reader, payoutId)
-}
-
-/** A creator's payouts, or all for the operator (`creatorId` null), newest first. */
-export function listPayouts(
-  platform: Platform,
-  creatorId: string | null,
-  filter: PayoutFilter,
-): Promise<PayoutRow[]> {
-  return findPayouts(platform.database.reader, creatorId, filter)
-}
 
 /** The payouts with money from one merchant's cycles, newest first. */
 export async function listPayoutParts(
@@ -90,4 +84,58 @@ export function scanPayouts(platform: Platform, scope: ScanScope): KeysetScan<Pa
       return pageItems(step, await findPayouts(reader, scope.creatorId, filter), wirePayout)
     },
   }
+}
+
+/**
+ * Sends a payout again after the processor has finally refused it, to the destination in force now; see `retryCall`. Also throws
+ * `conflict` without such a destination.
+ */
+export async function retryPayout(
+  platform: Platform,
+  processor: Processor,
+  { payoutId, ...by }: RetryRequest & { payoutId: string },
+) {
+  const call: RetryableCall<PayoutRow> = {
+    kind: 'payout',
+    action: 'payout.retry',
+    flagKinds: ['processor_refusal'],
+    flagNote: 'The payout was retried.',
+    find: findPayout,
+    lock: lockPayout,
+    assertWaiting: (row) => assertPending(payoutId, row),
+    amount: (row) => row.amount,
+    request: (db, row) => requestOf(platform, db, row),
+    audited: destinationOf,
+  }
+  const retried = await retryCall(platform, processor, call, payoutId, by)
+  const { request, formerRequest } = retried
+  return { ...retried, newDestination: request.destination_id !== formerRequest.destination_id }
+}
+
+function assertPending(id: string, payout: PayoutRow | undefined): asserts payout is PayoutRow {
+  if (!payout) throw new Refusal('not_found', `Payout ${id} not found.`)
+  if (payout.state === 'failed') {
+    throw new Refusal(
+      'conflict',
+      'This payout failed and its amount is back in the balance. The next payout run creates a new one.',
+    )
+  }
+  if (payout.state !== 'pending') throw new Refusal('conflict', `This payout is ${payout.state}.`)
+}
+
+async function requestOf(platform: Platform, db: Queries, { creator_id }: PayoutRow) {
+  if ((await missingDestinations(platform, db)) !== null) {
+    throw new Refusal(
+      'conflict',
+      'Payout destinations were deleted in the database. Run "affiliate ledger verify", and put them back from a backup.',
+    )
+  }
+  const inForce = await destinationsInForce(db, [creator_id], platform.clock.now())
+  const destination = inForce.get(creator_id)
+  if (!destination) throw new Refusal('conflict', 'The creator has no payout destination in force.')
+  return { destination_id: destination.id }
+}
+
+function destinationOf({ destination_id }: Record<string, unknown>): { destination_id: unknown } {
+  return { destination_id: destination_id ?? null }
 }

@@ -177,6 +177,7 @@ export interface PayoutFilter {
   before: string | null
 }
 
+/** A creator's payouts, or all (`creatorId` null), newest first. */
 export function findPayouts(
   db: Queries,
   creatorId: string | null,

@@ -37,19 +37,13 @@ type MoneySettings = Record<string, unknown>
 
 type ProcessRow = Selectable<Schema['processes']>
 
-export interface Presence {
-  /** How far this process's clock is ahead of the database's, ms, as last measured; 0 on SQLite. */
-  clockSkew(): number
-  /** The error of the last heartbeat, which is a write, once two in a row have failed; otherwise `null`. */
-  writeFailure(): unknown
-  stop(): Promise<void>
-}
+export type Presence = Awaited<ReturnType<typeof joinProcesses>>
 
 /**
  * Enters this process among the running ones and keeps its heartbeat. Refuses to start with a clock that is far off, and with
  * `SettingError` when a running process has other money settings. A change of them with no other process running is audited.
  */
-export async function joinProcesses(platform: Platform): Promise<Presence> {
+export async function joinProcesses(platform: Platform) {
   const { database, config, log } = platform
   let skew = await refuseWrongClock(platform)
   const own = {
@@ -89,7 +83,9 @@ export async function joinProcesses(platform: Platform): Promise<Presence> {
   }
   schedule()
   return {
+    /** How far this process's clock is ahead of the database's, ms, as last measured; 0 on SQLite. */
     clockSkew: () => skew,
+    /** The error of the last heartbeat, which is a write, once two in a row have failed; otherwise `null`. */
     writeFailure: () => failures[1] ?? null,
     async stop() {
       stopped = true

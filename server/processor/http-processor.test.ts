@@ -25,6 +25,7 @@ const PAYOUT = {
   amount: 5,
   destination: { iban: IBAN, account_title: 'Creator' },
 }
+const KEYS = { reference: 'a b&c', attemptIds: [] }
 
 /** A hundred times what a connection usually takes: it is the answer that is missing. */
 const SHORT_TIMEOUT_MS = 500
@@ -195,10 +196,7 @@ calls('a call without a connection did not happen', async () => {
   const processor = createHttpProcessor({ url: `http://127.0.0.1:${port}`, apiKey: 'k', timeoutMs: 60_000 })
   const detail = 'no connection (ECONNREFUSED)'
   assert.equal(await processor.createInvoice(INVOICE), { kind: 'retry', detail })
-  assert.equal(await processor.findInvoices({ reference: 'cycle-1', attemptIds: [] }), {
-    kind: 'unavailable',
-    detail,
-  })
+  assert.equal(await processor.findInvoices(KEYS), { kind: 'unavailable', detail })
   await processor.close()
 })
 calls.run()
@@ -210,29 +208,21 @@ lookups('found items have paisa; an empty list means unknown to the processor', 
     json(200, { items: [{ ...ITEM, hosted_url: 'http://h/', extra: 1 }] }),
     async (processor, asked) => {
       const items = [{ ...ITEM, amount: 125_000, hosted_url: 'http://h/' }]
-      assert.equal(await processor.findPayouts({ reference: 'a b&c', attemptIds: [] }), {
-        kind: 'found',
-        items,
-      })
+      assert.equal(await processor.findPayouts(KEYS), { kind: 'found', items })
       assert.is(`${asked[0]?.method} ${asked[0]?.url}`, 'GET /base/payouts?reference=a+b%26c')
       assert.is(asked[0]?.headers['idempotency-key'], undefined)
     },
   )
   await against(json(200, { items: [] }), async (processor) => {
-    assert.equal(await processor.findInvoices({ reference: 'cycle-1', attemptIds: [] }), {
-      kind: 'found',
-      items: [],
-    })
+    assert.equal(await processor.findInvoices(KEYS), { kind: 'found', items: [] })
   })
 })
 
 lookups('another amount or currency is returned as reported, for the caller to flag', async () => {
   await against(json(200, { items: [{ ...ITEM, amount: '1.00', currency: 'USD' }] }), async (processor) => {
-    const outcome = await processor.findPayouts({ reference: 'a b&c', attemptIds: [] })
-    assert.equal(outcome.kind === 'found' && [outcome.items[0]?.amount, outcome.items[0]?.currency], [
-      100,
-      'USD',
-    ])
+    const outcome = await processor.findPayouts(KEYS)
+    const [item] = outcome.kind === 'found' ? outcome.items : []
+    assert.equal([item?.amount, item?.currency], [100, 'USD'])
   })
 })
 
@@ -248,11 +238,7 @@ lookups('a malformed list is unavailable, never empty', async () => {
   ]
   for (const body of [...wrong.map((item) => ({ items: [item] })), [], {}, null]) {
     await against(json(200, body), async (processor) => {
-      assert.is(
-        (await processor.findPayouts({ reference: 'a b&c', attemptIds: [] })).kind,
-        'unavailable',
-        JSON.stringify(body),
-      )
+      assert.is((await processor.findPayouts(KEYS)).kind, 'unavailable', JSON.stringify(body))
     })
   }
 })
@@ -265,7 +251,7 @@ lookups('an error, a reset or silence is unavailable', async () => {
     () => {},
   ]
   const run = async (processor: ReturnType<typeof createHttpProcessor>) => {
-    assert.is((await processor.findPayouts({ reference: 'a', attemptIds: [] })).kind, 'unavailable')
+    assert.is((await processor.findPayouts(KEYS)).kind, 'unavailable')
   }
   await Promise.all(behaviours.map((behaviour) => against(behaviour, run, SHORT_TIMEOUT_MS)))
 })

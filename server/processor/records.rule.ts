@@ -70,7 +70,9 @@ export function compareRecords(ours: OurRecord, items: readonly LookupItem[]): R
   const live = items.filter((item) => !hasFailed(item))
   const same = (item: LookupItem) => item.id === ours.processorId
   const item = live.find(same) ?? live[0] ?? items.find(same) ?? items.at(-1)
-  if (!item) return mustBeKnown(ours) ? ['unknown_there'] : []
+  // It gave us an id, and the record has not failed, so it must still hold it.
+  const isMissing = !item && ours.processorId !== null && ours.standing !== 'failed'
+  if (!item) return isMissing ? ['unknown_there'] : []
   const status = recordStatus(item)
   return [
     ...(live.length > 1 ? (['double_there'] as const) : []),
@@ -79,9 +81,4 @@ export function compareRecords(ours: OurRecord, items: readonly LookupItem[]): R
     ...(item.amount === ours.amount ? [] : (['amount_differs'] as const)),
     ...(item.currency === CURRENCY ? [] : (['currency_differs'] as const)),
   ]
-}
-
-/** Whether the processor must still hold a record: it gave us an id, and the record has not failed. */
-function mustBeKnown({ processorId, standing }: OurRecord): boolean {
-  return processorId !== null && standing !== 'failed'
 }

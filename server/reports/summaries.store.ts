@@ -36,22 +36,6 @@ function outcomesIn(db: Queries, scope: OwnScope) {
     .groupBy('rejection_reason')
 }
 
-/** Sales decided once, by the index on scope and id. */
-function outcomesQuery(db: Queries, scope: OwnScope, { from, to }: Period) {
-  return outcomesIn(db, scope)
-    .where('decided_at', 'is', null)
-    .where('id', '>=', firstIdAt(from - ID_SLACK_MS))
-    .where('created_at', '>=', from)
-    .$if(to !== null, (query) =>
-      query.where('id', '<', firstIdAt((to ?? 0) + ID_SLACK_MS)).where('created_at', '<', to ?? 0),
-    )
-}
-
-/** The few sales decided a second time in the period, by their own index. */
-function secondOutcomesQuery(db: Queries, scope: OwnScope, { from, to }: Period) {
-  return outcomesIn(db, scope).where('id', 'in', decidedAgainIds(db, from, to))
-}
-
 /**
  * Ids of all sales decided a second time from `from` to before `to` (epoch ms; `null` for no end). As a subquery, so that SQLite does
  * not read all sales of a party in search of these few.
@@ -65,13 +49,26 @@ export function decidedAgainIds(db: Queries, from: number, to: number | null) {
 }
 
 /** Sales decided in a period by their outcome, the most frequent first. */
-export async function countOutcomes(db: Queries, scope: OwnScope, period: Period): Promise<OutcomeCount[]> {
-  const rows = [
-    ...(await outcomesQuery(db, scope, period).execute()),
-    ...(await secondOutcomesQuery(db, scope, period).execute()),
-  ]
+export async function countOutcomes(
+  db: Queries,
+  scope: OwnScope,
+  { from, to }: Period,
+): Promise<OutcomeCount[]> {
+  // Sales decided once, by the index on scope and id.
+  const once = await outcomesIn(db, scope)
+    .where('decided_at', 'is', null)
+    .where('id', '>=', firstIdAt(from - ID_SLACK_MS))
+    .where('created_at', '>=', from)
+    .$if(to !== null, (query) =>
+      query.where('id', '<', firstIdAt((to ?? 0) + ID_SLACK_MS)).where('created_at', '<', to ?? 0),
+    )
+    .execute()
+  // The few sales decided a second time in the period, by their own index.
+  const again = await outcomesIn(db, scope)
+    .where('id', 'in', decidedAgainIds(db, from, to))
+    .execute()
   const counts = new Map<string | null, OutcomeCount>()
-  for (const row of rows) {
+  for (const row of [...once, ...again]) {
     const former = counts.get(row.rejection_reason) ?? { ...row, sales: 0, by_coupon: 0, commission: 0 }
     counts.set(row.rejection_reason, {
       rejection_reason: row.rejection_reason,

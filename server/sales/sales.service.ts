@@ -25,10 +25,9 @@ import {
   orderSource,
   type SaleReceipt,
 } from './accept-sale.rule.ts'
-import { notifyFirstSales } from './first-sales.service.ts'
 import { changesInTurn } from './order-change.rule.ts'
 import { type SuspiciousDate, suspiciousDates } from './order-dates.rule.ts'
-import { publishSales } from './sale-events.service.ts'
+import { notifyFirstSales, publishSales } from './sale-events.service.ts'
 import {
   clickIdsOf,
   hasBuyerName,

@@ -376,6 +376,7 @@ for (const { it } of marketSuites<World>('a database writer without the key', { 
     const destinations = await market.platform.database.reader
       .selectFrom('payout_destinations')
       .select(['id', 'user_id', 'iban_last4'])
+      .orderBy('id')
       .execute()
     /** As the service would queue the call again. */
     const pointTo = (destinationId: string | undefined) =>

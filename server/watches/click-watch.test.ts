@@ -2,13 +2,11 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createClickRecorder } from '../clicks/clicks.service.ts'
 import { AddressHashes } from '../clicks/visitors.ts'
-import { createServer } from '../http/server.ts'
-import { createInboxRecorder } from '../inbox/intake.service.ts'
-import { createSignatureScheme } from '../processor/signatures/choose-scheme.ts'
 import { testDialects } from '../test/testkit/databases.ts'
 import { partly } from '../test/testkit/market-suites.ts'
 import { DAY, HOUR } from '../test/testkit/testbed.ts'
 import { openWatchedWorld, type WatchedWorld } from '../test/testkit/watched-world.ts'
+import { serverOver } from '../test/testkit/web.ts'
 import { ClickWatch } from './click-watch.service.ts'
 
 const SETTINGS = { FLAG_CLICKS: '5', FLAG_CLICKS_SECONDS: '60' }
@@ -113,13 +111,7 @@ for (const dialect of testDialects()) {
   it('sees who follows a link, and leaves bots and look-aheads out', async ({ world }) => {
     const { platform, link } = world
     const clicks = createClickRecorder(platform)
-    const server = await createServer({
-      platform,
-      clicks,
-      inbox: createInboxRecorder(platform),
-      processorSignature: { scheme: createSignatureScheme({ scheme: 'standard-webhooks' }), secrets: [] },
-      pendingMigrations: async () => [],
-    })
+    const server = await serverOver(platform, { clicks })
     const follow = async (headers: Record<string, string>, times: number) => {
       for (let time = 0; time < times; time += 1) {
         const answer = await server.inject({ method: 'GET', url: `/go/${link.slug}`, headers })

@@ -59,17 +59,13 @@ export function publishSignals(
   return flush
 }
 
-export interface Subscription {
-  /** Resolves once messages of other processes are received. */
-  readonly ready: Promise<void>
-  stop(): Promise<void>
-}
+export type Subscription = ReturnType<typeof subscribeSignals>
 
 /** PostgreSQL: applies other processes' invalidations and delivers their hints, received over a separate connection that reconnects when it breaks. */
 export function subscribeSignals(
   { caches, topics, log }: Pick<Platform, 'caches' | 'topics' | 'log'>,
   database: OpenDatabase,
-): Subscription {
+) {
   if (database.dialect !== 'postgresql') return { ready: Promise.resolve(), stop: async () => {} }
   let current: Client | null = null
   let timer: NodeJS.Timeout | undefined
@@ -106,6 +102,7 @@ export function subscribeSignals(
     timer = setTimeout(() => void connect(), RECONNECT_MS).unref()
   }
   return {
+    /** Resolves once messages of other processes are received. */
     ready: connect(),
     async stop() {
       stopped = true

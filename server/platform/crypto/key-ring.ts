@@ -1,14 +1,6 @@
 import { createHmac, createSecretKey, hkdfSync, type KeyObject } from 'node:crypto'
 
-/** One APP_KEY. Its bytes are not exposed: each use derives a key for its purpose, once. */
-export interface AppKey {
-  /** A public name of the key: 8 hex characters, derived from it. */
-  readonly id: string
-  /** 32 bytes by HKDF-SHA256 (RFC 5869), with `purpose` as the info. */
-  derive(purpose: string): Buffer
-  /** HMAC-SHA256 of the text with the key derived for `purpose`, hex. */
-  mac(purpose: string, text: string): string
-}
+export type AppKey = ReturnType<typeof createAppKey>
 
 /** The current key seals new values; former keys still open older ones. */
 export interface AppKeys {
@@ -16,7 +8,8 @@ export interface AppKeys {
   readonly former: readonly AppKey[]
 }
 
-export function createAppKey(bytes: Buffer): AppKey {
+/** One APP_KEY. Its bytes are not exposed: each use derives a key for its purpose, once. */
+export function createAppKey(bytes: Buffer) {
   const derive = (purpose: string, length = 32) => Buffer.from(hkdfSync('sha256', bytes, '', purpose, length))
   const derived = new Map<string, { bytes: Buffer; secret: KeyObject }>()
   const keyFor = (purpose: string) => {
@@ -28,9 +21,13 @@ export function createAppKey(bytes: Buffer): AppKey {
     return made
   }
   return {
+    /** A public name of the key: 8 hex characters, derived from it. */
     id: derive('affiliate key id', 4).toString('hex'),
-    derive: (purpose) => keyFor(purpose).bytes,
-    mac: (purpose, text) => createHmac('sha256', keyFor(purpose).secret).update(text).digest('hex'),
+    /** 32 bytes by HKDF-SHA256 (RFC 5869), with `purpose` as the info. */
+    derive: (purpose: string) => keyFor(purpose).bytes,
+    /** HMAC-SHA256 of the text with the key derived for `purpose`, hex. */
+    mac: (purpose: string, text: string) =>
+      createHmac('sha256', keyFor(purpose).secret).update(text).digest('hex'),
   }
 }
 

@@ -13,20 +13,7 @@ export interface Binding {
   facts: readonly (string | number | null)[]
 }
 
-/** Encrypts stored secrets: AES-256-GCM under keys derived from APP_KEY. */
-export interface Vault {
-  /** Seals with the current key. */
-  seal(text: string, binding: Binding): string
-  /**
-   * Throws `UnknownKeyError` when the key is not in the ring, `IntegrityError` when the value was changed or moved.
-   */
-  open(sealed: string, binding: Binding): string
-  isCurrent(sealed: string): boolean
-  /** A keyed hash, hex: finds equal texts, and cannot be guessed without the key. */
-  fingerprint(text: string, purpose: string): string
-  /** The fingerprints under every key of the ring, the current key first: a row may hold any of them during a rotation. */
-  fingerprints(text: string, purpose: string): string[]
-}
+export type Vault = ReturnType<typeof createVault>
 
 /** A stored value that was changed or moved from another row or column, or contradicts its other columns. */
 export class IntegrityError extends Error {
@@ -55,13 +42,15 @@ const BOUND = 'v2'
 const ENCRYPTION = 'affiliate encrypt bound'
 const FINGERPRINT = 'affiliate fingerprint'
 
-export function createVault(keys: AppKeys): Vault {
+/** Encrypts stored secrets: AES-256-GCM under keys derived from APP_KEY. */
+export function createVault(keys: AppKeys) {
   const current = keys.current.id
   const currentPrefix = `${BOUND}.${current}.`
   const fingerprintOf = (key: AppKey, text: string, purpose: string) =>
     key.mac(FINGERPRINT, `${purpose}\0${text}`)
   return {
-    seal(text, binding) {
+    /** Seals with the current key. */
+    seal(text: string, binding: Binding): string {
       const iv = randomBytes(12)
       const cipher = createCipheriv('aes-256-gcm', keys.current.derive(ENCRYPTION), iv).setAAD(
         boundTo(current, binding),
@@ -69,7 +58,8 @@ export function createVault(keys: AppKeys): Vault {
       const body = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
       return `${currentPrefix}${Buffer.concat([iv, cipher.getAuthTag(), body]).toString('base64url')}`
     },
-    open(sealed, binding) {
+    /** Throws `UnknownKeyError` when the key is not in the ring, `IntegrityError` when the value was changed or moved. */
+    open(sealed: string, binding: Binding): string {
       const [version, keyId, payload, ...more] = sealed.split('.')
       if (version !== BOUND || !keyId || !payload || more.length > 0) throw new IntegrityError('is malformed')
       const key = allKeys(keys).find(({ id }) => id === keyId)
@@ -78,9 +68,12 @@ export function createVault(keys: AppKeys): Vault {
       if (!key) throw new IntegrityError('is malformed')
       return decrypt(key.derive(ENCRYPTION), payload, boundTo(keyId, binding))
     },
-    isCurrent: (sealed) => sealed.startsWith(currentPrefix),
-    fingerprint: (text, purpose) => fingerprintOf(keys.current, text, purpose),
-    fingerprints: (text, purpose) => allKeys(keys).map((key) => fingerprintOf(key, text, purpose)),
+    isCurrent: (sealed: string) => sealed.startsWith(currentPrefix),
+    /** A keyed hash, hex: finds equal texts, and cannot be guessed without the key. */
+    fingerprint: (text: string, purpose: string) => fingerprintOf(keys.current, text, purpose),
+    /** The fingerprints under every key of the ring, the current key first: a row may hold any of them during a rotation. */
+    fingerprints: (text: string, purpose: string) =>
+      allKeys(keys).map((key) => fingerprintOf(key, text, purpose)),
   }
 }
 

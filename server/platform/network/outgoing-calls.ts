@@ -1,21 +1,11 @@
-import type { Agent, Dispatcher } from 'undici'
+import type { Agent } from 'undici'
 
 type CallOptions = Omit<NonNullable<Parameters<typeof import('undici').request>[1]>, 'dispatcher' | 'signal'>
 
-/** HTTP calls to one other service, over a connection pool of their own. */
-export interface OutgoingCalls {
-  /** Does not follow redirects. Fails unless the whole response arrives within `timeoutMs`. */
-  request(
-    url: string | URL,
-    options: CallOptions,
-    timeoutMs: number,
-  ): Promise<Dispatcher.ResponseData<unknown>>
-  /** Closes the connections; calls in flight fail. */
-  close(): Promise<void>
-}
+export type OutgoingCalls = ReturnType<typeof openOutgoingCalls>
 
-/** Loads undici with the first call, to keep commands fast. */
-export function openOutgoingCalls(options: Agent.Options): OutgoingCalls {
+/** HTTP calls to one other service, over a connection pool of their own. Loads undici with the first call, to keep commands fast. */
+export function openOutgoingCalls(options: Agent.Options) {
   let closed = false
   let opened: ReturnType<typeof open> | null = null
   async function open() {
@@ -26,11 +16,13 @@ export function openOutgoingCalls(options: Agent.Options): OutgoingCalls {
     return { agent, request }
   }
   return {
-    async request(url, options, timeoutMs) {
+    /** Does not follow redirects. Fails unless the whole response arrives within `timeoutMs`. */
+    async request(url: string | URL, options: CallOptions, timeoutMs: number) {
       opened ??= open()
       const { agent, request } = await opened
       return request(url, { ...options, dispatcher: agent, signal: AbortSignal.timeout(timeoutMs) })
     },
+    /** Closes the connections; calls in flight fail. */
     async close() {
       closed = true
       await (await opened)?.agent.destroy()

@@ -95,9 +95,13 @@ export function createSafepayProcessor(
       attemptIds.map((attemptId) => {
         const query = { request_id: attemptId, limit: String(PAGE), offset: '0' }
         return api.lookUp({ path: 'payments', query }, listSchema, ({ data }): LookupOutcome => {
-          const problem = problemWith(data, attemptId)
-          if (problem) return unavailable(`the look-up answered ${problem}`)
-          const items = data.payments.map((payment) => readItem(kind, payment, reference, unit))
+          const { count, payments } = data
+          // Then neither its payments nor their absence say anything about ours.
+          if (count !== payments.length)
+            return unavailable('the look-up answered another number of payments than it counts')
+          if (payments.some(({ request_id }) => request_id !== attemptId))
+            return unavailable('the look-up answered other request ids than the requested one')
+          const items = payments.map((payment) => readItem(kind, payment, reference, unit))
           const whole = items.filter((item) => item !== null)
           if (whole.length < items.length) return unavailable('the look-up answered an unreadable amount')
           return { kind: 'found', items: whole }
@@ -260,19 +264,6 @@ const recordsSchema = listOf(
     created_at: z.iso.datetime({ offset: true }),
   }),
 )
-
-/**
- * Why a look-up by one request id is unusable: it lists another id, or fewer payments than it counts. Then neither its payments nor their
- * absence say anything about ours.
- */
-function problemWith(
-  { count, payments }: z.infer<typeof listSchema>['data'],
-  attemptId: string,
-): string | null {
-  if (count !== payments.length) return 'another number of payments than it counts'
-  const isOurs = payments.every(({ request_id }) => request_id === attemptId)
-  return isOurs ? null : 'other request ids than the requested one'
-}
 
 /** The status in the words of the port; Safepay's own word where its meaning is unclear. `null` for an unreadable amount. */
 function readItem(

@@ -2,8 +2,8 @@ import type { AttemptKind } from '../attempt.entity.ts'
 import type { RecordStatus } from '../records.rule.ts'
 
 /**
- * What Safepay's status of a payment request (`invoice`) or payout means. Money that came back in whole or in part is `unclear`, so that
- * nothing is sent again before a person has looked. Any other status is `unclear` too.
+ * What Safepay's status of a payment request (`invoice`) or payout means. Any other status is `unclear`, as of money that came back
+ * in whole or in part (P_REVERSED, P_REFUNDED), so that nothing is sent again before a person has looked.
  */
 const MEANINGS = new Map<string, Record<AttemptKind, RecordStatus>>(
   Object.entries({
@@ -15,9 +15,6 @@ const MEANINGS = new Map<string, Record<AttemptKind, RecordStatus>>(
     P_FAILED: { invoice: 'failed', payout: 'failed' },
     P_REJECTED: { invoice: 'failed', payout: 'failed' },
     P_CANCELLED: { invoice: 'failed', payout: 'failed' },
-    P_REVERSED: { invoice: 'unclear', payout: 'unclear' },
-    P_REFUNDED: { invoice: 'unclear', payout: 'unclear' },
-    P_PARTIALLY_REFUNDED: { invoice: 'unclear', payout: 'unclear' },
   }),
 )
 

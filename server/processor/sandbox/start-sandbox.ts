@@ -83,12 +83,8 @@ export async function startSandbox(options: SandboxOptions) {
   }
 }
 
-class Refused extends Error {
-  readonly statusCode: number
-  constructor(statusCode: number, detail: string) {
-    super(detail)
-    this.statusCode = statusCode
-  }
+function refusal(statusCode: number, detail: string): Error {
+  return Object.assign(new Error(detail), { statusCode })
 }
 
 function createServer(apiKey: string): FastifyInstance {
@@ -105,7 +101,7 @@ function createServer(apiKey: string): FastifyInstance {
   })
   server.addHook('onRequest', async ({ url, headers }) => {
     if (url.startsWith('/pay/') || isSameText(headers.authorization ?? '', `Bearer ${apiKey}`)) return
-    throw new Refused(401, 'wrong API key')
+    throw refusal(401, 'wrong API key')
   })
   return server
 }
@@ -132,7 +128,7 @@ function registerCalls(
     server.post(`/${kind}s`, async ({ headers, body, host }, reply) => {
       const key = headers['idempotency-key']
       if (typeof key !== 'string' || key === '' || key.length > 200) {
-        throw new Refused(400, 'an Idempotency-Key is needed')
+        throw refusal(400, 'an Idempotency-Key is needed')
       }
       const record = acceptCall(store, kind, key, body, now())
       if (store.take('lose_next_answers')) reply.hijack().raw.destroy()
@@ -142,7 +138,7 @@ function registerCalls(
       return reply
     })
     server.get<{ Querystring: { reference?: string } }>(`/${kind}s`, async ({ query, host }) => {
-      if (!query.reference) throw new Refused(400, 'a reference is needed')
+      if (!query.reference) throw refusal(400, 'a reference is needed')
       const found = [...store.records.values()].filter(
         (record) => record.kind === kind && record.reference === query.reference,
       )
@@ -152,7 +148,7 @@ function registerCalls(
   // The page at `hosted_url`. It takes no payment: the sandbox pays by itself.
   server.get<{ Params: { id: string } }>('/pay/:id', async ({ params }) => {
     const invoice = [...store.records.values()].find(({ id, kind }) => kind === 'invoice' && id === params.id)
-    if (!invoice) throw new Refused(404, 'no such invoice')
+    if (!invoice) throw refusal(404, 'no such invoice')
     const { id, amount, currency, status } = shown(invoice, now())
     return `Sandbox invoice ${id}\n${amount} ${currency}, ${status}\n`
   })
@@ -170,7 +166,7 @@ function acceptCall(
   const request = JSON.stringify(parsed.data)
   const known = store.records.get(key)
   if (known && (known.kind !== kind || known.request !== request)) {
-    throw new Refused(409, 'this idempotency key was used with another body')
+    throw refusal(409, 'this idempotency key was used with another body')
   }
   if (known) return known
   if (parsed.error) throw parsed.error

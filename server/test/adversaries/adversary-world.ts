@@ -1,10 +1,7 @@
 import { createClickRecorder, rollUpClicks } from '../../clicks/clicks.service.ts'
-import { createServer } from '../../http/server.ts'
-import { createInboxRecorder } from '../../inbox/intake.service.ts'
 import type { LinkRecord } from '../../links/links.service.ts'
 import type { Actor } from '../../platform/api/procedure.ts'
 import type { Platform } from '../../platform/platform.ts'
-import { createSignatureScheme } from '../../processor/signatures/choose-scheme.ts'
 import { watchMarketplace } from '../../watches/watches.service.ts'
 import { simulatedIds } from '../simulation/simulated-ids.ts'
 import type { TestDialect } from '../testkit/databases.ts'
@@ -12,6 +9,7 @@ import { accessOf } from '../testkit/listings.ts'
 import { type Marketplace, openMarketplace, type Shop } from '../testkit/marketplace.ts'
 import { type OrderChanges, orderBody, orderHeaders } from '../testkit/orders.ts'
 import { DAY, MINUTE } from '../testkit/testbed.ts'
+import { serverOver } from '../testkit/web.ts'
 
 const BROWSER = 'Mozilla/5.0 (Linux; Android 14) AppleWebKit/537.36 Chrome/140.0.0.0 Mobile Safari/537.36'
 
@@ -61,13 +59,7 @@ export async function openAdversaryWorld(dialect: TestDialect): Promise<Adversar
   const market = await openMarketplace(dialect, SETTINGS, simulatedIds)
   const { platform, clock } = market
   const clicks = createClickRecorder(platform)
-  const server = await createServer({
-    platform,
-    clicks,
-    inbox: createInboxRecorder(platform),
-    processorSignature: { scheme: createSignatureScheme({ scheme: 'standard-webhooks' }), secrets: [] },
-    pendingMigrations: async () => [],
-  })
+  const server = await serverOver(platform, { clicks })
   const shop = await market.addShop('Chenab Lawn')
   const creator = await market.addCreator('Sana')
   const link = await market.addLink(shop, creator)

@@ -3,16 +3,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Role } from '../../../shared/schemas/common.ts'
 import { createClickRecorder } from '../../clicks/clicks.service.ts'
-import { createServer } from '../../http/server.ts'
-import { createInboxRecorder } from '../../inbox/intake.service.ts'
 import type { LinkRecord } from '../../links/links.service.ts'
 import type { Actor } from '../../platform/api/procedure.ts'
 import type { Platform } from '../../platform/platform.ts'
-import { createSignatureScheme } from '../../processor/signatures/choose-scheme.ts'
 import type { TestDialect } from '../testkit/databases.ts'
 import { type Marketplace, openMarketplace, type Shop } from '../testkit/marketplace.ts'
 import { addUser, logIn } from '../testkit/people.ts'
-import { WEB_TESTBED_SECRET } from '../testkit/web.ts'
+import { serverOver } from '../testkit/web.ts'
 import { type ServedRoute, watchRoutes } from './served-routes.ts'
 
 /** What only the operator of the scene's server knows. */
@@ -46,18 +43,7 @@ export async function openScene(dialect: TestDialect): Promise<Scene> {
   })
   const { platform } = market
   const clicks = createClickRecorder(platform)
-  const { result: server, routes } = await watchRoutes(() =>
-    createServer({
-      platform,
-      clicks,
-      inbox: createInboxRecorder(platform),
-      processorSignature: {
-        scheme: createSignatureScheme({ scheme: 'standard-webhooks' }),
-        secrets: [WEB_TESTBED_SECRET],
-      },
-      pendingMigrations: async () => [],
-    }),
-  )
+  const { result: server, routes } = await watchRoutes(() => serverOver(platform, { clicks }))
   const base = await server.listen({ host: '127.0.0.1', port: 0 })
   return {
     market,

@@ -65,6 +65,7 @@ for (const { it } of marketSuites<Context>('queues that a database writer adds t
     return sent
   }
 
+  const idsAt = ({ received }: WebhookReceiver) => received.map(({ id }) => id)
   const publish = (platform: Platform, accountId: string) =>
     platform.database.transaction((tx) =>
       publishEvents(platform, tx, [
@@ -98,10 +99,7 @@ for (const { it } of marketSuites<Context>('queues that a database writer adds t
     const forged = { ...row, id: platform.ids.next(), subject_id: randomUUID(), data: '{"amount":"9.00"}' }
     await writer(market).insertInto('outbox_events').values(forged).execute()
     await notifyUntilIdle(platform)
-    assert.equal(
-      receiver.received.map(({ id }) => id),
-      [genuine],
-    )
+    assert.equal(idsAt(receiver), [genuine])
     assert.equal((await mailed(platform)).length, 1)
     await assertFound(platform, 'outbox_events', 'rows-authentic-outbox-events', forged.id)
   })
@@ -130,10 +128,7 @@ for (const { it } of marketSuites<Context>('queues that a database writer adds t
     await writer(market).insertInto('webhook_deliveries').values(forged).execute()
     const [next = ''] = await publish(platform, eve.userId)
     await notifyUntilIdle(platform)
-    assert.equal(
-      receiver.received.map(({ id }) => id),
-      [genuine, next],
-    )
+    assert.equal(idsAt(receiver), [genuine, next])
     assert.is((await copyOf(market, 'webhook_deliveries', forged.id)).state, 'failed')
     await assertFound(platform, 'webhook_deliveries', 'rows-authentic-webhook-deliveries', forged.id)
   })
@@ -164,10 +159,7 @@ for (const { it } of marketSuites<Context>('queues that a database writer adds t
     const [genuine = ''] = await publish(platform, eve.userId)
     await notifyUntilIdle(platform)
     assert.equal(moved.received, [])
-    assert.equal(
-      receiver.received.map(({ id }) => id),
-      [genuine],
-    )
+    assert.equal(idsAt(receiver), [genuine])
     assert.ok((await openFlagsOf(platform)).includes('integrity_violation webhook_endpoints'))
     const results = await verifyBooks(platform)
     const subjects = results.find(({ name }) => name === 'rows-authentic-webhook-endpoints')?.breaches

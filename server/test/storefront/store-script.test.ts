@@ -2,7 +2,7 @@
 // database: none
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Browser } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { hasChromium, launchChromium } from '../testkit/chromium.ts'
@@ -35,6 +35,18 @@ function scenario(
     } finally {
       await context.close()
     }
+  })
+}
+
+/** One that begins on the page to which Sana's link leads. */
+function arrival(
+  name: string,
+  settings: Partial<StoreSettings>,
+  work: (begun: { visitor: Visitor; market: Market; page: Page; click: string }) => Promise<void>,
+): void {
+  scenario(name, settings, async (visitor, market) => {
+    const page = await visitor.tab()
+    await work({ visitor, market, page, click: await visitor.follow(page, market.links.sana) })
   })
 }
 
@@ -79,16 +91,12 @@ function scenarios(): void {
     },
   )
 
-  scenario('buys now, past the cart', {}, async (visitor, market) => {
-    const page = await visitor.tab()
-    const click = await visitor.follow(page, market.links.sana)
+  arrival('buys now, past the cart', {}, async ({ visitor, market, page, click }) => {
     await visitor.buyNow(page)
     assert.equal(await market.outcomes(), [`accepted by line_item: ${click}`])
   })
 
-  scenario('buys now after the theme has replaced the form', {}, async (visitor, market) => {
-    const page = await visitor.tab()
-    const click = await visitor.follow(page, market.links.sana)
+  arrival('buys now after the theme has replaced the form', {}, async ({ visitor, market, page, click }) => {
     await page.waitForSelector('input[name="properties[_aff_ref]"]', { state: 'attached' })
     await page.selectOption('#variant', 'Medium')
     // Not by a click, which fills forms too: a wallet's button is in a frame of its own.
@@ -98,37 +106,35 @@ function scenarios(): void {
     assert.equal(await market.outcomes(), [`accepted by line_item: ${click}`])
   })
 
-  scenario(
+  arrival(
     'gets no hidden field where there is no buy-now button',
     { buyNow: false },
-    async (visitor, market) => {
-      const page = await visitor.tab()
-      const click = await visitor.follow(page, market.links.sana)
+    async ({ market, page, click }) => {
       await market.carried(click)
       assert.is(await page.locator('input[name^=properties]').count(), 0)
     },
   )
 
-  scenario('buys again after the checkout has ended the cart', { buyNow: false }, async (visitor, market) => {
-    const page = await visitor.tab()
-    const click = await visitor.follow(page, market.links.sana)
-    await market.carried(click)
-    await visitor.remembered(click)
-    await visitor.add(page)
-    await visitor.checkOut(page)
-    await page.goto(HOME)
-    await market.carried(click)
-    await visitor.add(page)
-    await visitor.checkOut(page)
-    assert.equal(await market.outcomes(), Array(2).fill(`accepted by note_attributes: ${click}`))
-  })
+  arrival(
+    'buys again after the checkout has ended the cart',
+    { buyNow: false },
+    async ({ visitor, market, page, click }) => {
+      await market.carried(click)
+      await visitor.remembered(click)
+      await visitor.add(page)
+      await visitor.checkOut(page)
+      await page.goto(HOME)
+      await market.carried(click)
+      await visitor.add(page)
+      await visitor.checkOut(page)
+      assert.equal(await market.outcomes(), Array(2).fill(`accepted by note_attributes: ${click}`))
+    },
+  )
 
-  scenario(
+  arrival(
     'gets a new cart in the same page, by the theme or by another tab',
     { buyNow: false },
-    async (visitor, market) => {
-      const page = await visitor.tab()
-      const click = await visitor.follow(page, market.links.sana)
+    async ({ visitor, market, page, click }) => {
       await market.carried(click)
       await visitor.remembered(click)
       const [first] = market.store.carts.keys()
@@ -150,12 +156,10 @@ function scenarios(): void {
     },
   )
 
-  scenario(
+  arrival(
     'meets a script that replaces all attributes, once and again and again',
     { buyNow: false },
-    async (visitor, market) => {
-      const page = await visitor.tab()
-      const click = await visitor.follow(page, market.links.sana)
+    async ({ visitor, market, page, click }) => {
       await market.carried(click)
       await page.evaluate(
         'Shopify.actions.updateCart({ attributes: [{ key: "delivery", value: "Friday" }] })',
@@ -206,12 +210,10 @@ function scenarios(): void {
     ])
   })
 
-  scenario(
+  arrival(
     'comes back to a page that the browser has kept in memory',
     { buyNow: false },
-    async (visitor, market) => {
-      const page = await visitor.tab()
-      const click = await visitor.follow(page, market.links.sana)
+    async ({ market, page, click }) => {
       await market.carried(click)
       market.store.carts.clear()
       await page.evaluate('dispatchEvent(new PageTransitionEvent("pageshow", { persisted: true }))')
@@ -219,9 +221,7 @@ function scenarios(): void {
     },
   )
 
-  scenario('returns after 20 days by the plain address', {}, async (visitor, market) => {
-    const page = await visitor.tab()
-    const click = await visitor.follow(page, market.links.sana)
+  arrival('returns after 20 days by the plain address', {}, async ({ visitor, market, page, click }) => {
     await market.carried(click)
     await visitor.remembered(click)
     await visitor.passDays(20)
@@ -252,12 +252,10 @@ function scenarios(): void {
     assert.is(market.store.countOf('POST /cart/update.js'), 1)
   })
 
-  scenario(
+  arrival(
     'refuses consent: only what the address carries is used, and nothing kept',
     { marketingAllowed: false },
-    async (visitor, market) => {
-      const page = await visitor.tab()
-      const click = await visitor.follow(page, market.links.sana)
+    async ({ visitor, market, page, click }) => {
       await market.carried(click)
       await market.quiet()
       assert.equal(await visitor.kept(page), NOTHING_KEPT)
@@ -278,33 +276,35 @@ function scenarios(): void {
     },
   )
 
-  scenario('consents later, then withdraws', { marketingAllowed: false }, async (visitor, market) => {
-    const page = await visitor.tab()
-    const click = await visitor.follow(page, market.links.sana)
-    await market.carried(click)
-    await page.waitForFunction('Shopify.customerPrivacy')
-    const answer = (marketing: boolean) =>
-      page.evaluate(
-        `new Promise((done) => Shopify.customerPrivacy.setTrackingConsent({ marketing: ${marketing} }, done))`,
-      )
-    await answer(true)
-    const { storage, cookie } = await visitor.kept(page)
-    assert.is((storage as { ref: string }).ref, click)
-    assert.equal(cookie, storage)
-    await visitor.passDays(15)
-    await page.goto(HOME)
-    await market.carried(click)
-    await visitor.add(page)
-    await visitor.checkOut(page)
-    await visitor.open(page)
-    await answer(false)
-    assert.equal(await visitor.kept(page), NOTHING_KEPT)
-    assert.is(await page.locator('input[name^=properties]').count(), 0)
-    market.store.carts.clear()
-    await visitor.open(page)
-    await visitor.buyNow(page)
-    assert.equal(await market.outcomes(), [`accepted by note_attributes: ${click}`, UNKNOWN])
-  })
+  arrival(
+    'consents later, then withdraws',
+    { marketingAllowed: false },
+    async ({ visitor, market, page, click }) => {
+      await market.carried(click)
+      await page.waitForFunction('Shopify.customerPrivacy')
+      const answer = (marketing: boolean) =>
+        page.evaluate(
+          `new Promise((done) => Shopify.customerPrivacy.setTrackingConsent({ marketing: ${marketing} }, done))`,
+        )
+      await answer(true)
+      const { storage, cookie } = await visitor.kept(page)
+      assert.is((storage as { ref: string }).ref, click)
+      assert.equal(cookie, storage)
+      await visitor.passDays(15)
+      await page.goto(HOME)
+      await market.carried(click)
+      await visitor.add(page)
+      await visitor.checkOut(page)
+      await visitor.open(page)
+      await answer(false)
+      assert.equal(await visitor.kept(page), NOTHING_KEPT)
+      assert.is(await page.locator('input[name^=properties]').count(), 0)
+      market.store.carts.clear()
+      await visitor.open(page)
+      await visitor.buyNow(page)
+      assert.equal(await market.outcomes(), [`accepted by note_attributes: ${click}`, UNKNOWN])
+    },
+  )
 
   scenario(
     'has withdrawn consent elsewhere: the next page deletes what was kept',
@@ -322,12 +322,10 @@ function scenarios(): void {
     },
   )
 
-  scenario(
+  arrival(
     'browses a store without the consent API',
     { hasConsentApi: false, buyNow: false },
-    async (visitor, market) => {
-      const page = await visitor.tab()
-      const click = await visitor.follow(page, market.links.sana)
+    async ({ visitor, market, page, click }) => {
       await market.carried(click)
       await visitor.remembered(click)
       await visitor.open(page)
@@ -391,12 +389,10 @@ function scenarios(): void {
   )
 
   for (const cartUpdates of ['refused', 'unanswered'] as const) {
-    scenario(
+    arrival(
       `shops where /cart/update.js is ${cartUpdates}: the form still carries the reference`,
       { cartUpdates },
-      async (visitor, market) => {
-        const page = await visitor.tab()
-        const click = await visitor.follow(page, market.links.sana)
+      async ({ visitor, market, page, click }) => {
         await page.waitForSelector('input[name="properties[_aff_ref]"]', { state: 'attached' })
         await visitor.add(page)
         await visitor.checkOut(page)
@@ -506,12 +502,10 @@ function scenarios(): void {
     assert.is(await page.locator('input[name^=properties]').count(), 0)
   })
 
-  scenario(
+  arrival(
     'takes a cart permalink that a headless store makes with affiliateReference()',
     {},
-    async (visitor, market) => {
-      const page = await visitor.tab()
-      const click = await visitor.follow(page, market.links.sana)
+    async ({ market, page, click }) => {
       await page.waitForFunction('window.affiliateReference')
       await page.evaluate('location = "/cart/45000000000102:1?attributes[aff_ref]=" + affiliateReference()')
       await page.waitForURL('**/thanks/*')

@@ -1,16 +1,12 @@
 import { createTRPCClient, httpSubscriptionLink } from '@trpc/client'
 import { EventSource } from 'eventsource'
 import type { LiveEvent } from '../../../shared/schemas/summaries.ts'
-import { createClickRecorder } from '../../clicks/clicks.service.ts'
 import type { AppRouter } from '../../http/router.ts'
-import { createServer } from '../../http/server.ts'
-import { createInboxRecorder } from '../../inbox/intake.service.ts'
 import { Caches } from '../../platform/cache/caches.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { Topics } from '../../platform/topics.ts'
-import { createSignatureScheme } from '../../processor/signatures/choose-scheme.ts'
 import { eventually } from './eventually.ts'
-import { WEB_TESTBED_SECRET } from './web.ts'
+import { serverOver } from './web.ts'
 
 export interface WebSide {
   base: string
@@ -23,16 +19,7 @@ export function elsewhere(platform: Platform): Platform {
 }
 
 export async function openWebSide(platform: Platform): Promise<WebSide> {
-  const server = await createServer({
-    platform,
-    clicks: createClickRecorder(platform),
-    inbox: createInboxRecorder(platform),
-    processorSignature: {
-      scheme: createSignatureScheme({ scheme: 'standard-webhooks' }),
-      secrets: [WEB_TESTBED_SECRET],
-    },
-    pendingMigrations: async () => [],
-  })
+  const server = await serverOver(platform)
   const base = await server.listen({ host: '127.0.0.1', port: 0 })
   return { base, close: () => server.close() }
 }

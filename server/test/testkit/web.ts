@@ -3,6 +3,7 @@ import { createClickRecorder } from '../../clicks/clicks.service.ts'
 import { createServer } from '../../http/server.ts'
 import { createInboxRecorder } from '../../inbox/intake.service.ts'
 import { migrationState } from '../../platform/database/migration-state.ts'
+import type { Platform } from '../../platform/platform.ts'
 import { createSignatureScheme } from '../../processor/signatures/choose-scheme.ts'
 import type { TestDialect } from './databases.ts'
 import { call } from './service-bed.ts'
@@ -39,10 +40,12 @@ export async function openWebTestbed(
   return serveTestbed(await openTestbed(dialect, settings))
 }
 
-/** The real server on a free port over a testbed, which closes with it. */
-export async function serveTestbed(bed: Testbed): Promise<WebTestbed> {
-  const { platform } = bed
-  const server = await createServer({
+/** The real server over a platform whose database is up to date; it does not listen yet. */
+export function serverOver(
+  platform: Platform,
+  parts: Partial<Pick<Parameters<typeof createServer>[0], 'clicks' | 'pendingMigrations'>> = {},
+): Promise<FastifyInstance> {
+  return createServer({
     platform,
     clicks: createClickRecorder(platform),
     inbox: createInboxRecorder(platform),
@@ -50,6 +53,14 @@ export async function serveTestbed(bed: Testbed): Promise<WebTestbed> {
       scheme: createSignatureScheme({ scheme: 'standard-webhooks' }),
       secrets: [WEB_TESTBED_SECRET],
     },
+    pendingMigrations: async () => [],
+    ...parts,
+  })
+}
+
+/** The real server on a free port over a testbed, which closes with it. */
+export async function serveTestbed(bed: Testbed): Promise<WebTestbed> {
+  const server = await serverOver(bed.platform, {
     pendingMigrations: async () => (await migrationState(bed.testDatabase.database)).pending,
   })
   const base = await server.listen({ host: '127.0.0.1', port: 0 })
