@@ -9,6 +9,7 @@ import { marketSuites } from '../test/testkit/market-suites.ts'
 import { giveDestination } from '../test/testkit/marketplace.ts'
 import { DAY } from '../test/testkit/testbed.ts'
 import { watchMarketplace } from '../watches/watches.service.ts'
+import type { MailKind } from './channels/mail/mails.ts'
 import { createEndpoint } from './channels/webhooks/endpoints.service.ts'
 import {
   type Channel,
@@ -39,6 +40,13 @@ async function dataOf(
   return events
     .filter((event) => event.account_id === accountId && event.type === type)
     .map(({ data }) => JSON.parse(data))
+}
+
+/** What the mails of one kind to an account say, oldest first. */
+async function mailsOf({ database }: Platform, userId: string, kind: MailKind) {
+  const mails = database.reader.selectFrom('mails').selectAll().where('user_id', '=', userId)
+  const rows = await mails.where('kind', '=', kind).orderBy('id').execute()
+  return rows.map(({ facts }): Record<string, unknown> => JSON.parse(facts))
 }
 
 /** A channel that keeps what it is given. */
@@ -185,7 +193,7 @@ for (const { it } of marketSuites('the outbox', { idsOf: createIds })) {
       message: 'Hello',
       promotion_url: null,
     })
-    const answer = { decision: 'approve', reason: null } as const
+    const answer = { decision: 'approve', reason: 'Welcome' } as const
     const decided = await decideOnApplication(platform, shop.merchantId, id, answer)
     await decideOnApplication(platform, shop.merchantId, id, answer)
     const [created] = await dataOf(platform, shop.merchantId, 'application.created')
@@ -196,6 +204,14 @@ for (const { it } of marketSuites('the outbox', { idsOf: createIds })) {
     assert.is(decisions[0]?.status, 'approved')
     const link = decisions[0]?.affiliate_link as { slug: string } | undefined
     assert.is(link?.slug, decided.link?.slug)
+    await market.drainUntilIdle()
+    assert.equal(await mailsOf(platform, shop.merchantId, 'application.created'), [
+      { offer: offer.title, creator: 'Sana' },
+    ])
+    const url = `http://127.0.0.1:3000/go/${decided.link?.slug}`
+    assert.equal(await mailsOf(platform, creator.userId, 'application.decided'), [
+      { offer: offer.title, decision: 'approved', link: url, reason: 'Welcome' },
+    ])
   })
 
   it('notifies of money: cycle closed and charged, balance released, payout paid and failed', async (context) => {
@@ -209,6 +225,15 @@ for (const { it } of marketSuites('the outbox', { idsOf: createIds })) {
     })
     const link = await market.addLink(shop, creator)
     await market.earn(shop, link, 2_000_000)
+    await market.order(shop, link, 1_000_000)
+    await market.drainUntilIdle()
+    for (const userId of [shop.merchantId, creator.userId]) {
+      const [first, ...more] = await mailsOf(platform, userId, 'sale.accepted')
+      assert.equal([first?.net_amount, more], ['20000.00', []], 'the first sale only')
+    }
+    const [invoice, ...others] = await mailsOf(platform, shop.merchantId, 'billing_cycle.closed')
+    assert.equal([invoice?.amount_due, others], ['2750.00', []])
+    assert.match(String(invoice?.payment_url), /^https?:/)
     const [closed] = await dataOf(platform, shop.merchantId, 'billing_cycle.closed')
     const [charged] = await dataOf(platform, shop.merchantId, 'billing_cycle.charged')
     assert.equal([closed?.state, closed?.amount_due], ['closed', '2750.00'])
@@ -228,6 +253,9 @@ for (const { it } of marketSuites('the outbox', { idsOf: createIds })) {
     const [paid] = await dataOf(platform, creator.userId, 'payout.paid')
     assert.equal([failed?.state, failed?.failure_reason], ['failed', 'returned by the bank'])
     assert.equal([paid?.state, paid?.amount], ['paid', '2500.00'])
+    const failure = { amount: '2500.00', reason: 'returned by the bank' }
+    assert.equal(await mailsOf(platform, creator.userId, 'payout.failed'), [failure])
+    assert.equal(await mailsOf(platform, creator.userId, 'payout.paid'), [{ amount: '2500.00' }])
   })
 
   it('notifies once of an overdue cycle', async ({ platform, market, clock }) => {
@@ -240,6 +268,9 @@ for (const { it } of marketSuites('the outbox', { idsOf: createIds })) {
     clock.pass(60 * DAY)
     await watchMarketplace(platform)
     await watchMarketplace(platform)
+    await market.drainUntilIdle()
+    const [mail, ...more] = await mailsOf(platform, shop.merchantId, 'billing_cycle.overdue')
+    assert.equal([mail?.amount_due, more], ['2750.00', []])
     const overdue = await dataOf(platform, shop.merchantId, 'billing_cycle.overdue')
     assert.equal(
       overdue.map(({ state }) => state),
@@ -247,7 +278,7 @@ for (const { it } of marketSuites('the outbox', { idsOf: createIds })) {
     )
   })
 
-  it('notifies of each payout destination, without the IBAN', async ({ platform, market }) => {
+  it('notifies of each payout destination, without the IBAN', async ({ platform, market, clock }) => {
     const creator = await market.addCreator()
     await giveDestination(platform, creator.userId, 'PK24SCBL0000001171495101')
     const [first, second] = await dataOf(platform, creator.userId, 'payout_destination.changed')
@@ -255,6 +286,9 @@ for (const { it } of marketSuites('the outbox', { idsOf: createIds })) {
     const upcoming = second?.upcoming_payout_destination as { iban_last4: string } | undefined
     assert.is(upcoming?.iban_last4, '5101')
     assert.not.match(JSON.stringify([first, second]), 'SCBL')
+    await market.drainUntilIdle()
+    const mail = (await mailsOf(platform, creator.userId, 'payout_destination_changed')).at(-1)
+    assert.equal([mail?.iban_last4, mail?.effective_at], ['5101', clock.now() + DAY])
   })
 
   it.run()

@@ -286,21 +286,5 @@ for (const dialect of testDialects()) {
     )
   })
 
-  it('shows and changes which events are notified by e-mail', async () => {
-    const { actor } = await register()
-    const { email } = await as(actor).users.notifications({})
-    assert.equal(email, {
-      ...{ 'application.decided': true, 'sale.accepted': true, 'payout.paid': true, 'payout.failed': true },
-    })
-    const changed = await as(actor).users.updateNotifications({ email: { 'payout.paid': false } })
-    assert.equal([changed.email['payout.paid'], changed.email['payout.failed']], [false, true])
-    assert.equal(await as(actor).users.notifications({}), changed)
-    const foreign = as(actor).users.updateNotifications({ email: { 'store.silent': false } })
-    assert.is(await outcomeOf(foreign), 'validation_failed')
-    assert.equal(await as(actor).users.notifications({}), changed)
-    const admin: Actor = { userId: actor.userId, role: 'admin', sessionId: actor.sessionId }
-    assert.equal(await as(admin).users.notifications({}), { email: {} })
-  })
-
   it.run()
 }

@@ -5,11 +5,11 @@ import { proceduresOf } from '../platform/api/procedure.ts'
 import { codeOf } from '../test/testkit/authenticator.ts'
 import { testDialects } from '../test/testkit/databases.ts'
 import { DAY, HOUR } from '../test/testkit/testbed.ts'
-import { openWebTestbed, type WebAnswer, type WebTestbed } from '../test/testkit/web.ts'
+import { openWebTestbed, type WebTestbed } from '../test/testkit/web.ts'
+import { isRefused, newEmail, PASSWORD, register } from '../test/testkit/web-people.ts'
 import { confirmTotp, startTotp } from './second-factor.service.ts'
 import { createAdmin, type UserRow } from './users.service.ts'
 
-const PASSWORD = 'a long passphrase'
 const PRODUCTION = {
   NODE_ENV: 'production',
   PUBLIC_BASE_URL: 'https://market.example.pk',
@@ -20,17 +20,11 @@ const PRODUCTION = {
   PROCESSOR_WEBHOOK_SECRETS: 'whsec_AAAA',
 }
 
-let counter = 0
-
 const newAdmin = ({ platform }: WebTestbed): Promise<UserRow> =>
-  createAdmin(platform, `admin${counter++}@example.pk`, PASSWORD, 'Admin')
+  createAdmin(platform, newEmail(), PASSWORD, 'Admin')
 
 const logIn = (bed: WebTestbed, { email }: { email: string }, code?: string) =>
   bed.ask('POST', '/auth/login', { body: { email, password: PASSWORD, code } })
-
-function isRefused(answer: WebAnswer, status: number, code: string): void {
-  assert.equal([answer.status, answer.body.code], [status, code], JSON.stringify(answer.body))
-}
 
 /** A token that can only set up a second factor. */
 async function setupToken(bed: WebTestbed, admin: UserRow): Promise<string> {
@@ -90,11 +84,7 @@ for (const dialect of testDialects()) {
   })
 
   it('are a visitor to public routes with a token for the set-up', async ({ bed }) => {
-    const { platform } = bed
-    const id = platform.ids.next()
-    const now = platform.clock.now()
-    const body = { email: `m${id}@example.pk`, password: PASSWORD, role: 'merchant', display_name: 'M' }
-    const merchant = (await bed.ask('POST', '/auth/register', { body })).body.token as string
+    const { token: merchant, id } = await register(bed, 'merchant')
     const offer = {
       title: 'Lamp',
       product_url: 'https://lamp.pk/lamp',
@@ -102,7 +92,7 @@ for (const dialect of testDialects()) {
       niche: 'Lamps',
       commission_rate: 10,
     }
-    const shop = { shop_domain: `s${now}.myshopify.com`, webhook_secret: `secret-${id}` }
+    const shop = { shop_domain: `s${id}.myshopify.com`, webhook_secret: `secret-${id}` }
     assert.is((await bed.ask('POST', '/stores', { token: merchant, body: shop })).status, 201)
     const made = await bed.ask('POST', '/offers', { token: merchant, body: offer })
     assert.is(made.status, 201, JSON.stringify(made.body))
@@ -122,10 +112,8 @@ for (const dialect of testDialects()) {
   })
 
   it('leave creators and merchants as they are', async ({ bed }) => {
-    const email = `creator${counter++}@example.pk`
-    const body = { email, password: PASSWORD, role: 'creator', display_name: 'C' }
-    const registered = await bed.ask('POST', '/auth/register', { body })
-    assert.is(registered.body.second_factor_setup_required, undefined)
+    const { email, answer } = await register(bed)
+    assert.is(answer.body.second_factor_setup_required, undefined)
     const token = String((await logIn(bed, { email })).body.token)
     assert.is((await bed.ask('GET', '/me', { token })).status, 200)
   })

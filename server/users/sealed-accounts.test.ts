@@ -3,23 +3,17 @@ import * as assert from 'uvu/assert'
 import { testDialects } from '../test/testkit/databases.ts'
 import { DAY } from '../test/testkit/testbed.ts'
 import { openWebTestbed, type WebAnswer, type WebTestbed } from '../test/testkit/web.ts'
+import { isRefused, register as open, PASSWORD } from '../test/testkit/web-people.ts'
 import { billingAccountOf, destinationsInForce, openDestination } from './sealed-accounts.service.ts'
 
-const PASSWORD = 'a long passphrase'
 const IBAN = 'PK36SCBL0000001123456702'
 const OTHER_IBAN = 'PK24SCBL0000001171495101'
 
-let counter = 0
-
 async function register(bed: WebTestbed, role: 'creator' | 'merchant' = 'creator') {
-  const email = `${role}${counter++}@example.pk`
-  const { body } = await bed.ask('POST', '/auth/register', {
-    body: { email, password: PASSWORD, role, display_name: 'Ayesha' },
-  })
-  const token = String(body.token)
+  const { token, id } = await open(bed, role)
   return {
     token,
-    id: String((body.user as { id: string }).id),
+    id,
     get: () => bed.ask('GET', '/me', { token }),
     give: (billing_account: unknown, current_password?: string) =>
       bed.ask('PATCH', '/me', { token, body: { billing_account, current_password } }),
@@ -40,12 +34,6 @@ async function auditsOf({ platform }: WebTestbed, actor: string) {
     before: JSON.parse(before ?? 'null'),
     after: JSON.parse(after ?? 'null'),
   }))
-}
-
-function isRefused(answer: WebAnswer, status: number, code: string, path?: string): void {
-  assert.is(answer.body.code, code, JSON.stringify(answer.body))
-  assert.is(answer.status, status)
-  if (path) assert.is((answer.body.issues as { path: string }[])[0]?.path, path)
 }
 
 function isInvalid(answer: WebAnswer, path: string, message = /./): void {

@@ -9,38 +9,13 @@ import { testDialects } from '../test/testkit/databases.ts'
 import { outcomeOf } from '../test/testkit/people.ts'
 import { openRival } from '../test/testkit/rival.ts'
 import { MINUTE, TESTBED_KEY, withKeys } from '../test/testkit/testbed.ts'
-import { openWebTestbed, type WebAnswer, type WebTestbed } from '../test/testkit/web.ts'
+import { openWebTestbed, type WebTestbed } from '../test/testkit/web.ts'
+import { isRefused, PASSWORD, register } from '../test/testkit/web-people.ts'
 import { verifyBooks } from '../verification/verify-books.ts'
 import { login } from './credentials.service.ts'
 import { confirmTotp, resetSecondFactor } from './second-factor.service.ts'
 
-const PASSWORD = 'a long passphrase'
 const STEP = 30_000
-
-interface Person {
-  email: string
-  token: string
-  id: string
-}
-
-interface Enrolled extends Person {
-  secret: string
-  recovery: string[]
-}
-
-let counter = 0
-
-function isRefused(answer: WebAnswer, status: number, code: string): void {
-  assert.equal([answer.status, answer.body.code], [status, code], JSON.stringify(answer.body))
-}
-
-async function register(bed: WebTestbed, role = 'creator'): Promise<Person> {
-  const email = `factor${counter++}@example.pk`
-  const body = { email, password: PASSWORD, role, display_name: 'Ayesha' }
-  const answer = await bed.ask('POST', '/auth/register', { body })
-  assert.is(answer.status, 201, JSON.stringify(answer.body))
-  return { email, token: String(answer.body.token), id: String((answer.body.user as { id: string }).id) }
-}
 
 const start = (bed: WebTestbed, token: string) => bed.ask('POST', '/auth/totp', { token })
 const confirm = (bed: WebTestbed, token: string, code: string) =>
@@ -53,7 +28,7 @@ const logIn = (bed: WebTestbed, email: string, code?: string, password = PASSWOR
   bed.ask('POST', '/auth/login', { body: { email, password, code } })
 
 /** The clock moves on, so that the code of its time was not used yet. */
-async function enroll(bed: WebTestbed, role?: string): Promise<Enrolled> {
+async function enroll(bed: WebTestbed, role?: 'merchant') {
   const person = await register(bed, role)
   const { secret } = (await start(bed, person.token)).body as { secret: string }
   const answer = await confirm(bed, person.token, codeOf(secret, bed.clock))

@@ -7,8 +7,7 @@ import { eventually } from '../test/testkit/eventually.ts'
 import { addUser } from '../test/testkit/people.ts'
 import { DAY, HOUR, MINUTE } from '../test/testkit/testbed.ts'
 import { openWebTestbed, type WebTestbed } from '../test/testkit/web.ts'
-
-const PASSWORD = 'a long passphrase'
+import { PASSWORD, register as registerFrom } from '../test/testkit/web-people.ts'
 
 interface Item {
   id: string
@@ -20,8 +19,6 @@ interface Item {
   current: boolean
 }
 
-let counter = 0
-
 for (const dialect of testDialects()) {
   const it = suite<{ bed: WebTestbed }>(`sessions on ${dialect}`)
 
@@ -30,14 +27,8 @@ for (const dialect of testDialects()) {
   })
   it.after(({ bed }) => bed.close())
 
-  const register = async (bed: WebTestbed) => {
-    const email = `session${counter++}@example.pk`
-    const body = { email, password: PASSWORD, role: 'creator', display_name: 'Asma' }
-    const headers = { 'user-agent': 'first', 'x-forwarded-for': '203.0.113.9' }
-    const answer = await bed.ask('POST', '/auth/register', { body, headers })
-    assert.is(answer.status, 201)
-    return { email, token: String(answer.body.token) }
-  }
+  const origin = { 'user-agent': 'first', 'x-forwarded-for': '203.0.113.9' }
+  const register = (bed: WebTestbed) => registerFrom(bed, 'creator', undefined, origin)
   const logIn = async (bed: WebTestbed, email: string, headers: Record<string, string> = {}) => {
     const answer = await bed.ask('POST', '/auth/login', { body: { email, password: PASSWORD }, headers })
     assert.is(answer.status, 200)

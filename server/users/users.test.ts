@@ -5,30 +5,11 @@ import { connectStore } from '../stores/stores.service.ts'
 import { testDialects } from '../test/testkit/databases.ts'
 import { changeUser, requestOf } from '../test/testkit/people.ts'
 import { DAY } from '../test/testkit/testbed.ts'
-import { openWebTestbed, type WebAnswer, type WebTestbed } from '../test/testkit/web.ts'
+import { openWebTestbed, type WebTestbed } from '../test/testkit/web.ts'
+import { isRefused, newEmail, PASSWORD, register } from '../test/testkit/web-people.ts'
 import { hashPassword } from './passwords.ts'
 
-const PASSWORD = 'a long passphrase'
 const IBAN = 'PK36SCBL0000001123456702'
-
-let counter = 0
-const newEmail = () => `person${counter++}@example.pk`
-
-async function register(bed: WebTestbed, role: 'merchant' | 'creator', email = newEmail()) {
-  const answer = await bed.ask('POST', '/auth/register', {
-    body: { email, password: PASSWORD, role, display_name: 'Ayesha Khan' },
-  })
-  assert.is(answer.status, 201, JSON.stringify(answer.body))
-  const user = answer.body.user as Record<string, unknown>
-  return { email, token: String(answer.body.token), user, id: String(user.id), answer }
-}
-
-function isRefused(answer: WebAnswer, status: number, code: string, ...paths: string[]): void {
-  assert.is(answer.body.code, code, JSON.stringify(answer.body))
-  assert.is(answer.status, status)
-  const issues = (answer.body.issues ?? []) as { path: string }[]
-  if (paths.length > 0) assert.equal(issues.map((issue) => issue.path).sort(), paths.sort())
-}
 
 for (const dialect of testDialects()) {
   const it = suite<{ bed: WebTestbed }>(`users on ${dialect}`)

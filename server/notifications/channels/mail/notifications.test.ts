@@ -2,18 +2,13 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { testDialects } from '../../../test/testkit/databases.ts'
 import { openWebTestbed, type WebTestbed } from '../../../test/testkit/web.ts'
+import { register } from '../../../test/testkit/web-people.ts'
 
 for (const dialect of testDialects()) {
   const it = suite<{ bed: WebTestbed; token: string }>(`choices of mails on ${dialect}`)
   it.before(async (world) => {
     world.bed = await openWebTestbed(dialect)
-    const body = {
-      email: 'sana@example.pk',
-      password: 'a long passphrase',
-      role: 'creator',
-      display_name: 'S',
-    }
-    world.token = String((await world.bed.ask('POST', '/auth/register', { body })).body.token)
+    world.token = (await register(world.bed)).token
   })
   it.after(({ bed }) => bed.close())
 
@@ -21,6 +16,8 @@ for (const dialect of testDialects()) {
     const change = (email: object) => bed.ask('PATCH', '/me/notifications', { token, body: { email } })
     const read = async () => (await bed.ask('GET', '/me/notifications', { token })).body
     const before = await read()
+    const all = { 'application.decided': true, 'sale.accepted': true }
+    assert.equal(before, { email: { ...all, 'payout.paid': true, 'payout.failed': true } })
     const unknown =
       'is not an event of GET /me/notifications; e-mails about the security of an account cannot be turned off'
     const cases: [event: string, message: string][] = [
@@ -39,6 +36,9 @@ for (const dialect of testDialects()) {
     ])
     assert.equal(await read(), before)
     assert.is((await change({})).status, 200)
+    const changed = { email: { ...all, 'payout.paid': false, 'payout.failed': true } }
+    assert.equal((await change({ 'payout.paid': false })).body, changed)
+    assert.equal(await read(), changed)
   })
 
   it.run()

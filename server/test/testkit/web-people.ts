@@ -1,0 +1,28 @@
+import * as assert from 'uvu/assert'
+import type { WebAnswer, WebTestbed } from './web.ts'
+
+export const PASSWORD = 'a long passphrase'
+
+let counter = 0
+export const newEmail = () => `person${counter++}@example.pk`
+
+/** Opens an account over HTTP. */
+export async function register(
+  bed: WebTestbed,
+  role: 'merchant' | 'creator' = 'creator',
+  email = newEmail(),
+  headers: Record<string, string> = {},
+) {
+  const body = { email, password: PASSWORD, role, display_name: 'Ayesha Khan' }
+  const answer = await bed.ask('POST', '/auth/register', { body, headers })
+  assert.is(answer.status, 201, JSON.stringify(answer.body))
+  const user = answer.body.user as Record<string, unknown>
+  return { email, token: String(answer.body.token), user, id: String(user.id), answer }
+}
+
+/** Asserts a refusal; of these fields, if given. */
+export function isRefused(answer: WebAnswer, status: number, code: string, ...paths: string[]): void {
+  assert.equal([answer.status, answer.body.code], [status, code], JSON.stringify(answer.body))
+  const issues = (answer.body.issues ?? []) as { path: string }[]
+  if (paths.length > 0) assert.equal(issues.map((issue) => issue.path).sort(), paths.sort())
+}
