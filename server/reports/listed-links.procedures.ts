@@ -1,6 +1,6 @@
 import { listInput } from '../../shared/schemas/common.ts'
 import { affiliateLink, linkPage, setCouponInput } from '../../shared/schemas/links.ts'
-import { setCoupon } from '../links/coupons.service.ts'
+import { COUPON_QUOTA, setCoupon } from '../links/coupons.service.ts'
 import { mapPage } from '../platform/api/page.ts'
 import { procedure } from '../platform/api/procedure.ts'
 import { listLinks, wireLink, withEarnings } from './listed-links.service.ts'
@@ -24,7 +24,7 @@ export const listedLinkProcedures = {
     description:
       'Orders of the store with this discount code are credited to the link from now on, before any click. Create the code in the store as well. `null` takes the code away; orders created before keep it.',
     errors: ['not_found', 'coupon_taken', 'quota_exceeded'],
-    details: { quota_exceeded: 'At most 200 new coupon codes within 24 hours. Try again later.' },
+    details: { quota_exceeded: COUPON_QUOTA.detail },
   })
     .input(setCouponInput)
     .output(affiliateLink)

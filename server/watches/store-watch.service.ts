@@ -34,12 +34,7 @@ interface StoreSign extends Pick<NewFlag, 'summary' | 'evidence'> {
 }
 
 /** Flags signs of stores, but for those that someone has looked at since they began. Returns the stores. */
-async function flagStores(
-  platform: Platform,
-  tx: Tx,
-  kind: FlagKind,
-  signs: readonly StoreSign[],
-): Promise<StoreRow[]> {
+async function flagStores(platform: Platform, tx: Tx, kind: FlagKind, signs: readonly StoreSign[]) {
   const ids = signs.map(({ store }) => store.id)
   const resolved = await resolvedFlagTimes(tx, kind, ids)
   const fresh = signs.filter(({ store, since }) => (resolved.get(store.id) ?? -1) < since)
@@ -136,10 +131,7 @@ export async function watchRefusals(platform: Platform): Promise<boolean> {
   const { reader } = platform.database
   for (let after: string | undefined = NIL_ID; after !== undefined; ) {
     const rows: StoreRow[] = await refusedStores(reader, after, PAGE)
-    const due = (await stepsOf(platform, reader, rows)).filter(
-      ({ steps }) => steps.answered || steps.notify || steps.flag,
-    )
-    const ids = due.map(({ store }) => store.id)
+    const ids = (await stepsOf(platform, reader, rows)).map(({ store }) => store.id)
     if (ids.length > 0) await platform.database.transaction((tx) => takeSteps(platform, tx, ids))
     after = rows.length < PAGE ? undefined : rows.at(-1)?.id
   }
@@ -147,6 +139,7 @@ export async function watchRefusals(platform: Platform): Promise<boolean> {
   return false
 }
 
+/** The stores whose refused deliveries call for something. */
 async function stepsOf(platform: Platform, db: Queries | Tx, stores: readonly StoreRow[]) {
   const now = platform.clock.now()
   const ids = stores.map(({ id }) => id)
@@ -156,7 +149,8 @@ async function stepsOf(platform: Platform, db: Queries | Tx, stores: readonly St
     if (since === null || lastRefusedAt === null) return []
     const lastEventAt = activity.get(store.id)?.lastEventAt ?? null
     const refusals = { since, count, lastRefusedAt, lastEventAt, sentAt: store.rejecting_sent_at }
-    return [{ store, since, lastRefusedAt, steps: refusalSteps(refusals, now) }]
+    const steps = refusalSteps(refusals, now)
+    return Object.values(steps).includes(true) ? [{ store, since, lastRefusedAt, steps }] : []
   })
 }
 
