@@ -1,5 +1,4 @@
 import { DateTime } from 'luxon'
-import type { z } from 'zod'
 import type { Config } from '../server/platform/config.ts'
 import { lineOfText, longText } from '../shared/schemas/common.ts'
 import { wrongUsage } from './failures.ts'
@@ -19,23 +18,16 @@ export function readMoment(text: string | undefined, { BILLING_TIMEZONE: zone }:
   )
 }
 
-/** A line of text of 1 to `most` characters. */
-export function readLine(option: string, text: string, most: number): string {
-  return read(lineOfText(1, most), text, `${option} must be one line of 1 to ${most} characters`)
-}
+/** How long a text may be, in characters: one line, or with line breaks. */
+export type TextRule = ({ line: number } | { lines: number }) & { required?: boolean }
 
-/** Text of 1 to `most` characters, with line breaks. */
-export function readText(option: string, text: string, most: number): string {
-  return read(longText(1, most), text, `${option} must be text of 1 to ${most} characters`)
-}
-
-/** `--reason`, which is kept in the audit trail. */
-export function readReason(text: string | undefined): string | null {
-  return text === undefined ? null : readText('--reason', text, 2000)
-}
-
-function read(schema: z.ZodType<string>, text: string, rule: string): string {
+/** A text by its rule, trimmed. Refuses (exit 2) one that breaks it. */
+export function readText(option: string, text: string, rule: TextRule): string {
+  const [schema, what] =
+    'line' in rule
+      ? [lineOfText(1, rule.line), `one line of 1 to ${rule.line}`]
+      : [longText(1, rule.lines), `text of 1 to ${rule.lines}`]
   const parsed = schema.safeParse(text)
   if (parsed.success) return parsed.data
-  throw wrongUsage(`${rule} that can be seen, without direction controls.`)
+  throw wrongUsage(`${option} must be ${what} characters that can be seen, without direction controls.`)
 }

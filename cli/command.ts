@@ -1,6 +1,7 @@
-import { Command, InvalidArgumentError } from 'commander'
+import { Command, InvalidArgumentError, Option } from 'commander'
 import { type Paisa, parseMoney } from '../shared/money.ts'
 import { type BasisPoints, percentToBasisPoints } from '../shared/rates.ts'
+import type { TextRule } from './arguments.ts'
 import { wrongUsage } from './failures.ts'
 
 /** The options that every command takes. */
@@ -42,6 +43,25 @@ export class CliCommand extends Command {
   /** An option that names one of the words that its description lists: `open, closed or charged`. */
   choice(flags: string, words: string, chosen?: string): this {
     return this.option(flags, words, oneOf(words.split(/, | or /)), chosen)
+  }
+
+  /** An option for text that others read, on one line or with line breaks. It is read before the action runs. */
+  text(flags: string, description: string, rule: TextRule): this {
+    const option = new Option(flags, description).makeOptionMandatory(rule.required ?? false)
+    return this.addOption(option).hook('preAction', async (_program, command) => {
+      const name = option.attributeName()
+      const text: string | undefined = command.getOptionValue(name)
+      if (text === undefined) return
+      const { readText } = await import('./arguments.ts')
+      command.setOptionValue(name, readText(`${option.long}`, text, rule))
+    })
+  }
+
+  /** Refuses (exit 2) a use that can never be right, before the action runs. */
+  demand(message: string, holds: (options: Record<string, unknown>, ...args: unknown[]) => unknown): this {
+    return this.hook('preAction', (_program, command) => {
+      if (!holds(command.opts(), ...command.processedArgs)) throw wrongUsage(message)
+    })
   }
 
   /** The options of every list. */
@@ -98,6 +118,11 @@ export function wholeNumber(least: number, most: number): (text: string) => numb
 export interface PageOptions {
   limit: number
   cursor?: string
+}
+
+/** What the audit trail keeps of a command. */
+export interface ReasonOption {
+  reason?: string | null
 }
 
 /** An id in commands' examples. */

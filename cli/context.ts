@@ -14,7 +14,7 @@ import {
 import { withoutPassword } from '../server/platform/database/postgres-address.ts'
 import type { Platform } from '../server/platform/platform.ts'
 import { type GlobalOptions, serviceEnvironment } from './command.ts'
-import { Failure, Interrupted } from './failures.ts'
+import { Failure, interrupted } from './failures.ts'
 import { counted, layoutOf, Output } from './terminal/output.ts'
 import { Terminal } from './terminal/prompts.ts'
 
@@ -49,46 +49,30 @@ export function openContext(
   return { config, yes, environment, out: new Output({ json, zone: config.BILLING_TIMEZONE, layout }) }
 }
 
+/** For commands that only read. */
+export const READS = { readOnly: true } as const
+
 type Work<Args extends unknown[]> = (context: AppContext, ...args: Args) => Promise<void> | void
 type Action<Args extends unknown[]> = (...args: [...Args, command: Command]) => Promise<void>
 
-/** An action that reads its arguments before the database is opened: what can never be right is refused in any case. */
-export function prepared<Args extends unknown[]>(
-  prepare: (...args: Args) => Work<[]>,
-  access: AppAccess = {},
-): Action<Args> {
-  return async (...all) => {
-    const work = prepare(...(all.slice(0, -1) as Args))
-    await withApp(all.at(-1) as Command, async (context) => work(context), access)
+function action<Args extends unknown[]>(work: Work<Args>, access: AppAccess): Action<Args> {
+  return (...all) => {
+    const args = all.slice(0, -1) as Args
+    return withApp(all.at(-1) as Command, async (context) => work(context, ...args), access)
   }
 }
 
-function action<Args extends unknown[]>(work: Work<Args>, access: AppAccess): Action<Args> {
-  return prepared(
-    (...args: Args) =>
-      (context) =>
-        work(context, ...args),
-    access,
-  )
-}
-
 /** An action over the services that only reads. Commander passes the command last; `work` gets the services first instead. */
-export const reads = <Args extends unknown[]>(work: Work<Args>) => action(work, { readOnly: true })
+export const reads = <Args extends unknown[]>(work: Work<Args>) => action(work, READS)
 /** An action that writes, unless it has `--dry-run`. */
 export const writes = <Args extends unknown[]>(work: Work<Args>) => action(work, {})
 /** An action that moves money, unless it has `--dry-run`. */
-export const movesMoney = <Args extends unknown[]>(work: Work<Args>) => action(work, MOVES_MONEY)
+export const movesMoney = <Args extends unknown[]>(work: Work<Args>) => action(work, { movesMoney: true })
 
 interface AppAccess {
   readOnly?: boolean
   movesMoney?: boolean
 }
-
-/** For commands that move money. */
-export const MOVES_MONEY = { movesMoney: true } as const
-
-/** For commands that only read. */
-export const READS = { readOnly: true } as const
 
 /**
  * Runs `work` over the services and an existing, migrated database, and closes them. Creates neither database nor key.
@@ -110,12 +94,8 @@ export async function withApp(
     import('../server/processes/processes.service.ts'),
   ])
   const { environment } = context
-  const app = await openApp({
-    readOnly,
-    create: false,
-    environment,
-    logLevel: environment.LOG_LEVEL || 'silent',
-  })
+  const logLevel = environment.LOG_LEVEL || 'silent'
+  const app = await openApp({ readOnly, create: false, environment, logLevel })
   const { platform } = app
   try {
     await assertMigrated(app.database, { readOnly })
@@ -130,15 +110,15 @@ export async function withApp(
   }
 }
 
-type DatabaseWork = (context: CommandContext & { database: OpenDatabase }) => Promise<void>
+type DatabaseContext = CommandContext & { database: OpenDatabase }
 
-/** An action over the database alone, which it only reads. It reads its arguments first. */
+/** An action over the database alone, which it only reads. */
 export function readsDatabase<Args extends unknown[]>(
-  prepare: (...args: Args) => DatabaseWork,
+  work: (context: DatabaseContext, ...args: Args) => Promise<void>,
 ): Action<Args> {
-  return async (...all) => {
-    const work = prepare(...(all.slice(0, -1) as Args))
-    await withDatabase(all.at(-1) as Command, work, READS)
+  return (...all) => {
+    const args = all.slice(0, -1) as Args
+    return withDatabase(all.at(-1) as Command, (context) => work(context, ...args), READS)
   }
 }
 
@@ -148,7 +128,7 @@ export function readsDatabase<Args extends unknown[]>(
  */
 export async function withDatabase(
   command: Command,
-  work: DatabaseWork,
+  work: (context: DatabaseContext) => Promise<void>,
   { readOnly = false, replica = false }: { readOnly?: boolean; replica?: boolean } = {},
 ): Promise<void> {
   const context = openContext(command)
@@ -224,6 +204,6 @@ export async function confirm(context: CommandContext, question: string): Promis
   if (!isAsked(context)) throw new Failure('Not a terminal; confirm with --yes.')
   const terminal = new Terminal()
   const agreed = await terminal.agrees(question).finally(() => terminal.close())
-  if (terminal.interrupted) throw new Interrupted()
+  if (terminal.interrupted) throw interrupted()
   if (!agreed) throw new Failure('Nothing was done.')
 }

@@ -2,34 +2,30 @@ import type { CommanderError } from 'commander'
 import type { ErrorCode } from '../shared/error-codes.ts'
 import { printJson, printLines } from './terminal/printable-text.ts'
 
-/** Something that the command line itself refuses; `usage` means that it was written wrongly (exit 2). */
-export class Failure extends Error {
-  readonly code: ErrorCode
-  readonly usage: boolean
+interface FailureDetails {
+  code?: ErrorCode
+  /** 2 for `validation_failed`, and 1 otherwise, unless given. */
+  exitCode?: number
   /** Goes into the problem object of `--json`. */
-  readonly extra: Record<string, unknown>
+  extra?: Record<string, unknown>
   /** Lines that follow the first one for people, such as the candidates of an ambiguous name. */
-  readonly lines: readonly string[]
+  lines?: readonly string[]
+}
 
-  constructor(
-    message: string,
-    more: { code?: ErrorCode; extra?: Record<string, unknown>; lines?: readonly string[] } = {},
-  ) {
+/** Why a command ends without success; its message is for people. */
+export class Failure extends Error {
+  readonly details: FailureDetails
+
+  constructor(message: string, details: FailureDetails = {}) {
     super(message)
     this.name = 'Failure'
-    this.code = more.code ?? 'conflict'
-    this.usage = more.code === 'validation_failed'
-    this.extra = more.extra ?? {}
-    this.lines = more.lines ?? []
+    this.details = details
   }
 }
 
-/** Ctrl-C at a question. */
-export class Interrupted extends Error {
-  constructor() {
-    super('Interrupted; nothing was done.')
-    this.name = 'Interrupted'
-  }
+/** Ctrl-C at a question. The exit code is 128 and the number of SIGINT, as shells count. */
+export function interrupted(): Failure {
+  return new Failure('Interrupted; nothing was done.', { exitCode: 130 })
 }
 
 /** A command line that can never be right, whatever is in the database. */
@@ -37,55 +33,49 @@ export function wrongUsage(message: string): Failure {
   return new Failure(message, { code: 'validation_failed' })
 }
 
-/** What the process ends with. */
-type ExitCode = 0 | 1 | 2 | typeof INTERRUPTED
-
-/** 128 and the number of SIGINT, as shells count. */
-const INTERRUPTED = 130
-
-interface Report {
-  exitCode: ExitCode
-  code: ErrorCode
-  detail: string
-  extra?: Record<string, unknown>
-  lines?: readonly string[]
-}
-
-/** Says what went wrong on stderr: one line for people, a problem object with `--json`. Answers the exit code. */
+/**
+ * Says what went wrong on stderr: one line for people, a problem object with `--json`. Returns the exit code. `commandNames` are those of
+ * every command, such as `sales explain`.
+ */
 export async function reportFailure(
   error: unknown,
   args: readonly string[],
-  /** Of every command, such as `sales explain`. */
-  commandNames: readonly string[] = [],
-): Promise<ExitCode> {
-  const report = (await commanderReport(error, args, commandNames)) ?? (await reportOf(error))
-  if (report.exitCode === 0 || report.detail === '') return report.exitCode
+  commandNames: readonly string[],
+): Promise<number> {
+  const { message, details } = (await usageFailure(error, args, commandNames)) ?? (await failureOf(error))
+  const { code = 'conflict', exitCode = code === 'validation_failed' ? 2 : 1, extra, lines = [] } = details
+  if (message === '') return exitCode
   const afterDashes = args.indexOf('--')
   const json = (afterDashes === -1 ? args : args.slice(0, afterDashes)).includes('--json')
-  if (json) printJson(await problemOf(report), 0, process.stderr)
-  else printLines([`affiliate: ${report.detail}`, ...(report.lines ?? [])], process.stderr)
-  return report.exitCode
+  if (json) {
+    const { STATUS_CODES } = await import('node:http')
+    const { ERROR_STATUS } = await import('../shared/error-codes.ts')
+    const status = ERROR_STATUS[code]
+    const problem = {
+      type: 'about:blank',
+      title: STATUS_CODES[status],
+      status,
+      detail: message,
+      code,
+      ...extra,
+    }
+    printJson(problem, 0, process.stderr)
+  } else printLines([`affiliate: ${message}`, ...lines], process.stderr)
+  return exitCode
 }
 
-async function problemOf({ code, detail, extra }: Report): Promise<Record<string, unknown>> {
-  const { STATUS_CODES } = await import('node:http')
-  const { ERROR_STATUS } = await import('../shared/error-codes.ts')
-  const status = ERROR_STATUS[code]
-  return { type: 'about:blank', title: STATUS_CODES[status], status, detail, code, ...extra }
-}
-
-/** Commander's own errors; help that was asked for is none, and help shown for want of a command was printed already. */
-async function commanderReport(
+/** Commander's own errors. Help that was asked for is none, and help shown for want of a command was printed already. */
+async function usageFailure(
   error: unknown,
   args: readonly string[],
   commandNames: readonly string[],
-): Promise<Report | null> {
-  if (!(error instanceof Error)) return null
+): Promise<Failure | null> {
   const { code, exitCode, message } = error as CommanderError
   if (typeof code !== 'string' || !code.startsWith('commander.')) return null
-  const words = message.replace(/^error: /, '').replace(/\n/g, ' ')
-  const detail = code === 'commander.help' ? '' : await withSuggestion(words, args, commandNames)
-  return { exitCode: exitCode === 0 ? 0 : 2, code: 'validation_failed', detail }
+  if (exitCode === 0 || code === 'commander.help') return new Failure('', { exitCode: exitCode && 2 })
+  return wrongUsage(
+    await withSuggestion(message.replace(/^error: /, '').replace(/\n/g, ' '), args, commandNames),
+  )
 }
 
 /** Words of other programs, and where to find what they do. */
@@ -126,41 +116,29 @@ async function withSuggestion(
     : `${words} (Did you mean ${names.join(' or ')}?)`
 }
 
-async function reportOf(error: unknown): Promise<Report> {
-  if (error instanceof Failure) {
-    const { code, message, extra, lines } = error
-    return { exitCode: error.usage ? 2 : 1, code, detail: message, extra, lines }
-  }
-  if (error instanceof Interrupted) return { exitCode: INTERRUPTED, code: 'conflict', detail: error.message }
-  return (
-    (await refusalReport(error)) ?? (await settingReport(error)) ?? (await faultReport(error)) ?? bug(error)
-  )
-}
-
-async function refusalReport(error: unknown): Promise<Report | null> {
+async function failureOf(error: unknown): Promise<Failure> {
+  if (error instanceof Failure) return error
   const { Refusal } = await import('../server/platform/api/refusal.ts')
-  if (!(error instanceof Refusal)) return null
-  const issues = error.issues?.map(({ path, message }) => `${path}: ${message}`).join('; ')
-  return {
-    exitCode: error.code === 'validation_failed' ? 2 : 1,
-    code: error.code,
-    detail: issues ?? error.detail,
-    ...(error.issues ? { extra: { issues: error.issues } } : {}),
+  if (error instanceof Refusal) {
+    const { code, detail, issues } = error
+    if (!issues) return new Failure(detail, { code })
+    const text = issues.map(({ path, message }) => `${path}: ${message}`).join('; ')
+    return new Failure(text, { code, extra: { issues } })
   }
-}
-
-async function settingReport(error: unknown): Promise<Report | null> {
   const { SettingError } = await import('../server/platform/config.ts')
-  if (!(error instanceof SettingError)) return null
-  return { exitCode: 1, code: 'validation_failed', detail: error.message }
+  if (error instanceof SettingError) {
+    return new Failure(error.message, { code: 'validation_failed', exitCode: 1 })
+  }
+  return (await faultOf(error)) ?? bug(error)
 }
 
 /** After these a transaction was rolled back. */
 const NOT_WRITTEN = /^(SQLITE_(READONLY|FULL|IOERR)|ENOSPC|53100|EDQUOT|58030|EIO|EFBIG)/
 
 /** The database cannot be used, or the port to listen on. */
-async function faultReport(error: unknown): Promise<Report | null> {
+async function faultOf(error: unknown): Promise<Failure | null> {
   const { databaseProblem } = await import('../server/platform/database/database-problems.ts')
+  const unavailable = (text: string) => new Failure(text.replace(/\s*\n\s*/g, ' '), { code: 'unavailable' })
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     const { code = '', syscall, message } = cause as NodeJS.ErrnoException
     if (syscall === 'listen') return unavailable(listenProblem(cause))
@@ -178,13 +156,9 @@ function listenProblem(error: NodeJS.ErrnoException & { address?: string; port?:
   return `Cannot listen on ${place} (${error.code}). Set HOST and PORT.`
 }
 
-function unavailable(detail: string): Report {
-  return { exitCode: 1, code: 'unavailable', detail: detail.replace(/\s*\n\s*/g, ' ') }
-}
-
 /** An unexpected error is printed with its stack. */
-function bug(error: unknown): Report {
+function bug(error: unknown): Failure {
   const stack = error instanceof Error ? (error.stack ?? error.message) : String(error)
   const [first = '', ...lines] = stack.split('\n')
-  return { exitCode: 1, code: 'internal', detail: `This is a bug, please report it: ${first}`, lines }
+  return new Failure(`This is a bug, please report it: ${first}`, { code: 'internal', lines })
 }

@@ -25,10 +25,8 @@ export function peopleOf<Row>(
 /** The users of these ids, from a database alone. */
 export async function peopleIn(reader: Queries, ids: readonly string[]): Promise<(id: string) => Person> {
   const people = new Map<string, Person>()
-  const distinct = [...new Set(ids)]
-  for (let at = 0; at < distinct.length; at += AT_ONCE) {
-    const some = distinct.slice(at, at + AT_ONCE)
-    for (const [id, { email, display_name }] of await readPeople(reader, some))
+  for (let at = 0; at < ids.length; at += AT_ONCE) {
+    for (const [id, { email, display_name }] of await readPeople(reader, ids.slice(at, at + AT_ONCE)))
       people.set(id, { id, email, display_name })
   }
   return (id) => people.get(id) ?? { id, email: null, display_name: null }

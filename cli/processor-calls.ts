@@ -1,7 +1,7 @@
 import type { Platform } from '../server/platform/platform.ts'
 import { attemptState, listAttempts } from '../server/processor/attempts.service.ts'
 import { Failure } from './failures.ts'
-import { type Output, wireTime } from './terminal/output.ts'
+import { type Output, wireNames, wireTime } from './terminal/output.ts'
 
 /** Where the call to the processor stands for what has not got through yet. */
 interface CallState {
@@ -40,9 +40,7 @@ export function callText(out: Output, call: CallState | undefined, retry: string
 }
 
 export function wireCall(call: CallState | undefined) {
-  if (!call) return null
-  const { state, tries, nextTryAt, detail } = call
-  return { state, tries, next_try_at: wireTime(nextTryAt), detail }
+  return call ? wireNames({ ...call, nextTryAt: wireTime(call.nextTryAt) }) : null
 }
 
 /** For the exit code of a close or a payout run. */

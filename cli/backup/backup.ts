@@ -24,30 +24,22 @@ export interface RestoredCopy {
   swapCommands(): string[]
 }
 
-interface Backup {
-  file: string
-  bytes: number
-  /** The command that restores it into a new database. */
-  restore: string
-}
-
 /**
  * Writes a consistent copy of the database to `file` while others go on using it. Only this user can read it, and
- * it gets its name when it is complete. Refuses a file that exists.
+ * it gets its name when it is complete. Refuses a file that exists. `restore` is the command that restores it into a new database.
  */
-export async function backUp(database: OpenDatabase, file: string): Promise<Backup> {
+export async function backUp(database: OpenDatabase, file: string) {
   const target = resolve(file)
   if (existsSync(target)) throw new Failure(`${target} exists already. Name a file that does not.`)
   // A folder of its own: whatever is made beside the draft goes with it, and once it is gone nothing new can be made there.
   const folder = `${target}.${process.pid}.tmp`
   const draft = join(folder, 'draft')
   const clean = () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
-  const interrupt = () => {
+  // Before the file is created, so that an interruption at any moment leaves nothing behind.
+  const ignoreSignals = onSignals(() => {
     clean()
     process.exit(130)
-  }
-  // Before the file is created, so that an interruption at any moment leaves nothing behind.
-  for (const signal of SIGNALS) process.once(signal, interrupt)
+  })
   try {
     makePrivateFile(folder, draft)
     if (database.dialect === 'sqlite') await copySqlite(database.file, draft)
@@ -55,19 +47,23 @@ export async function backUp(database: OpenDatabase, file: string): Promise<Back
     // A signal that came during the check is heard before the copy gets its name.
     await turn()
     renameSync(draft, target)
-    return {
-      file: target,
-      bytes: statSync(target).size,
-      restore: `affiliate db restore ${shellWord(target)}`,
-    }
+    const restore = `affiliate db restore ${shellWord(target)}`
+    return { file: target, bytes: statSync(target).size, restore }
   } finally {
-    for (const signal of SIGNALS) process.off(signal, interrupt)
+    ignoreSignals()
     clean()
   }
 }
 
-/** On these signals the partial backup is deleted. */
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+
+/** Calls `end`, which ends the process, when a signal interrupts it. Returns what takes that back. */
+export function onSignals(end: () => void): () => void {
+  for (const signal of SIGNALS) process.once(signal, end)
+  return () => {
+    for (const signal of SIGNALS) process.off(signal, end)
+  }
+}
 
 /** Makes a folder and an empty file in it that only this user can read. */
 export function makePrivateFile(folder: string, path: string): void {

@@ -6,54 +6,40 @@ import { findAppKeys } from '../../server/platform/crypto/app-keys.ts'
 import { refuseForeignKeys } from '../../server/platform/crypto/key-mark.ts'
 import { migrationNames, migrationState } from '../../server/platform/database/migration-state.ts'
 import { type OpenDatabase, openDatabase } from '../../server/platform/database/open-database.ts'
-import type { InvariantResult } from '../../server/verification/verify-books.ts'
 import { readKeys, runChecks } from '../commands/ledger.actions.ts'
 import { Failure } from '../failures.ts'
 import type { Output } from '../terminal/output.ts'
-import type { RestoredCopy } from './backup.ts'
+import { onSignals, type RestoredCopy } from './backup.ts'
 import { postgresCopy } from './postgres-copy.ts'
 import { sqliteCopy } from './sqlite-copy.ts'
-
-interface Restored {
-  copy: RestoredCopy
-  /** Names of the migrations that the copy was behind. */
-  migrated: string[]
-  results: InvariantResult[]
-}
 
 /**
  * Restores a backup into a new database beside the present one, migrates the copy to this version and checks every invariant of its
  * books. The copy is kept also when some do not hold, so that they can be looked at; after any other failure, and after
  * Ctrl-C, nothing is left of it. With `discard` it is always deleted. Throws `Failure`, and `SettingError` for a key that does not open the
- * backup.
+ * backup. `migrated` names the migrations that the copy was behind.
  */
 export async function restoreBackup(
   config: Config,
   out: Output,
   file: string,
   { to, discard = false }: { to?: string; discard?: boolean },
-): Promise<Restored> {
+) {
   const backup = resolve(file)
   const target = discard ? drillTarget(config, backup) : to
   const copy = await openCopy(config.DATABASE_URL, backup, target)
   let interrupted = false
-  const interrupt = () => {
+  const ignoreSignals = onSignals(() => {
     interrupted = true
     out.endProgress()
     copy.discard().finally(() => process.exit(130))
-  }
-  for (const signal of SIGNALS) process.once(signal, interrupt)
+  })
   try {
     out.progress(`restoring into ${copy.place}`)
     await copy.load()
     await refuseForeignKeys(copy.draftUrl, findAppKeys(config))
     const database = await openDatabase(copy.draftUrl, { create: false })
-    let checked: Omit<Restored, 'copy'>
-    try {
-      checked = await migrateAndVerify(config, out, backup, database)
-    } finally {
-      await database.close()
-    }
+    const checked = await migrateAndVerify(config, out, backup, database).finally(() => database.close())
     await (discard ? copy.discard() : copy.keep())
     return { copy, ...checked }
   } catch (error) {
@@ -62,7 +48,7 @@ export async function restoreBackup(
     await copy.discard()
     throw error
   } finally {
-    for (const signal of SIGNALS) process.off(signal, interrupt)
+    ignoreSignals()
   }
 }
 
@@ -70,8 +56,6 @@ export async function restoreBackup(
 function drillTarget(config: Config, backup: string): string {
   return sqliteFileOf(config.DATABASE_URL) === null ? `drill_${process.pid}` : `${backup}.drill`
 }
-
-const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 async function openCopy(databaseUrl: string, backup: string, to: string | undefined): Promise<RestoredCopy> {
   const kind = kindOf(backup)
@@ -93,28 +77,19 @@ const KINDS = [
 
 function kindOf(backup: string): 'SQLite' | 'PostgreSQL' | null {
   const bytes = Buffer.alloc(16)
-  let file: number
+  let file: number | null = null
   try {
     file = openSync(backup, 'r')
-  } catch (error) {
-    throw new Failure(`cannot read ${backup}: ${(error as NodeJS.ErrnoException).code}`)
-  }
-  try {
     readSync(file, bytes)
   } catch (error) {
     throw new Failure(`cannot read ${backup}: ${(error as NodeJS.ErrnoException).code}`)
   } finally {
-    closeSync(file)
+    if (file !== null) closeSync(file)
   }
   return KINDS.find(({ start }) => bytes.toString('latin1').startsWith(start))?.kind ?? null
 }
 
-async function migrateAndVerify(
-  config: Config,
-  out: Output,
-  backup: string,
-  database: OpenDatabase,
-): Promise<Omit<Restored, 'copy'>> {
+async function migrateAndVerify(config: Config, out: Output, backup: string, database: OpenDatabase) {
   const { executed } = await migrationState(database)
   if (executed.length === 0)
     throw new Failure(`${backup} is not a backup of this service: it has no migrations.`)

@@ -11,7 +11,11 @@ export function sqliteCopy(backup: string, present: string, to: string | undefin
     return join(dirname(present), `${basename(present, end)}-${word}${end}`)
   }
   const target = resolve(to ?? beside('restored'))
-  if (existsSync(target)) throw new Failure(`${target} exists already. Name a file that does not with --to.`)
+  const refuseTaken = () => {
+    if (!existsSync(target)) return
+    throw new Failure(`${target} exists already. Name a file that does not with --to.`)
+  }
+  refuseTaken()
   const folder = `${target}.${process.pid}.tmp`
   const draft = join(folder, 'draft')
   return {
@@ -20,16 +24,13 @@ export function sqliteCopy(backup: string, present: string, to: string | undefin
     url: `sqlite:${target}`,
     async load() {
       makePrivateFile(folder, draft)
-      try {
-        await copySqlite(backup, draft, 'integrity_check')
-      } catch (error) {
+      await copySqlite(backup, draft, 'integrity_check').catch((error: unknown) => {
         throw damaged(backup, error)
-      }
+      })
     },
     async keep() {
       // Two restores at once: the second one must not replace the first one's file.
-      if (existsSync(target))
-        throw new Failure(`${target} exists already. Name a file that does not with --to.`)
+      refuseTaken()
       renameSync(draft, target)
       rmSync(folder, { recursive: true, force: true })
     },

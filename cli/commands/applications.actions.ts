@@ -1,5 +1,5 @@
 import {
-  listEveryApplication,
+  listApplications,
   type ShownApplication,
   wireApplication,
 } from '../../server/applications/applications.service.ts'
@@ -12,7 +12,7 @@ interface ListOptions extends ScopeOptions {
 }
 
 export const list = reads(async ({ platform, out }, options: ListOptions) => {
-  const page = await listEveryApplication(platform, await scopeOf(platform, options), options)
+  const page = await listApplications(platform, await scopeOf(platform, options), options)
   const person = await peopleOf(platform, page.items, (row) => [row.creator_id, row.merchant_id])
   const offerIds = page.items.map((row) => row.offer_id)
   const titles = await offerTitles(platform.database.reader, offerIds)

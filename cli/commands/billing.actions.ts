@@ -13,23 +13,14 @@ import {
   reconcile,
 } from '../../server/jobs/reconciliation.ts'
 import { pageById } from '../../server/platform/api/page.ts'
-import type { HeldRecord, Processor } from '../../server/processor/processor.ts'
+import type { HeldRecord } from '../../server/processor/processor.ts'
 import { findUser } from '../../server/users/users.service.ts'
 import { CURRENCY, type Paisa } from '../../shared/money.ts'
-import { readLine, readMoment, readReason } from '../arguments.ts'
-import type { PageOptions } from '../command.ts'
-import {
-  type AppContext,
-  confirm,
-  isAsked,
-  MOVES_MONEY,
-  movesMoney,
-  prepared,
-  reads,
-  writes,
-} from '../context.ts'
+import { readMoment } from '../arguments.ts'
+import type { PageOptions, ReasonOption } from '../command.ts'
+import { type AppContext, confirm, isAsked, movesMoney, reads, writes } from '../context.ts'
 import { Failure } from '../failures.ts'
-import { nameOf, type Person, peopleOf, personOf, userIdOf } from '../lists.ts'
+import { nameOf, peopleOf, personOf, userIdOf } from '../lists.ts'
 import { callStates, callText, failIfSomeFailed, wireCall } from '../processor-calls.ts'
 import { counted, displayMoney, formatMoney, type Output, sum, wireTime } from '../terminal/output.ts'
 import { money } from '../terminal/table.ts'
@@ -95,73 +86,21 @@ export const close = movesMoney(async (context, { dryRun = false, ...options }: 
   const outcomes = isWritten
     ? await closeDueCycles(platform, { ...scope, actor: OPERATOR, progress })
     : preview
-  out.endProgress()
   const person = await peopleOf(platform, outcomes, (outcome) => outcome.merchantId)
-  const items = outcomes.map((outcome) => wireOutcome(outcome, person(outcome.merchantId)))
-  out.show({ as_of: wireTime(asOf), dry_run: dryRun, items }, () => [
-    ...(outcomes.length > 0 ? outcomeTable(out, outcomes, person) : []),
-    ...(isWritten && isAsked(context) ? [] : early),
-    closeSummary(outcomes, dryRun, out.time(asOf)),
-  ])
-  failIfSomeFailed(outcomes)
-})
-
-function closeQuestion(preview: readonly CloseOutcome[]): string {
-  const closed = preview.filter((outcome) => outcome.kind === 'closed')
-  const due = sum(closed.map(({ amountDue }) => amountDue))
-  const cycles = counted(closed.length, 'billing cycle')
-  const extended = preview.filter((outcome) => outcome.kind === 'extended').length
-  const rest = extended === 0 ? '' : `, and extend ${extended} of less than one rupee`
-  return `Close ${cycles}, ${displayMoney(due)} due in all${rest}? It cannot be undone.`
-}
-
-const MOST_NAMED = 10
-
-/** What a close before the end of a period does to the merchant's next cycle. */
-async function earlyLines(
-  { platform, out, config }: AppContext,
-  preview: readonly CloseOutcome[],
-  now: number,
-): Promise<string[]> {
-  const early = preview.filter(({ kind, periodEnd }) => kind === 'closed' && periodEnd > now)
-  if (early.length === 0) return []
-  const named = early.slice(0, MOST_NAMED)
-  const person = await peopleOf(platform, named, ({ merchantId }) => merchantId)
-  const { BILLING_PERIOD: length, BILLING_TIMEZONE: zone } = config
-  const lines = named.flatMap(({ merchantId, periodEnd }) => {
-    const next = nextCyclePeriod({ formerPeriodEnd: periodEnd, acceptedAt: now, length, zone })
-    return [
-      `  ${nameOf(person(merchantId))}: this cycle ends ${out.time(periodEnd)}.`,
-      `    Next cycle: ${out.time(next.start)} to ${out.time(next.end)}.`,
-    ]
-  })
-  const more = early.length - named.length
-  return [
-    'These cycles close before their period is over.',
-    'Sales accepted from now on are billed in the next cycle:',
-    ...lines,
-    ...(more > 0 ? [`  and ${more} more`] : []),
-  ]
-}
-
-function closeSummary(outcomes: readonly CloseOutcome[], dryRun: boolean, asOf: string): string {
-  const closed = outcomes.filter((outcome) => outcome.kind === 'closed').length
-  const extended = outcomes.filter((outcome) => outcome.kind === 'extended').length
-  const failed = outcomes.length - closed - extended
-  if (outcomes.length === 0) return `No open cycle ends by ${asOf}.`
-  const failures = failed === 0 ? '' : `, ${failed} failed`
-  const counts = `${closed} closed, ${extended} extended (less than one rupee)${failures}`
-  return dryRun
-    ? `Would be ${counts}. Nothing was written.`
-    : `${counts}. The running service sends the invoices.`
-}
-
-function outcomeTable(
-  out: Output,
-  outcomes: readonly CloseOutcome[],
-  person: (id: string) => Person,
-): string[] {
-  return out.table(outcomes, [
+  const items = outcomes.map((outcome) => ({
+    billing_cycle_id: outcome.cycleId,
+    merchant: person(outcome.merchantId),
+    outcome: outcome.kind,
+    period_start: wireTime(outcome.periodStart),
+    period_end: wireTime(outcome.periodEnd),
+    sales_count: outcome.salesCount,
+    commission_total: formatMoney(outcome.commissionTotal),
+    fee_total: formatMoney(outcome.feeTotal),
+    credit_total: formatMoney(outcome.creditTotal),
+    amount_due: formatMoney(outcome.amountDue),
+    currency: CURRENCY,
+  }))
+  const table = out.table(outcomes, [
     { title: 'Merchant', flexible: true, cell: (outcome) => nameOf(person(outcome.merchantId)) },
     { title: 'Cycle', cell: (outcome) => outcome.cycleId },
     { title: 'Becomes', cell: (outcome) => outcome.kind },
@@ -172,89 +111,118 @@ function outcomeTable(
     money('Credit', (outcome) => outcome.creditTotal),
     money('Due', (outcome) => outcome.amountDue),
   ])
+  out.show({ as_of: wireTime(asOf), dry_run: dryRun, items }, () => [
+    ...(outcomes.length > 0 ? table : []),
+    ...(isWritten && isAsked(context) ? [] : early),
+    closeSummary(outcomes, dryRun, out.time(asOf)),
+  ])
+  failIfSomeFailed(outcomes)
+})
+
+function countOf(outcomes: readonly CloseOutcome[], kind: CloseOutcome['kind']): number {
+  return outcomes.filter((outcome) => outcome.kind === kind).length
 }
 
-function wireOutcome(outcome: CloseOutcome, merchant: Person) {
-  return {
-    billing_cycle_id: outcome.cycleId,
-    merchant,
-    outcome: outcome.kind,
-    period_start: wireTime(outcome.periodStart),
-    period_end: wireTime(outcome.periodEnd),
-    sales_count: outcome.salesCount,
-    commission_total: formatMoney(outcome.commissionTotal),
-    fee_total: formatMoney(outcome.feeTotal),
-    credit_total: formatMoney(outcome.creditTotal),
-    amount_due: formatMoney(outcome.amountDue),
-    currency: CURRENCY,
-  }
+function closeQuestion(preview: readonly CloseOutcome[]): string {
+  const due = sum(preview.map(({ kind, amountDue }) => (kind === 'closed' ? amountDue : 0)))
+  const extended = countOf(preview, 'extended')
+  const rest = extended === 0 ? '' : `, and extend ${extended} of less than one rupee`
+  const cycles = counted(countOf(preview, 'closed'), 'billing cycle')
+  return `Close ${cycles}, ${displayMoney(due)} due in all${rest}? It cannot be undone.`
 }
 
-export const credit = prepared(
-  (merchant: string, paisa: Paisa, options: { reference: string; reason: string }) => {
-    const reference = readLine('--reference', options.reference, 100)
-    const reason = readLine('--reason', options.reason, 500)
-    return async (context) => {
-      const { platform, out } = context
-      const { id: merchantId, role, email, display_name } = await findUser(platform, merchant)
-      if (role !== 'merchant') throw new Failure(`${email} is not a merchant.`)
-      await confirm(context, `Credit ${displayMoney(paisa)} to ${email}? It cannot be taken back.`)
-      const request = { merchantId, amount: paisa, reference, reason, actor: OPERATOR }
-      const { id, created } = await grantCredit(platform, request)
-      const document = {
-        id,
-        created,
-        merchant: { id: merchantId, email, display_name },
-        amount: formatMoney(paisa),
-        currency: CURRENCY,
-        reference,
-      }
-      out.show(document, () => [
-        created
-          ? `${displayMoney(paisa)} credited to ${email} under ${reference}.`
-          : `${reference} had been credited before; nothing changed.`,
-      ])
-    }
+const MOST_NAMED = 10
+
+/** What a close before the end of a period does to the merchant's next cycle. */
+async function earlyLines(
+  { platform, out, config: { BILLING_PERIOD: length, BILLING_TIMEZONE: zone } }: AppContext,
+  preview: readonly CloseOutcome[],
+  now: number,
+): Promise<string[]> {
+  const early = preview.filter(({ kind, periodEnd }) => kind === 'closed' && periodEnd > now)
+  if (early.length === 0) return []
+  const named = early.slice(0, MOST_NAMED)
+  const person = await peopleOf(platform, named, ({ merchantId }) => merchantId)
+  const more = early.length - named.length
+  return [
+    'These cycles close before their period is over.',
+    'Sales accepted from now on are billed in the next cycle:',
+    ...named.flatMap(({ merchantId, periodEnd }) => {
+      const next = nextCyclePeriod({ formerPeriodEnd: periodEnd, acceptedAt: now, length, zone })
+      return [
+        `  ${nameOf(person(merchantId))}: this cycle ends ${out.time(periodEnd)}.`,
+        `    Next cycle: ${out.time(next.start)} to ${out.time(next.end)}.`,
+      ]
+    }),
+    ...(more > 0 ? [`  and ${more} more`] : []),
+  ]
+}
+
+function closeSummary(outcomes: readonly CloseOutcome[], dryRun: boolean, asOf: string): string {
+  if (outcomes.length === 0) return `No open cycle ends by ${asOf}.`
+  const failed = countOf(outcomes, 'failed')
+  const counts = `${countOf(outcomes, 'closed')} closed, ${countOf(outcomes, 'extended')} extended (less than one rupee)${failed === 0 ? '' : `, ${failed} failed`}`
+  return dryRun
+    ? `Would be ${counts}. Nothing was written.`
+    : `${counts}. The running service sends the invoices.`
+}
+
+interface CreditOptions {
+  reference: string
+  reason: string
+}
+
+export const credit = movesMoney(
+  async (context, merchant: string, amount: Paisa, { reference, reason }: CreditOptions) => {
+    const { platform, out } = context
+    const { id: merchantId, role, email, display_name } = await findUser(platform, merchant)
+    if (role !== 'merchant') throw new Failure(`${email} is not a merchant.`)
+    await confirm(context, `Credit ${displayMoney(amount)} to ${email}? It cannot be taken back.`)
+    const request = { merchantId, amount, reference, reason, actor: OPERATOR }
+    const { id, created } = await grantCredit(platform, request)
+    const owner = { id: merchantId, email, display_name }
+    const granted = { amount: formatMoney(amount), currency: CURRENCY, reference }
+    out.show({ id, created, merchant: owner, ...granted }, () => [
+      created
+        ? `${displayMoney(amount)} credited to ${email} under ${reference}.`
+        : `${reference} had been credited before; nothing changed.`,
+    ])
   },
-  MOVES_MONEY,
 )
 
-export const reissue = prepared((cycleId: string, options: { reason?: string }) => {
-  const reason = readReason(options.reason)
-  return async (context) => {
-    const { app, platform, out } = context
-    const found = await getCycle(platform.database.reader, cycleId)
-    if (!found) throw new Failure(`Billing cycle ${cycleId} not found.`, { code: 'not_found' })
-    const due = displayMoney(found.amount_due)
-    await confirm(context, `Ask the processor for another invoice of cycle ${cycleId}, ${due}?`)
-    const request = { cycleId, actor: OPERATOR, reason }
-    const { row: cycle, attemptId, adopts } = await retryInvoice(platform, app.processor, request)
-    const merchant = await personOf(platform, cycle.merchant_id)
-    const document = {
-      billing_cycle_id: cycleId,
-      merchant,
-      amount_due: formatMoney(cycle.amount_due),
-      currency: CURRENCY,
-      attempt_id: attemptId,
-      invoice_at_the_processor: adopts,
-    }
-    out.show(document, () => [
-      adopts === null
-        ? `The invoice of ${displayMoney(cycle.amount_due)} for ${nameOf(merchant)} is requested again.`
-        : `The processor holds invoice ${adopts} already: the running service takes it over.`,
-    ])
+export const reissue = movesMoney(async (context, cycleId: string, { reason = null }: ReasonOption) => {
+  const { app, platform, out } = context
+  const found = await getCycle(platform.database.reader, cycleId)
+  if (!found) throw new Failure(`Billing cycle ${cycleId} not found.`, { code: 'not_found' })
+  const due = displayMoney(found.amount_due)
+  await confirm(context, `Ask the processor for another invoice of cycle ${cycleId}, ${due}?`)
+  const request = { cycleId, actor: OPERATOR, reason }
+  const { row: cycle, attemptId, adopts } = await retryInvoice(platform, app.processor, request)
+  const merchant = await personOf(platform, cycle.merchant_id)
+  const document = {
+    billing_cycle_id: cycleId,
+    merchant,
+    amount_due: formatMoney(cycle.amount_due),
+    currency: CURRENCY,
+    attempt_id: attemptId,
+    invoice_at_the_processor: adopts,
   }
-}, MOVES_MONEY)
+  out.show(document, () => [
+    adopts === null
+      ? `The invoice of ${displayMoney(cycle.amount_due)} for ${nameOf(merchant)} is requested again.`
+      : `The processor holds invoice ${adopts} already: the running service takes it over.`,
+  ])
+})
 
 export const reconcileBooks = writes(async ({ app, platform, config, out }, options: { since?: string }) => {
+  const { processor } = app
   const since = readMoment(options.since, config)
-  const outcome = await reconcile(platform, app.processor, {
+  const outcome = await reconcile(platform, processor, {
     ...(since !== null && { since }),
     onProgress: (compared) => out.progress(`compared ${compared}`),
   })
-  out.endProgress()
-  const undelivered = await flagUndelivered(platform, app.processor)
-  const unknown = await flagUnknownRecords(platform, app.processor)
+  const undelivered = await flagUndelivered(platform, processor)
+  const unknown = await flagUnknownRecords(platform, processor)
   const document = {
     ...reconciliationDocument(outcome, since),
     ...(undelivered !== null && { undelivered }),
@@ -264,31 +232,21 @@ export const reconcileBooks = writes(async ({ app, platform, config, out }, opti
     ...reconciliationLines(outcome, out),
     ...unknownLines(unknown?.records ?? [], out),
   ])
-  refuseTrouble(outcome, listTroubles(app.processor, undelivered, unknown?.count ?? null))
-})
-
-/** What the processor's lists of events and records show; `null`: it does not answer, or has no such list. */
-function listTroubles(processor: Processor, undelivered: number | null, unknown: number | null): string[] {
-  const events = undelivered === 1 ? '1 event' : `${undelivered} events`
-  return [
-    ...(undelivered ? [`the processor gave up delivering ${events}`] : []),
-    ...(undelivered === null && processor.undelivered ? ['the processor does not list its events'] : []),
-    ...(unknown ? [`the processor has ${unknown} that no call of ours made`] : []),
-    ...(unknown === null && processor.listRecords ? ['the processor does not list its records'] : []),
-  ]
-}
-
-/** Exit 1, so that a script hears of it, as "ledger verify" does. */
-function refuseTrouble({ differing, unanswered, complete }: ReconcileOutcome, more: string[]): void {
+  const { differing, unanswered, complete } = outcome
   const [first] = unanswered
+  // `null`: the processor does not answer, or has no such list.
   const troubles = [
-    ...(differing.length > 0 ? [`${differing.length} differ; see "affiliate flagged list"`] : []),
-    ...(first ? [`the processor could not be asked about ${unanswered.length} (${first.detail})`] : []),
-    ...(complete ? [] : ['not everything was asked about']),
-    ...more,
-  ]
+    differing.length > 0 && `${differing.length} differ; see "affiliate flagged list"`,
+    first && `the processor could not be asked about ${unanswered.length} (${first.detail})`,
+    !complete && 'not everything was asked about',
+    undelivered && `the processor gave up delivering ${counted(undelivered, 'event')}`,
+    undelivered === null && processor.undelivered && 'the processor does not list its events',
+    unknown?.count && `the processor has ${unknown.count} that no call of ours made`,
+    unknown === null && processor.listRecords && 'the processor does not list its records',
+  ].filter(Boolean)
+  // Exit 1, so that a script hears of it, as "ledger verify" does.
   if (troubles.length > 0) throw new Failure(`Not reconciled: ${troubles.join('; ')}.`)
-}
+})
 
 function reconciliationLines({ compared, differing, unanswered }: ReconcileOutcome, out: Output): string[] {
   const there = ({ items }: FoundDifference) =>
@@ -310,19 +268,15 @@ function reconciliationLines({ compared, differing, unanswered }: ReconcileOutco
 
 /** What the processor has and no call of ours made. */
 function unknownLines(records: readonly HeldRecord[], out: Output): string[] {
-  if (records.length === 0) return []
+  const amountText = ({ amount }: HeldRecord) => (amount === null ? 'unreadable' : displayMoney(amount))
   const table = out.table(records, [
     { title: 'At the processor, not ours', cell: ({ type }) => type },
     { title: 'Status', cell: ({ status }) => status },
-    {
-      title: 'Amount',
-      right: true,
-      cell: ({ amount }) => (amount === null ? 'unreadable' : displayMoney(amount)),
-    },
+    { title: 'Amount', right: true, cell: amountText },
     out.moment('Made', ({ at }) => Date.parse(at)),
     { title: 'Id', flexible: true, cell: ({ id }) => id },
   ])
-  return ['', ...table]
+  return records.length === 0 ? [] : ['', ...table]
 }
 
 function wireRecord({ id, attemptId, type, amount, status, at }: HeldRecord) {
@@ -341,20 +295,17 @@ function reconciliationDocument(outcome: ReconcileOutcome, since: number | null)
     compared: outcome.compared,
     complete: outcome.complete,
     currency: CURRENCY,
-    items: outcome.differing.map(({ ours, items, differences, flag }) => ({
-      kind: ours.kind,
-      id: ours.id,
-      standing: ours.standing,
-      amount: formatMoney(ours.amount),
-      processor_id: ours.processorId,
-      differences,
-      flag,
-      theirs: items.map(({ id, amount, currency, status }) => ({
-        id,
-        amount: formatMoney(amount),
-        currency,
-        status,
-      })),
+    items: outcome.differing.map(({ ours: { kind, id, standing, amount, processorId }, ...found }) => ({
+      kind,
+      id,
+      standing,
+      amount: formatMoney(amount),
+      processor_id: processorId,
+      differences: found.differences,
+      flag: found.flag,
+      theirs: found.items.map(({ id, amount, currency, status }) => {
+        return { id, amount: formatMoney(amount), currency, status }
+      }),
     })),
     unanswered: outcome.unanswered,
   }

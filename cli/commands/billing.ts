@@ -31,8 +31,8 @@ export function addBillingCommands(program: CliCommand): void {
     )
     .argument('<merchant>', 'id or e-mail')
     .argument('<amount>', 'rupees, such as 1250.50', amount)
-    .requiredOption('--reference <text>', 'your own number for it')
-    .requiredOption('--reason <text>', 'kept in the audit trail')
+    .text('--reference <text>', 'your own number for it', { line: 100, required: true })
+    .text('--reason <text>', 'kept in the audit trail', { line: 500, required: true })
     .examples(
       "billing credit shop@example.com 1250.50 --reference CR-17 --reason 'order #1001 returned' --yes",
     )
@@ -51,7 +51,7 @@ export function addBillingCommands(program: CliCommand): void {
   group
     .subcommand('reissue', 'request the invoice of a closed cycle again, after the processor refused it')
     .argument('<cycle>', 'its id, from "billing cycles --state closed"', idOf('billing cycle'))
-    .option('--reason <text>', 'kept in the audit trail')
+    .text('--reason <text>', 'kept in the audit trail', { lines: 2000 })
     .remarks(
       `The processor is asked first what it holds under this cycle; only then a new call with a new key is made.`,
     )

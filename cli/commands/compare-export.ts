@@ -23,8 +23,14 @@ export async function compareExport(
   file: string,
   { limit, all = false }: CompareOptions,
 ): Promise<void> {
-  const handle = await openFile(file)
+  const unusable = (why: string) => new Failure(`${file}: ${why}`)
+  const handle = await open(file).catch((error: NodeJS.ErrnoException) => {
+    throw unusable(error.code === 'ENOENT' ? 'There is no such file.' : error.message)
+  })
   try {
+    if ((await handle.stat()).isDirectory()) {
+      throw unusable('It is a folder. Name the CSV file that Shopify has exported.')
+    }
     const bytes = handle.createReadStream({ autoClose: false })
     const comparison = await compareOrders(platform, readOrderExport(bytes), {
       store: domain,
@@ -34,29 +40,11 @@ export async function compareExport(
     })
     out.show(documentOf(domain, comparison), () => lines(comparison, out))
   } catch (error) {
-    if (error instanceof UnreadableExport) throw unusable(file, error.message)
-    throw isFileError(error) ? unusable(file, error.message) : error
+    const { message, syscall } = error as NodeJS.ErrnoException
+    throw error instanceof UnreadableExport || syscall === 'read' ? unusable(message) : error
   } finally {
     await handle.close()
   }
-}
-
-async function openFile(file: string) {
-  const handle = await open(file).catch((error: NodeJS.ErrnoException) => {
-    throw unusable(file, error.code === 'ENOENT' ? 'There is no such file.' : error.message)
-  })
-  const isFolder = (await handle.stat()).isDirectory()
-  if (!isFolder) return handle
-  await handle.close()
-  throw unusable(file, 'It is a folder. Name the CSV file that Shopify has exported.')
-}
-
-function isFileError(error: unknown): error is NodeJS.ErrnoException {
-  return error instanceof Error && (error as NodeJS.ErrnoException).syscall === 'read'
-}
-
-function unusable(file: string, why: string): Failure {
-  return new Failure(`${file}: ${why}`)
 }
 
 function lines(found: OrderComparison, out: Output): string[] {

@@ -45,7 +45,7 @@ export async function migrateDatabase(_options: object, command: Command): Promi
   }
 }
 
-export const status = readsDatabase(() => async ({ out, config, database }) => {
+export const status = readsDatabase(async ({ out, config, database }) => {
   await assertReachable(database)
   const { executed, pending, unknown } = await migrationState(database)
   const production = executed.length > 0 && (await isProduction(database.reader))
@@ -59,7 +59,7 @@ export const status = readsDatabase(() => async ({ out, config, database }) => {
   ])
 })
 
-export const backup = readsDatabase((file: string) => async ({ out, database }) => {
+export const backup = readsDatabase(async ({ out, database }, file: string) => {
   await assertReachable(database)
   const made = await backUp(database, file)
   const byHand = database.dialect === 'postgresql' ? manualRestore(made.file, database.url) : []
@@ -81,54 +81,46 @@ export async function restore(file: string, options: RestoreOptions, command: Co
   const { out, config } = openContext(command)
   const { copy, migrated, results } = await restoreBackup(config, out, file, options)
   const broken = results.filter(({ breaches }) => breaches.length > 0)
-  const rows = sum(results.map((result) => result.rows))
-  const names = broken.map(({ name }) => name).join(', ')
-  const verdict = {
-    migrated,
-    ok: broken.length === 0,
-    invariants: results.map(({ name, rows, breaches }) => ({ name, rows, breaches: breaches.length })),
-  }
+  const ok = broken.length === 0
+  const rows = counted(sum(results.map((result) => result.rows)), 'row')
+  const invariants = results.map(({ name, rows, breaches }) => ({ name, rows, breaches: breaches.length }))
+  const problem = `The books of the backup do not hold: ${broken.map(({ name }) => name).join(', ')}.`
   if (options.discard) {
-    out.show({ restored: null, ...verdict, swap_commands: [] }, () => [
-      `Restored ${file}, checked ${counted(rows, 'row')}, and deleted the copy.`,
-      ...(broken.length > 0 ? [] : [`All ${results.length} invariants hold.`]),
+    out.show({ restored: null, migrated, ok, invariants, swap_commands: [] }, () => [
+      `Restored ${file}, checked ${rows}, and deleted the copy.`,
+      ...(ok ? [`All ${results.length} invariants hold.`] : []),
     ])
-    if (broken.length === 0) return
+    if (ok) return
     throw new Failure(
-      `The books of the backup do not hold: ${names}. Restore it without --discard to see the rows with "affiliate ledger verify".`,
+      `${problem} Restore it without --discard to see the rows with "affiliate ledger verify".`,
     )
   }
-  const present = databasePlace(config)
-  const settings = switchSettings(config, copy.url)
-  const document = {
-    restored: copy.place,
-    database_url: copy.url,
-    ...verdict,
-    swap_commands: broken.length === 0 ? copy.swapCommands() : [],
-  }
-  out.show(document, () => [
-    `Restored into ${copy.place}${migrated.length > 0 ? ` and applied ${counted(migrated.length, 'migration')}` : ''}.`,
-    ...(broken.length > 0
-      ? []
-      : [
-          `All ${results.length} invariants hold (${counted(rows, 'row')} checked). The present database, ${present}, was not changed.`,
+  const { place, url } = copy
+  const swap = ok ? copy.swapCommands() : []
+  const applied = migrated.length > 0 ? ` and applied ${counted(migrated.length, 'migration')}` : ''
+  out.show({ restored: place, database_url: url, migrated, ok, invariants, swap_commands: swap }, () => [
+    `Restored into ${place}${applied}.`,
+    ...(ok
+      ? [
+          `All ${results.length} invariants hold (${rows} checked). The present database, ${databasePlace(config)}, was not changed.`,
           '',
           'To switch to the restored database, stop the service and either',
-          `  ${settings}, or`,
+          `  ${switchSettings(config, url)}, or`,
           '  keep DATABASE_URL and run:',
-          ...copy.swapCommands().map((line) => ({ command: `    ${line}` })),
-          ...(copy.url.startsWith('sqlite:')
+          ...swap.map((line) => ({ command: `    ${line}` })),
+          ...(url.startsWith('sqlite:')
             ? []
             : [
                 'If the service runs as a role that is not the owner, let that role use the restored database before you switch:',
-                { command: `  affiliate db grants ROLE --database-url ${copy.url}` },
+                { command: `  affiliate db grants ROLE --database-url ${url}` },
               ]),
           'Then start the service with the APP_KEY that it has now.',
-        ]),
+        ]
+      : []),
   ])
-  if (broken.length === 0) return
+  if (ok) return
   throw new Failure(
-    `The books of the backup do not hold: ${names}. See "affiliate ledger verify --database-url ${copy.url}"; the present database was not changed.`,
+    `${problem} See "affiliate ledger verify --database-url ${url}"; the present database was not changed.`,
   )
 }
 

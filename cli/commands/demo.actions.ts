@@ -3,7 +3,7 @@ import type { GlobalOptions } from '../command.ts'
 import type { DemoProcessorName } from '../demo/demo-processor.ts'
 import { DemoStopped } from '../demo/demo-service.ts'
 import { painter } from '../demo/report.ts'
-import { type DemoResult, type Kept, runDemo } from '../demo/run-demo.ts'
+import { type DemoResult, runDemo } from '../demo/run-demo.ts'
 import { Failure, wrongUsage } from '../failures.ts'
 import { layoutOf } from '../terminal/output.ts'
 import { printJson, printLines } from '../terminal/printable-text.ts'
@@ -24,38 +24,29 @@ export async function demo(_options: DemoCommandOptions, command: Command): Prom
     // With --json the steps are only progress.
     if (!json || stream.isTTY) printLines(line.split('\n'), stream)
   }
-  const result = await untilInterrupted((signal) => runDemo({ print, paint, processor, keep, signal }))
+  // Also after these signals the demo is cleaned up.
+  const controller = new AbortController()
+  const abort = () => controller.abort()
+  for (const name of INTERRUPTIONS) process.on(name, abort)
+  const { signal } = controller
+  const result = await runDemo({ print, paint, processor, keep, signal }).catch((error: unknown) => {
+    if (signal.aborted) throw new Failure('The demo was interrupted; nothing of it is left.')
+    throw error instanceof DemoStopped ? new Failure(`The demo cannot go on: ${error.message}`) : error
+  })
+  for (const name of INTERRUPTIONS) process.off(name, abort)
   if (json) printJson(result, 2)
-  print(`\n${paint(result.ok ? 'green' : 'red', verdict(result))}`)
+  const failed = result.checks.filter((check) => !check.ok)
+  const passed = result.checks.length - failed.length
+  const verdict = `${passed} of ${result.checks.length} checks passed, in ${(result.took_ms / 1000).toFixed(1)} s.`
+  print(`\n${paint(result.ok ? 'green' : 'red', verdict)}`)
   if (result.kept && !json) for (const line of keptLines(result.kept)) print(line)
-  if (!result.ok) {
-    const wrong = result.checks.filter((check) => !check.ok).map((check) => check.name)
-    throw new Failure(`These checks of the demo failed: ${wrong.join(', ')}.`)
-  }
+  if (result.ok) return
+  throw new Failure(`These checks of the demo failed: ${failed.map(({ name }) => name).join(', ')}.`)
 }
 
 const INTERRUPTIONS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
-/** Also after these signals the demo is cleaned up. */
-async function untilInterrupted(work: (signal: AbortSignal) => Promise<DemoResult>): Promise<DemoResult> {
-  const controller = new AbortController()
-  const interrupt = () => controller.abort()
-  for (const name of INTERRUPTIONS) process.on(name, interrupt)
-  try {
-    return await work(controller.signal)
-  } catch (error) {
-    if (controller.signal.aborted) throw new Failure('The demo was interrupted; nothing of it is left.')
-    if (error instanceof DemoStopped) throw new Failure(`The demo cannot go on: ${error.message}`)
-    throw error
-  } finally {
-    for (const name of INTERRUPTIONS) process.off(name, interrupt)
-  }
-}
-
-function verdict({ checks, took_ms }: DemoResult): string {
-  const passed = checks.filter((check) => check.ok).length
-  return `${passed} of ${checks.length} checks passed, in ${(took_ms / 1000).toFixed(1)} s.`
-}
+type Kept = NonNullable<DemoResult['kept']>
 
 function keptLines({ url, processor_url, pid, folder, database_url, accounts, store }: Kept): string[] {
   return [

@@ -14,7 +14,7 @@ export async function doctor(
   const environment = serviceEnvironment(options)
   const out = new Output({ json, zone: 'UTC', layout: layoutOf(process.stdout, environment) })
   const progress = (what: string) => out.progress(`looking at ${what}`)
-  const findings = await examine(environment, progress, { afterFailover }).finally(() => out.endProgress())
+  const findings = await examine(environment, progress, afterFailover).finally(() => out.endProgress())
   const failed = findings.filter(({ state }) => state === 'fail')
   const warned = findings.filter(({ state }) => state === 'warn')
   out.show({ ok: failed.length === 0, checks: findings }, () => [

@@ -14,9 +14,9 @@ import {
   wireDelivery,
   wireEndpoint,
 } from '../../server/notifications/channels/webhooks/webhooks-wire.ts'
-import { readMoment, readReason } from '../arguments.ts'
-import type { PageOptions } from '../command.ts'
-import { confirm, prepared, reads, writes } from '../context.ts'
+import { readMoment } from '../arguments.ts'
+import type { PageOptions, ReasonOption } from '../command.ts'
+import { confirm, reads, writes } from '../context.ts'
 import { nameOf, type Person, peopleOf, personOf, userIdOf } from '../lists.ts'
 
 /** Deliveries that `show` lists. */
@@ -30,13 +30,9 @@ export const list = reads(async ({ platform, out }, options: PageOptions & { use
       { title: 'Host', flexible: true, cell: (endpoint) => new URL(endpoint.url).host },
       { title: 'User', flexible: true, cell: (endpoint) => nameOf(person(endpoint.account_id)) },
       { title: 'State', cell: stateText },
-      out.moment(
-        'Since',
-        ({ disabled_at, failing_since, created_at }) => disabled_at ?? failing_since ?? created_at,
-        {
-          optional: true,
-        },
-      ),
+      out.moment('Since', (one) => one.disabled_at ?? one.failing_since ?? one.created_at, {
+        optional: true,
+      }),
       { title: 'Id', cell: (endpoint) => endpoint.id },
     ],
     wire: (endpoint) => wireOperatorEndpoint(endpoint, person(endpoint.account_id)),
@@ -96,18 +92,15 @@ export const replay = writes(async (context, endpointId: string, options: { sinc
   ])
 })
 
-export const disable = prepared((endpointId: string, { reason }: { reason?: string }) => {
-  const note = readReason(reason)
-  return async (context) => {
-    const { platform, out } = context
-    const { origin } = new URL((await getEndpoint(platform, null, endpointId)).url)
-    await confirm(context, `Disable ${origin}?`)
-    const disabled = await disableByOperator(platform, endpointId, { actor: OPERATOR, note })
-    const user = await personOf(platform, disabled.endpoint.account_id)
-    out.show(wireOperatorEndpoint(disabled.endpoint, user), () => [
-      disabled.changed
-        ? `Disabled ${origin} of ${nameOf(user)}. Pending deliveries failed.`
-        : `${origin} of ${nameOf(user)} is ${stateText(disabled.endpoint)} already.`,
-    ])
-  }
+export const disable = writes(async (context, endpointId: string, { reason: note = null }: ReasonOption) => {
+  const { platform, out } = context
+  const { origin } = new URL((await getEndpoint(platform, null, endpointId)).url)
+  await confirm(context, `Disable ${origin}?`)
+  const disabled = await disableByOperator(platform, endpointId, { actor: OPERATOR, note })
+  const user = await personOf(platform, disabled.endpoint.account_id)
+  out.show(wireOperatorEndpoint(disabled.endpoint, user), () => [
+    disabled.changed
+      ? `Disabled ${origin} of ${nameOf(user)}. Pending deliveries failed.`
+      : `${origin} of ${nameOf(user)} is ${stateText(disabled.endpoint)} already.`,
+  ])
 })

@@ -27,7 +27,7 @@ from the API.`)
   group
     .subcommand('disable', 'stop all deliveries to an endpoint; its owner cannot enable it again')
     .argument('<endpoint>', 'its id', idOf('endpoint'))
-    .option('--reason <text>', 'kept in the audit trail')
+    .text('--reason <text>', 'kept in the audit trail', { lines: 2000 })
     .examples(`endpoints disable ${EXAMPLE_ID} --reason 'reported as abuse' --yes`)
     .action(actions.disable)
 }

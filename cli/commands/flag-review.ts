@@ -5,7 +5,7 @@ import { retryUnmapped } from '../../server/inbox/set-aside.service.ts'
 import { offerRecords, vetOffer } from '../../server/offers/offers.service.ts'
 import { Refusal } from '../../server/platform/api/refusal.ts'
 import type { Platform } from '../../server/platform/platform.ts'
-import { previewSuspension } from '../../server/reports/desk-status.service.ts'
+import { previewSuspension } from '../../server/reports/operator-status.service.ts'
 import { findUser, suspendUser } from '../../server/users/users.service.ts'
 import type { AppContext } from '../context.ts'
 import { nameOf, peopleOf } from '../lists.ts'
@@ -40,13 +40,15 @@ export async function walkFlags({ platform, out }: AppContext, filter: WalkFilte
       say('', out.style('dim', `${at + 1} of ${flags.length}`), ...flagLines(out, flag), '')
       const step = await decide({ platform, out, terminal }, flag)
       done.seen += 1
-      if (await isResolved(platform, flag)) done.resolved += 1
+      const now = await findFlag(platform.database.reader, flag.id)
+      if (now?.status === 'resolved') done.resolved += 1
       if (step === 'quit') break
     }
   } finally {
     terminal.close()
   }
-  say('', flags.length === 0 ? 'Nothing waits for a person.' : endLine(done, flags.length))
+  const result = `${done.seen} of ${flags.length} reviewed, ${done.resolved} resolved. The others stay in the queue.`
+  say('', flags.length === 0 ? 'Nothing waits for a person.' : result)
 }
 
 const COLOUR = { high: 'red', medium: 'yellow', low: 'dim' } as const
@@ -54,24 +56,17 @@ const COLOUR = { high: 'red', medium: 'yellow', low: 'dim' } as const
 /** One flag with its evidence, for the person who decides on it. */
 function flagLines(out: Output, flag: FlagRow): string[] {
   const evidence = JSON.parse(flag.evidence) as Record<string, unknown>
+  const text = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value))
   return [
     `${out.style(COLOUR[flag.severity], flag.severity)}  ${out.heading(flag.kind)}  since ${out.time(flag.created_at)}`,
     flag.summary,
     ...out
       .pairs([
         ['about', `${flag.subject_type} ${flag.subject_id}`],
-        ...Object.entries(evidence).map(([name, value]) => [name, valueText(value)] as const),
+        ...Object.entries(evidence).map(([name, value]) => [name, text(value)] as const),
       ])
       .map((line) => `  ${line}`),
   ]
-}
-
-function valueText(value: unknown): string {
-  return typeof value === 'string' ? value : JSON.stringify(value)
-}
-
-function endLine({ seen, resolved }: { seen: number; resolved: number }, all: number): string {
-  return `${seen} of ${all} reviewed, ${resolved} resolved. The others stay in the queue.`
 }
 
 function say(...lines: string[]): void {
@@ -94,10 +89,6 @@ async function openFlagsInOrder(platform: Platform, filter: WalkFilter): Promise
   )
 }
 
-async function isResolved(platform: Platform, flag: FlagRow): Promise<boolean> {
-  return (await findFlag(platform.database.reader, flag.id))?.status === 'resolved'
-}
-
 async function decide(review: Review, flag: FlagRow): Promise<Step> {
   for (;;) {
     const subject = await openSubject(review.platform, review.out, flag)
@@ -109,19 +100,13 @@ async function decide(review: Review, flag: FlagRow): Promise<Step> {
       say(answer === '' ? 'Type the letter of what to do: s skips.' : `Unknown choice "${answer}".`)
       continue
     }
-    const step = await attempt(() => choice.act(review, flag, subject))
+    // A refusal is printed, and the review goes on.
+    const step = await choice.act(review, flag, subject).catch((error: unknown): Step => {
+      if (!(error instanceof Refusal)) throw error
+      say(`Refused: ${error.detail}`)
+      return 'again'
+    })
     if (step !== 'again') return step
-  }
-}
-
-/** A refusal is printed, and the review goes on. */
-async function attempt(act: () => Promise<Step>): Promise<Step> {
-  try {
-    return await act()
-  } catch (error) {
-    if (!(error instanceof Refusal)) throw error
-    say(`Refused: ${error.detail}`)
-    return 'again'
   }
 }
 
@@ -192,25 +177,19 @@ async function chosenPerson({ platform, terminal }: Review, { people }: Subject)
 }
 
 async function vet({ platform, terminal }: Review, flag: FlagRow): Promise<Step> {
-  const offer = (await offerRecords(platform, platform.database.reader, [flag.subject_id])).get(
-    flag.subject_id,
-  )
+  const id = flag.subject_id
+  const offer = (await offerRecords(platform, platform.database.reader, [id])).get(id)
   if (!offer) return 'again'
-  const answer = await terminal.ask(
-    `${offer.title} at ${offer.commission_rate / 100} %: [a]pprove or [x] reject? `,
-  )
+  const terms = `${offer.title} at ${offer.commission_rate / 100} %`
+  const answer = await terminal.ask(`${terms}: [a]pprove or [x] reject? `)
   const decision = ({ a: 'approve', x: 'reject' } as const)[answer?.toLowerCase() ?? '']
   if (decision === undefined) {
     say('Nothing was changed.')
     return 'again'
   }
-  const vetted = await vetOffer(platform, {
-    offerId: offer.id,
-    actor: OPERATOR,
-    decision,
-    reason: null,
-    commissionRate: offer.commission_rate,
-  })
+  const commissionRate = offer.commission_rate
+  const request = { offerId: id, actor: OPERATOR, decision, reason: null, commissionRate }
+  const vetted = await vetOffer(platform, request)
   say(`The offer is ${vetted.vetting} at ${vetted.commission_rate / 100} %.`)
   // The decision settles a flag about the vetting; one of another kind is still there.
   return flag.kind === 'offer_vetting' ? 'next' : 'again'

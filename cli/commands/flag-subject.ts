@@ -13,7 +13,7 @@ import { displayMoney, type Output } from '../terminal/output.ts'
 
 /** What a flag is about, as far as it is still there. */
 export interface Subject {
-  pairs: [name: string, value: string][]
+  pairs: (readonly [name: string, value: string] | false)[]
   /** The accounts behind it, by what they are in it. */
   people: { as: string; id: string }[]
 }
@@ -25,14 +25,11 @@ export async function openSubject(platform: Platform, out: Output, flag: FlagRow
 }
 
 /** The event that a flag is about, the latest one of several; `null` for flags about something else. */
-export function eventOf(flag: FlagRow): string | null {
-  if (flag.subject_type === 'inbound_event') return flag.subject_id
-  if (flag.subject_type === 'processor_event_type') {
-    return (JSON.parse(flag.evidence) as { latest_event_id?: string }).latest_event_id ?? null
-  }
-  if (flag.subject_type !== 'store_events') return null
-  const { latest_event_ids } = JSON.parse(flag.evidence) as { latest_event_ids?: string[] }
-  return latest_event_ids?.[0] ?? null
+export function eventOf({ subject_type, subject_id, evidence }: FlagRow): string | null {
+  if (subject_type === 'inbound_event') return subject_id
+  if (subject_type !== 'processor_event_type' && subject_type !== 'store_events') return null
+  const latest = JSON.parse(evidence) as { latest_event_id?: string; latest_event_ids?: string[] }
+  return latest.latest_event_id ?? latest.latest_event_ids?.[0] ?? null
 }
 
 type Reader = (platform: Platform, out: Output, id: string) => Promise<Subject | null>
@@ -81,22 +78,16 @@ const READERS: Record<SubjectType, Reader> = {
     }
   },
   store: async (platform, _out, id) => {
-    const { reader } = platform.database
-    const store = (await getStoresById(reader, [id])).get(id)
-    return {
-      pairs: store ? [['shop', store.shop_domain]] : [],
-      people: store ? [{ as: 'merchant', id: store.merchant_id }] : [],
-    }
+    const store = (await getStoresById(platform.database.reader, [id])).get(id)
+    if (!store) return null
+    return { pairs: [['shop', store.shop_domain]], people: [{ as: 'merchant', id: store.merchant_id }] }
   },
   store_events: async (platform, out, eventId) => {
     const [event] = await findEventsNamed(platform, eventId)
     if (!event) return null
-    const store = await READERS.store(platform, out, event.scope)
+    const { pairs = [], people = [] } = (await READERS.store(platform, out, event.scope)) ?? {}
     const latest = await READERS.inbound_event(platform, out, eventId)
-    return {
-      pairs: [...(store?.pairs ?? []), ...(latest?.pairs ?? [])],
-      people: store?.people ?? [],
-    }
+    return { pairs: [...pairs, ...(latest?.pairs ?? [])], people }
   },
   shop_domain: async (platform, _out, domain) => {
     const claims = await claimsInUse(platform, domain)
@@ -147,7 +138,7 @@ const READERS: Record<SubjectType, Reader> = {
         ['payout', `${displayMoney(payout.amount)}, ${payout.state}`],
         ['made', out.time(payout.created_at)],
         ['at the processor', payout.processor_payout_id ?? 'unknown'],
-        ...(payout.failure_reason === null ? [] : [['failed', payout.failure_reason] as [string, string]]),
+        payout.failure_reason !== null && ['failed', payout.failure_reason],
       ],
       people: [{ as: 'creator', id: payout.creator_id }],
     }

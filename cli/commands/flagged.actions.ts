@@ -3,9 +3,8 @@ import { OPERATOR } from '../../server/flags/audit.service.ts'
 import { type FlagRow, listFlags, resolveFlag, wireFlag } from '../../server/flags/flags.service.ts'
 import { didYouMean } from '../../server/platform/nearest-word.ts'
 import { flagKind } from '../../shared/schemas/admin.ts'
-import { readText } from '../arguments.ts'
 import type { PageOptions } from '../command.ts'
-import { prepared, reads, writes } from '../context.ts'
+import { reads, writes } from '../context.ts'
 import { wrongUsage } from '../failures.ts'
 import { type WalkFilter, walkFlags } from './flag-review.ts'
 
@@ -48,12 +47,9 @@ function assertKind({ kind }: WalkFilter): void {
   )
 }
 
-export const resolve = prepared((flagId: string, options: { note: string }) => {
-  const note = readText('--note', options.note, 2000)
-  return async ({ platform, out }) => {
-    const row = await resolveFlag(platform, { flagId, note, actor: OPERATOR })
-    out.show(wireFlag(row), () => [`${row.kind} is resolved: ${row.note}`])
-  }
+export const resolve = writes(async ({ platform, out }, flagId: string, { note }: { note: string }) => {
+  const row = await resolveFlag(platform, { flagId, note, actor: OPERATOR })
+  out.show(wireFlag(row), () => [`${row.kind} is resolved: ${row.note}`])
 })
 
 export const walk = writes(async (context, options: WalkFilter) => {

@@ -20,7 +20,10 @@ export function addFlagCommands(program: CliCommand): void {
   group
     .subcommand('resolve', 'take a flag off the queue, noting what was found and done')
     .argument('<flag>', 'its id', idOf('flag'))
-    .requiredOption('--note <text>', 'what was found and done; kept in the audit trail')
+    .text('--note <text>', 'what was found and done; kept in the audit trail', {
+      lines: 2000,
+      required: true,
+    })
     .examples(`flagged resolve ${EXAMPLE_ID} --note 'spoke to the creator'`)
     .action(actions.resolve)
   group

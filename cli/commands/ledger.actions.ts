@@ -9,7 +9,7 @@ import type { AppKeys } from '../../server/platform/crypto/key-ring.ts'
 import type { Queries } from '../../server/platform/database/database.ts'
 import { openDatabase } from '../../server/platform/database/open-database.ts'
 import { NIL_ID } from '../../server/platform/ids.ts'
-import { type AccountBalance, accountBalances } from '../../server/reports/statement.service.ts'
+import { accountBalances } from '../../server/reports/statement.service.ts'
 import { describeKeys, type JournalKeying } from '../../server/verification/chain.ts'
 import { Scope } from '../../server/verification/scope.ts'
 import { compareWithKept } from '../../server/verification/seals.ts'
@@ -24,7 +24,7 @@ import { CURRENCY } from '../../shared/money.ts'
 import { readMoment } from '../arguments.ts'
 import { assertMigrated, reads, readsDatabase, withDatabase, writes } from '../context.ts'
 import { Failure, wrongUsage } from '../failures.ts'
-import { type Person, peopleOf, userIdOf } from '../lists.ts'
+import { nameOf, peopleOf, userIdOf } from '../lists.ts'
 import { counted, displayMoney, formatMoney, type Output, sum, wireTime } from '../terminal/output.ts'
 import { showStatement } from './statement-output.ts'
 
@@ -40,10 +40,7 @@ interface VerifyOptions {
 }
 
 /** Reads only, except that it stores what a successful run has covered, for the next one. */
-export function verify(options: VerifyOptions, command: Command): Promise<void> {
-  const { against, replica = false } = options
-  if (replica && !options.full)
-    throw wrongUsage('Pass --full with --replica: what is new is checked on the primary.')
+export function verify({ full, against, replica = false }: VerifyOptions, command: Command): Promise<void> {
   return withDatabase(
     command,
     async ({ config, database, out }) => {
@@ -52,48 +49,33 @@ export function verify(options: VerifyOptions, command: Command): Promise<void> 
         throw new Failure('SEAL_STORAGE is not set. Set it to where the seals are stored, or name a digest.')
       }
       const books = { database, keys: readKeys(config) }
-      const basis = await basisOf(books, options)
+      const stored = full || against !== undefined ? null : await readVerifiedMark(books)
+      const mark = typeof stored === 'string' ? null : stored
       const nextMark = await prepareVerifiedMark(books, Date.now())
-      const results = await runChecks(books, out, basis.mark)
+      const results = await runChecks(books, out, mark)
       if (against !== undefined && against !== STORAGE) results.push(await checkAgainst(books, against))
-      if (against === STORAGE || config.SEAL_STORAGE !== undefined) {
-        results.push(await checkStorage(config, database.reader))
-      }
-      out.endProgress()
+      if (config.SEAL_STORAGE !== undefined) results.push(await checkStorage(config, database.reader))
       const broken = results.filter((result) => result.breaches.length > 0)
-      const operatorSent = await operatorEffects(database.reader)
+      const effects = await operatorEffects(database.reader)
       const state = {
-        basis,
+        mark,
+        problem: typeof stored === 'string' ? stored : null,
         isMarkStored:
           !replica && broken.length === 0 && nextMark !== null && (await storeMark(config, nextMark)),
         last: await lastSeal(database.reader),
         keying: await describeKeys(books),
       }
-      out.show({ ...verdictOf(results, state), operator_events: operatorSent }, () => [
+      out.show({ ...verdictOf(results, state), operator_events: effects }, () => [
         ...verifyLines(out, results, state),
-        ...operatorLines(operatorSent),
+        ...operatorLines(effects),
       ])
       if (broken.length === 0) return
-      const rows = broken.flatMap((result) => result.breaches.map((breach) => breach.subject))
-      throw new Failure(
-        `The books do not hold: ${broken.map((result) => result.name).join(', ')}; rows: ${shortList(rows)}`,
-      )
+      const names = broken.map(({ name }) => name).join(', ')
+      const rows = broken.flatMap(({ breaches }) => breaches.map(({ subject }) => subject))
+      throw new Failure(`The books do not hold: ${names}; rows: ${shortList(rows)}`)
     },
     { readOnly: true, replica },
   )
-}
-
-/** What a run rests on: an earlier verification, or none, in which case it checks everything. */
-interface Basis {
-  mark: VerifiedMark | null
-  /** Why the stored mark cannot be used. */
-  problem: string | null
-}
-
-async function basisOf(books: Books, { full, against }: VerifyOptions): Promise<Basis> {
-  if (full || against !== undefined) return { mark: null, problem: null }
-  const mark = await readVerifiedMark(books)
-  return typeof mark === 'string' ? { mark: null, problem: mark } : { mark, problem: null }
 }
 
 /** Returns `false` without permission to write, on a full disk or behind a long write: the next run then checks the same rows again. */
@@ -134,13 +116,8 @@ export function runChecks(
 async function checkAgainst({ database, keys }: Books, digest: string): Promise<InvariantResult> {
   const start = performance.now()
   const { rows, breaches } = await compareWithKept(database.reader, keys, digest)
-  return {
-    name: 'as-sealed',
-    statement: 'The journal still holds all that was sealed under the digest that was kept elsewhere.',
-    rows,
-    breaches,
-    ms: performance.now() - start,
-  }
+  const statement = 'The journal still holds all that was sealed under the digest that was kept elsewhere.'
+  return { name: 'as-sealed', statement, rows, breaches, ms: performance.now() - start }
 }
 
 /** A storage that cannot be read is a breach, since nothing was compared with it. */
@@ -154,24 +131,22 @@ async function checkStorage(config: Config, db: Queries): Promise<InvariantResul
       return { rows: 0, breaches: [{ subject: 'seal storage', detail }] }
     })
     .finally(() => storage.close())
-  return {
-    name: 'as-stored',
-    statement: 'The seals that were stored outside the database are still in it, unchanged.',
-    rows,
-    breaches,
-    ms: performance.now() - start,
-  }
+  const statement = 'The seals that were stored outside the database are still in it, unchanged.'
+  return { name: 'as-stored', statement, rows, breaches, ms: performance.now() - start }
 }
 
 interface JournalState {
-  basis: Basis
+  /** What an earlier verification has covered; `null`: every row was checked. */
+  mark: VerifiedMark | null
+  /** Why the stored mark cannot be used. */
+  problem: string | null
   isMarkStored: boolean
   last: Seal | null
   keying: JournalKeying
 }
 
-function verdictOf(results: readonly InvariantResult[], { basis, isMarkStored, last, keying }: JournalState) {
-  const { mark, problem } = basis
+function verdictOf(results: readonly InvariantResult[], state: JournalState) {
+  const { mark, problem, isMarkStored, last, keying } = state
   return {
     ok: results.every((result) => result.breaches.length === 0),
     full: mark === null,
@@ -198,11 +173,8 @@ function wireSeal({ position, sealedAt, digest }: Seal) {
   return { position, sealed_at: wireTime(sealedAt), digest }
 }
 
-function verifyLines(
-  out: Output,
-  results: readonly InvariantResult[],
-  { basis, last, keying }: JournalState,
-): string[] {
+function verifyLines(out: Output, results: readonly InvariantResult[], state: JournalState): string[] {
+  const { last, keying } = state
   const total = sum(results.map(({ rows }) => rows))
   const broken = results.filter((result) => result.breaches.length > 0)
   return [
@@ -222,7 +194,7 @@ function verifyLines(
     ...(broken.length === 0
       ? [out.style('green', `All ${results.length} invariants hold (${total} rows checked).`)]
       : []),
-    basisLine(out, basis),
+    basisLine(out, state),
     last
       ? `Last seal: ${last.digest} (number ${last.position}, of ${out.time(last.sealedAt)})`
       : 'The journal was never sealed.',
@@ -230,7 +202,7 @@ function verifyLines(
   ]
 }
 
-function basisLine(out: Output, { mark, problem }: Basis): string {
+function basisLine(out: Output, { mark, problem }: JournalState): string {
   if (problem !== null)
     return out.style('yellow', `The mark of the last verification cannot be used: ${problem}.`)
   if (!mark) return 'Every row was checked.'
@@ -241,12 +213,8 @@ function basisLine(out: Output, { mark, problem }: Basis): string {
 
 /** What rests on events that an operator sent: a note, not a breach. */
 function operatorLines({ sales, billing_cycles, payouts }: OperatorEffects): string[] {
-  const lines = [
-    ['sale', sales],
-    ['charged billing cycle', billing_cycles],
-    ['settled payout', payouts],
-  ] as const
-  const named = lines.filter(([, ids]) => ids.length > 0)
+  const effects = { sale: sales, 'charged billing cycle': billing_cycles, 'settled payout': payouts }
+  const named = Object.entries(effects).filter(([, ids]) => ids.length > 0)
   if (named.length === 0) return []
   return [
     '',
@@ -273,24 +241,19 @@ const KEY_USES: Record<JournalKeying['keys'][number]['use'], string> = {
 
 export const seal = writes(async ({ platform, out }) => {
   const { seal: made, moved } = await sealLedger(platform)
-  const document = { created: moved > 0, ledgers: moved, seal: made && wireSeal(made) }
-  out.show(document, () => sealLines(out, made, moved))
+  out.show({ created: moved > 0, ledgers: moved, seal: made && wireSeal(made) }, () => {
+    if (made === null) return ['There is nothing to seal: the journal is empty.']
+    const when = `number ${made.position}, of ${out.time(made.sealedAt)}`
+    return [
+      made.digest,
+      moved > 0
+        ? `Sealed: ${when}; ${counted(moved, 'ledger')} moved since the one before.`
+        : `Nothing was written since the last seal: ${when}.`,
+      'Keep the digest where no one who can write to this database can change it. Later, this shows whether the books of today are unchanged:',
+      '  affiliate ledger verify --against DIGEST',
+    ]
+  })
 })
-
-function sealLines(out: Output, made: Seal | null, moved: number): string[] {
-  if (made === null) return ['There is nothing to seal: the journal is empty.']
-  const when = `number ${made.position}, of ${out.time(made.sealedAt)}`
-  const news =
-    moved > 0
-      ? `Sealed: ${when}; ${counted(moved, 'ledger')} moved since the one before.`
-      : `Nothing was written since the last seal: ${when}.`
-  return [
-    made.digest,
-    news,
-    'Keep the digest where no one who can write to this database can change it. Later, this shows whether the books of today are unchanged:',
-    '  affiliate ledger verify --against DIGEST',
-  ]
-}
 
 const MOST_NAMED = 5
 
@@ -305,48 +268,32 @@ export const balances = reads(async ({ platform, out }, user: string | undefined
   const ownerId = isPlatform ? null : await userIdOf(platform, user)
   const all = await accountBalances(platform.database.reader, ownerId)
   const person = await peopleOf(platform, all, (row) => row.owner_id)
-  const rows = all
-    .map((row): OwnedBalance => ({ ...row, owner: row.owner_id === NIL_ID ? null : person(row.owner_id) }))
-    .filter((row) => !isPlatform || row.owner === null)
+  const rows = all.filter((row) => !isPlatform || row.owner_id === NIL_ID)
+  const items = rows.map(({ account, owner_id: id, balance, postings }) => {
+    return { account, owner: id === NIL_ID ? null : person(id), balance: formatMoney(balance), postings }
+  })
   const total = sum(rows.map(({ balance }) => balance))
-  const document = { items: rows.map(wireBalance), total: formatMoney(total), currency: CURRENCY }
-  out.show(document, () => balanceTable(out, rows, user === undefined))
+  out.show({ items, total: formatMoney(total), currency: CURRENCY }, () => {
+    const lines = rows.map(({ account, owner_id: id, balance, postings }) => {
+      const owner = id === NIL_ID ? PLATFORM : nameOf(person(id))
+      const text = { account: String(account), owner, postings: String(postings) }
+      return { ...text, debit: side(balance), credit: side(-balance) }
+    })
+    const debit = displayMoney(sum(rows.map(({ balance }) => Math.max(balance, 0))))
+    const credit = displayMoney(sum(rows.map(({ balance }) => Math.max(-balance, 0))))
+    if (user === undefined) lines.push({ account: 'Total', owner: '', debit, credit, postings: '' })
+    return out.table(lines, [
+      { title: 'Account', cell: (line) => line.account },
+      { title: 'Owner', flexible: true, cell: (line) => line.owner },
+      { title: 'Debit', right: true, cell: (line) => line.debit },
+      { title: 'Credit', right: true, cell: (line) => line.credit },
+      { title: 'Postings', right: true, cell: (line) => line.postings },
+    ])
+  })
 })
 
-interface OwnedBalance extends AccountBalance {
-  /** `null`: the platform's own. */
-  owner: Person | null
-}
-
-function balanceTable(out: Output, rows: readonly OwnedBalance[], whole: boolean): string[] {
-  const side = (amount: number) => (amount > 0 ? displayMoney(amount) : '')
-  const sumOf = (amount: (balance: number) => number) =>
-    displayMoney(sum(rows.map(({ balance }) => Math.max(amount(balance), 0))))
-  const total = {
-    account: 'Total',
-    owner: '',
-    debit: sumOf((one) => one),
-    credit: sumOf((one) => -one),
-    postings: '',
-  }
-  const lines = rows.map(({ account, owner, balance, postings }) => ({
-    account,
-    owner: owner === null ? PLATFORM : (owner.email ?? owner.id),
-    debit: side(balance),
-    credit: side(-balance),
-    postings,
-  }))
-  return out.table(whole ? [...lines, total] : lines, [
-    { title: 'Account', cell: (line) => line.account },
-    { title: 'Owner', flexible: true, cell: (line) => line.owner },
-    { title: 'Debit', right: true, cell: (line) => line.debit },
-    { title: 'Credit', right: true, cell: (line) => line.credit },
-    { title: 'Postings', right: true, cell: (line) => line.postings },
-  ])
-}
-
-function wireBalance({ account, owner, balance, postings }: OwnedBalance) {
-  return { account, owner, balance: formatMoney(balance), postings }
+function side(amount: number): string {
+  return amount > 0 ? displayMoney(amount) : ''
 }
 
 interface StatementOptions {
@@ -356,12 +303,11 @@ interface StatementOptions {
 
 /** Works from the database alone, and opens it for reading only. */
 export const statement = readsDatabase(
-  (user: string, options: StatementOptions) =>
-    async ({ config, database, out }) => {
-      const period = periodOf(options, config)
-      await assertMigrated(database)
-      await showStatement(out, database, user, period)
-    },
+  async ({ config, database, out }, user: string, options: StatementOptions) => {
+    const period = periodOf(options, config)
+    await assertMigrated(database)
+    await showStatement(out, database, user, period)
+  },
 )
 
 /** The calendar month that the given end lies in, or that is now. */

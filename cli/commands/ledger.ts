@@ -25,6 +25,10 @@ export function addLedgerCommands(program: CliCommand): void {
       'check all rows, and compare with the digest of a seal that was kept elsewhere, or with "storage", the seals in SEAL_STORAGE (which every run does where that is set)',
       digestOf,
     )
+    .demand(
+      'Pass --full with --replica: what is new is checked on the primary.',
+      ({ full, replica }) => full || !replica,
+    )
     .examples('ledger verify', 'ledger verify --full', `ledger verify --against ${'0123abcd'.repeat(8)}`)
     .action(actions.verify)
   group

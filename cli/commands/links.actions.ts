@@ -2,7 +2,7 @@ import { OPERATOR } from '../../server/flags/audit.service.ts'
 import { setCoupon } from '../../server/links/coupons.service.ts'
 import { listLinks, wireLink } from '../../server/reports/listed-links.service.ts'
 import { couponCodeInput } from '../../shared/schemas/links.ts'
-import { prepared, reads } from '../context.ts'
+import { reads, writes } from '../context.ts'
 import { wrongUsage } from '../failures.ts'
 import { nameOf, peopleOf, type ScopeOptions, scopeOf } from '../lists.ts'
 import { money } from '../terminal/table.ts'
@@ -26,19 +26,15 @@ export const list = reads(async ({ platform, out }, options: ScopeOptions) => {
   })
 })
 
-export const changeCoupon = prepared(
-  (slug: string, text: string | undefined, { remove = false }: { remove?: boolean }) => {
-    if ((text === undefined) !== remove) throw wrongUsage('Name a coupon code or pass --remove.')
-    return async ({ platform, out }) => {
-      const parsed = remove ? null : couponCodeInput.safeParse(text)
-      if (parsed?.success === false) {
-        throw wrongUsage('A coupon code has 3 to 40 letters, digits, hyphens or underscores.')
-      }
-      const code = parsed?.data ?? null
-      await setCoupon(platform, { slug, actor: OPERATOR, code })
-      out.show({ slug, coupon_code: code }, () => [
-        code === null ? `Link ${slug} has no coupon code.` : `Link ${slug} has the coupon code ${code}.`,
-      ])
-    }
-  },
-)
+/** Without a code, `--remove` was given. */
+export const changeCoupon = writes(async ({ platform, out }, slug: string, text: string | undefined) => {
+  const parsed = couponCodeInput.optional().safeParse(text)
+  if (!parsed.success) {
+    throw wrongUsage('A coupon code has 3 to 40 letters, digits, hyphens or underscores.')
+  }
+  const code = parsed.data ?? null
+  await setCoupon(platform, { slug, actor: OPERATOR, code })
+  out.show({ slug, coupon_code: code }, () => [
+    code === null ? `Link ${slug} has no coupon code.` : `Link ${slug} has the coupon code ${code}.`,
+  ])
+})

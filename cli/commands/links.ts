@@ -17,6 +17,10 @@ export function addLinkCommands(program: CliCommand): void {
     .argument('<slug>', 'the last part of the link')
     .argument('[code]', '3 to 40 letters, digits, hyphens or underscores')
     .option('--remove', 'take the code away; orders created before keep it')
+    .demand(
+      'Name a coupon code or pass --remove.',
+      ({ remove }, _slug, code) => (code === undefined) === Boolean(remove),
+    )
     .examples('links set-coupon 4fJq2mXw SANA10', 'links set-coupon 4fJq2mXw --remove')
     .action(actions.changeCoupon)
 }

@@ -12,7 +12,7 @@ import {
 import { findUser } from '../../server/users/users.service.ts'
 import type { PageOptions } from '../command.ts'
 import { READS, reads, withApp, writes } from '../context.ts'
-import { type Output, wireTime } from '../terminal/output.ts'
+import { wireTime } from '../terminal/output.ts'
 
 export const list = reads(async ({ platform, out }, options: PageOptions & { state?: MailRow['state'] }) => {
   out.showPage(await listMails(platform, { state: options.state, ...options }), {
@@ -31,25 +31,18 @@ export const list = reads(async ({ platform, out }, options: PageOptions & { sta
 
 export const show = reads(async ({ platform, out }, id: string) => {
   const { row, subject, text } = await showMail(platform, id)
+  const next = `Next attempt: ${out.shortTime(row.next_try_at)}, after ${row.attempts} without success`
   out.show({ ...wireMail(row), subject, text }, () => [
-    ...headLines(out, row),
+    `Mail ${row.id}: ${row.kind}, ${row.state}`,
+    `To: ${row.address}`,
+    `Written: ${out.shortTime(row.created_at)}`,
+    ...(row.state === 'queued' && row.attempts > 0 ? [next] : []),
+    ...(row.last_error === null ? [] : [`Error: ${row.last_error}`]),
     `Subject: ${subject}`,
     '',
     ...text.split('\n'),
   ])
 })
-
-function headLines(out: Output, mail: MailRow): string[] {
-  return [
-    `Mail ${mail.id}: ${mail.kind}, ${mail.state}`,
-    `To: ${mail.address}`,
-    `Written: ${out.shortTime(mail.created_at)}`,
-    ...(mail.state === 'queued' && mail.attempts > 0
-      ? [`Next attempt: ${out.shortTime(mail.next_try_at)}, after ${mail.attempts} without success`]
-      : []),
-    ...(mail.last_error === null ? [] : [`Error: ${mail.last_error}`]),
-  ]
-}
 
 export const retry = writes(async ({ platform, out }, id: string) => {
   const mail = await retryMail(platform, id)

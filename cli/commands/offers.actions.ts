@@ -1,17 +1,15 @@
 import { OPERATOR } from '../../server/flags/audit.service.ts'
-import { wireOffer } from '../../server/offers/offer-wire.ts'
 import {
   listEveryOffer,
   offerNotFound,
   offerRecords,
   type ShownOffer,
   vetOffer,
+  wireOffer,
 } from '../../server/offers/offers.service.ts'
 import { pageById } from '../../server/platform/api/page.ts'
-import { readReason } from '../arguments.ts'
-import type { PageOptions } from '../command.ts'
-import { confirm, prepared, reads } from '../context.ts'
-import { wrongUsage } from '../failures.ts'
+import type { PageOptions, ReasonOption } from '../command.ts'
+import { confirm, reads, writes } from '../context.ts'
 import { userIdOf } from '../lists.ts'
 
 interface ListOptions extends PageOptions {
@@ -40,36 +38,23 @@ export const list = reads(async ({ platform, out }, options: ListOptions) => {
   })
 })
 
-interface VetOptions {
+interface VetOptions extends ReasonOption {
   approve?: boolean
-  reject?: boolean
-  reason?: string
   rate?: number
 }
 
-export const vet = prepared((offerId: string, options: VetOptions) => {
-  if (Boolean(options.approve) === Boolean(options.reject)) {
-    throw wrongUsage('Pass --approve or --reject.')
-  }
-  const decision = options.approve ? 'approve' : 'reject'
-  const reason = readReason(options.reason)
-  return async (context) => {
-    const { platform, out } = context
-    const found = (await offerRecords(platform, platform.database.reader, [offerId])).get(offerId)
-    if (!found) throw offerNotFound()
-    const commissionRate = options.rate ?? found.commission_rate
-    const verb = options.approve ? 'Approve' : 'Reject'
-    await confirm(context, `${verb} "${found.title}" at ${commissionRate / 100} % commission?`)
-    const vetted = await vetOffer(platform, {
-      offerId,
-      actor: OPERATOR,
-      decision,
-      reason,
-      commissionRate,
-    })
-    const paused = vetted.status === 'paused' ? ', and paused' : ''
-    out.show(wireOffer(vetted), () => [
-      `"${vetted.title}" is ${vetted.vetting} at ${vetted.commission_rate / 100} %${paused}.`,
-    ])
-  }
+export const vet = writes(async (context, offerId: string, options: VetOptions) => {
+  const { platform, out } = context
+  const { approve, reason = null } = options
+  const found = (await offerRecords(platform, platform.database.reader, [offerId])).get(offerId)
+  if (!found) throw offerNotFound()
+  const commissionRate = options.rate ?? found.commission_rate
+  const question = `"${found.title}" at ${commissionRate / 100} % commission?`
+  await confirm(context, `${approve ? 'Approve' : 'Reject'} ${question}`)
+  const decision = approve ? 'approve' : 'reject'
+  const vetted = await vetOffer(platform, { offerId, actor: OPERATOR, decision, reason, commissionRate })
+  const paused = vetted.status === 'paused' ? ', and paused' : ''
+  out.show(wireOffer(vetted), () => [
+    `"${vetted.title}" is ${vetted.vetting} at ${vetted.commission_rate / 100} %${paused}.`,
+  ])
 })

@@ -15,9 +15,10 @@ export function addOfferCommands(program: CliCommand): void {
   group
     .subcommand('vet', 'approve or reject an offer at its present commission rate')
     .argument('<offer>', 'its id', idOf('offer'))
+    .demand('Pass --approve or --reject.', ({ approve, reject }) => approve !== reject)
     .option('--approve', 'holds for this rate and lower ones')
     .option('--reject', 'pauses a live offer; clicks made before still earn')
-    .option('--reason <text>', 'kept in the audit trail')
+    .text('--reason <text>', 'kept in the audit trail', { lines: 2000 })
     .option('--rate <percent>', 'refuse when the offer has another rate now', percentOf('--rate'))
     .examples(`offers vet ${EXAMPLE_ID} --approve --rate 35 --reason 'end of season' --yes`)
     .action(actions.vet)

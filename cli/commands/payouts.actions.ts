@@ -1,14 +1,15 @@
 import { OPERATOR } from '../../server/flags/audit.service.ts'
+import type { PayoutWait } from '../../server/payouts/payout-eligibility.rule.ts'
 import { type PayoutRunOutcome, runPayouts } from '../../server/payouts/payout-run.service.ts'
 import { wirePayout } from '../../server/payouts/payout-wire.ts'
 import { getPayout, listPayouts, type PayoutRow, retryPayout } from '../../server/payouts/payouts.service.ts'
 import { pageById } from '../../server/platform/api/page.ts'
+import type { Config } from '../../server/platform/config.ts'
 import { CURRENCY } from '../../shared/money.ts'
-import { readReason } from '../arguments.ts'
-import type { PageOptions } from '../command.ts'
-import { type CommandContext, confirm, MOVES_MONEY, movesMoney, prepared, reads } from '../context.ts'
+import type { PageOptions, ReasonOption } from '../command.ts'
+import { confirm, movesMoney, reads } from '../context.ts'
 import { Failure } from '../failures.ts'
-import { nameOf, type Person, peopleOf, personOf, userIdOf } from '../lists.ts'
+import { nameOf, peopleOf, personOf, userIdOf } from '../lists.ts'
 import { callStates, callText, failIfSomeFailed, wireCall } from '../processor-calls.ts'
 import { counted, displayMoney, formatMoney, sum } from '../terminal/output.ts'
 import { money } from '../terminal/table.ts'
@@ -47,35 +48,45 @@ export const list = reads(async ({ platform, out }, options: ListOptions) => {
 })
 
 export const run = movesMoney(async (context, { dryRun = false }: { dryRun?: boolean }) => {
-  const { app, platform, out } = context
+  const { app, platform, out, config } = context
   const progress = (done: number, all: number) => out.progress(`creator ${done} of ${all}`)
   const preview = await runPayouts(platform, app.processor, { dryRun: true, progress })
   out.endProgress()
-  const payable = preview.filter((outcome) => outcome.kind === 'paid_out')
-  if (!dryRun && payable.length > 0) await confirm(context, runQuestion(payable))
+  const payable = preview.filter(({ kind }) => kind === 'paid_out')
+  if (!dryRun && payable.length > 0) {
+    const total = displayMoney(sum(payable.map(({ amount }) => amount)))
+    await confirm(context, `Make ${counted(payable.length, 'payout')}, ${total} in all? It cannot be undone.`)
+  }
   // Also where nothing is paid: what waits for a person is flagged.
   const outcomes = dryRun ? preview : await runPayouts(platform, app.processor, { actor: OPERATOR, progress })
-  out.endProgress()
   const person = await peopleOf(platform, outcomes, (outcome) => outcome.creatorId)
-  const items = outcomes.map((outcome) => wireOutcome(outcome, person(outcome.creatorId)))
-  out.show({ dry_run: dryRun, items }, () => runLines(context, outcomes, person, dryRun))
+  const items = outcomes.map((outcome) => ({
+    creator: person(outcome.creatorId),
+    outcome: outcome.kind,
+    why: outcome.kind === 'waits' ? outcome.why : null,
+    payout_id: outcome.kind === 'paid_out' ? outcome.payoutId : null,
+    amount: formatMoney(outcome.amount),
+    currency: CURRENCY,
+  }))
+  const whatHappens = (outcome: PayoutRunOutcome) => {
+    if (outcome.kind === 'waits') return waitText(outcome.why, config)
+    if (outcome.kind === 'failed') return 'failed'
+    return dryRun ? 'would be paid out' : `payout ${outcome.payoutId}`
+  }
+  const table = out.table(outcomes, [
+    { title: 'Creator', flexible: true, cell: (outcome) => nameOf(person(outcome.creatorId)) },
+    money('Amount', (outcome) => outcome.amount),
+    { title: 'What happens', cell: whatHappens },
+  ])
+  out.show({ dry_run: dryRun, items }, () =>
+    outcomes.length === 0 ? ['No creator has a released balance.'] : [...table, endLine(outcomes, dryRun)],
+  )
   failIfSomeFailed(outcomes)
 })
 
-function runQuestion(payable: readonly PayoutRunOutcome[]): string {
-  const total = sum(payable.map(({ amount }) => amount))
-  return `Make ${counted(payable.length, 'payout')}, ${displayMoney(total)} in all? It cannot be undone.`
-}
-
-function runLines(
-  { out, config }: CommandContext,
-  outcomes: readonly PayoutRunOutcome[],
-  person: (id: string) => Person,
-  dryRun: boolean,
-): string[] {
-  if (outcomes.length === 0) return ['No creator has a released balance.']
-  const why = {
-    below_threshold: `waits: below the threshold of ${displayMoney(config.PAYOUT_THRESHOLD)}`,
+function waitText(why: PayoutWait, { PAYOUT_THRESHOLD }: Config): string {
+  return {
+    below_threshold: `waits: below the threshold of ${displayMoney(PAYOUT_THRESHOLD)}`,
     suspended: 'waits: the creator is suspended',
     no_destination: 'waits: no payout destination in effect',
     destination_broken:
@@ -85,18 +96,7 @@ function runLines(
     processor_unavailable:
       'waits: the processor cannot be asked about the last payout or its balance; the next run asks again',
     balance_too_low: 'waits: the balance at the processor is too low for all payouts that are due',
-  }
-  const whatHappens = (outcome: PayoutRunOutcome) => {
-    if (outcome.kind === 'waits') return why[outcome.why]
-    if (outcome.kind === 'failed') return 'failed'
-    return dryRun ? 'would be paid out' : `payout ${outcome.payoutId}`
-  }
-  const table = out.table(outcomes, [
-    { title: 'Creator', flexible: true, cell: (outcome) => nameOf(person(outcome.creatorId)) },
-    money('Amount', (outcome) => outcome.amount),
-    { title: 'What happens', cell: whatHappens },
-  ])
-  return [...table, endLine(outcomes, dryRun)]
+  }[why]
 }
 
 function endLine(outcomes: readonly PayoutRunOutcome[], dryRun: boolean): string {
@@ -106,46 +106,28 @@ function endLine(outcomes: readonly PayoutRunOutcome[], dryRun: boolean): string
   return `The running service sends ${made === 1 ? 'it' : 'them'} to the processor.`
 }
 
-function wireOutcome(outcome: PayoutRunOutcome, creator: Person) {
-  return {
+export const retry = movesMoney(async (context, payoutId: string, { reason = null }: ReasonOption) => {
+  const { app, platform, out } = context
+  const found = await getPayout(platform.database.reader, payoutId)
+  if (!found) throw new Failure(`Payout ${payoutId} not found.`, { code: 'not_found' })
+  await confirm(context, `Send payout ${payoutId} again, ${displayMoney(found.amount)}?`)
+  const request = { payoutId, actor: OPERATOR, reason }
+  const retried = await retryPayout(platform, app.processor, request)
+  const { row: payout, attemptId, newDestination, adopts } = retried
+  const creator = await personOf(platform, payout.creator_id)
+  const document = {
+    payout_id: payoutId,
     creator,
-    outcome: outcome.kind,
-    why: outcome.kind === 'waits' ? outcome.why : null,
-    payout_id: outcome.kind === 'paid_out' ? outcome.payoutId : null,
-    amount: formatMoney(outcome.amount),
+    amount: formatMoney(payout.amount),
     currency: CURRENCY,
+    attempt_id: attemptId,
+    new_destination: newDestination,
+    payout_at_the_processor: adopts,
   }
-}
-
-export const retry = prepared((payoutId: string, options: { reason?: string }) => {
-  const reason = readReason(options.reason)
-  return async (context) => {
-    const { app, platform, out } = context
-    const found = await getPayout(platform.database.reader, payoutId)
-    if (!found) throw new Failure(`Payout ${payoutId} not found.`, { code: 'not_found' })
-    await confirm(context, `Send payout ${payoutId} again, ${displayMoney(found.amount)}?`)
-    const request = { payoutId, actor: OPERATOR, reason }
-    const {
-      row: payout,
-      attemptId,
-      newDestination,
-      adopts,
-    } = await retryPayout(platform, app.processor, request)
-    const creator = await personOf(platform, payout.creator_id)
-    const document = {
-      payout_id: payoutId,
-      creator,
-      amount: formatMoney(payout.amount),
-      currency: CURRENCY,
-      attempt_id: attemptId,
-      new_destination: newDestination,
-      payout_at_the_processor: adopts,
-    }
-    const account = newDestination ? 'another' : 'the same'
-    out.show(document, () => [
-      adopts === null
-        ? `${displayMoney(payout.amount)} for ${nameOf(creator)} is sent again, to ${account} account.`
-        : `The processor holds payout ${adopts} already: the running service takes it over.`,
-    ])
-  }
-}, MOVES_MONEY)
+  const account = newDestination ? 'another' : 'the same'
+  out.show(document, () => [
+    adopts === null
+      ? `${displayMoney(payout.amount)} for ${nameOf(creator)} is sent again, to ${account} account.`
+      : `The processor holds payout ${adopts} already: the running service takes it over.`,
+  ])
+})

@@ -22,7 +22,7 @@ export function addPayoutCommands(program: CliCommand): void {
       'send a payout again, after the processor refused it, to the destination in force now',
     )
     .argument('<payout>', 'its id, from "payouts list --state pending"', idOf('payout'))
-    .option('--reason <text>', 'kept in the audit trail')
+    .text('--reason <text>', 'kept in the audit trail', { lines: 2000 })
     .remarks(`The processor is asked first what it holds under this payout; only then a new call with a new key is made. A payout
 that failed needs none of this: its amount is in the balance again.`)
     .examples(`payouts retry ${EXAMPLE_ID} --reason 'IBAN corrected' --yes`)

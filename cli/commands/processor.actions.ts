@@ -28,12 +28,13 @@ export async function register({ rotate = false }: { rotate?: boolean }, command
   try {
     const url = `${config.PUBLIC_BASE_URL}/webhooks/processor`
     const registration = await registerWebhook(api, { url, rotate })
-    const out = new Output({
-      json,
-      zone: config.BILLING_TIMEZONE,
-      layout: layoutOf(process.stdout, process.env),
-    })
-    out.show(documentOf(registration, url), () => linesOf(registration, url))
+    const layout = layoutOf(process.stdout, process.env)
+    const out = new Output({ json, zone: config.BILLING_TIMEZONE, layout })
+    const { change, endpoint, secret } = registration
+    out.show({ change, url, endpoint: endpoint.token, secret }, () => [
+      printable(`${CHANGES[change]} ${url} (${endpoint.token}).`),
+      ...secretLines(registration),
+    ])
   } catch (error) {
     if (!(error instanceof SafepayRefusal)) throw error
     const check = error.setting === null ? '' : ` Check ${error.setting}.`
@@ -50,20 +51,12 @@ const CHANGES = {
   kept: 'Nothing to change for',
 } as const
 
-function linesOf({ change, endpoint, secret }: Registration, url: string): string[] {
+function secretLines({ change, secret }: Registration): string[] {
+  if (secret === null) {
+    return change === 'kept' ? ['Its secret is not shown again; --rotate makes a new one.'] : []
+  }
   return [
-    printable(`${CHANGES[change]} ${url} (${endpoint.token}).`),
-    ...(secret === null
-      ? change === 'kept'
-        ? ['Its secret is not shown again; --rotate makes a new one.']
-        : []
-      : [
-          printable(`Signing secret, shown only now: ${secret}`),
-          'Set it as PROCESSOR_WEBHOOK_SECRETS, first with any former one after a comma, and restart the service.',
-        ]),
+    printable(`Signing secret, shown only now: ${secret}`),
+    'Set it as PROCESSOR_WEBHOOK_SECRETS, first with any former one after a comma, and restart the service.',
   ]
-}
-
-function documentOf({ change, endpoint, secret }: Registration, url: string) {
-  return { change, url, endpoint: endpoint.token, secret }
 }

@@ -49,15 +49,14 @@ export async function showReprocessing(
   out.endProgress()
   const { merchants, creators, counts } = report
   const person = await peopleIn(platform.database.reader, [...merchants.keys(), ...creators.keys()])
-  await list.end(
-    {
-      merchants: wireTotals(merchants, person),
-      creators: wireTotals(creators, person),
-      counts,
-      currency: CURRENCY,
-    },
-    [...totalLines(report, person, out), ...countLines(counts), verdictLine(counts)],
-  )
+  const totals = { merchants: wireTotals(merchants, person), creators: wireTotals(creators, person) }
+  await list.end({ ...totals, counts, currency: CURRENCY }, [
+    ...totalLines(report, person, out),
+    ...countLines(counts),
+    counts.different === 0
+      ? 'Nothing would differ.'
+      : `${counts.different} would differ. Nothing was changed: books are never rewritten.`,
+  ])
 }
 
 function wordsFor({ verdict, reason }: Verdict): string {
@@ -158,9 +157,4 @@ function countLines(counts: ReprocessCounts): string[] {
     `${counts.events} events, ${counts.judged} decided again.`,
     ...shown.filter(([number]) => number > 0).map(([number, words]) => `  ${number} ${words}`),
   ]
-}
-
-function verdictLine({ different }: ReprocessCounts): string {
-  if (different === 0) return 'Nothing would differ.'
-  return `${different} would differ. Nothing was changed: books are never rewritten.`
 }

@@ -87,33 +87,28 @@ function percent(rate: BasisPoints | null): number | null {
 
 /** The story of a sale as one would tell it to its merchant. */
 export function explanationLines(story: SaleExplanation, out: Output): string[] {
+  const { sale, creator, receipt } = story
+  const { decision } = receipt
+  const paid = `commission ${displayMoney(decision.commission)} to ${creator ? nameOf(creator) : '–'}, platform fee ${displayMoney(decision.platform_fee)}`
   return [
-    ...verdictLines(story, out),
+    `Order ${sale.order_name ?? sale.order_id} (${sale.order_id}) of ${sale.store.shop_domain}, merchant ${nameOf(story.merchant)}`,
+    decision.acceptance_status === 'rejected'
+      ? out.style('red', `REJECTED: ${decision.rejection_reason}`)
+      : out.style('green', `ACCEPTED: ${paid}`),
     '',
     out.heading('How it came about'),
     ...eventLines(story, out),
     '',
     out.heading('Checks'),
-    `  By version ${story.receipt.decision.rule_version} of the rule; the first that does not hold rejects the sale.`,
-    ...checkLines(story.receipt.decision, out),
+    `  By version ${decision.rule_version} of the rule; the first that does not hold rejects the sale.`,
+    ...checkLines(decision, out),
     '',
     out.heading('What commission is taken of'),
-    ...basisLines(story.receipt, out),
+    ...basisLines(receipt, out),
     '',
     out.heading('What came of it'),
     ...moneyLines(story, out),
   ]
-}
-
-function verdictLines(story: SaleExplanation, out: Output): string[] {
-  const { sale } = story
-  const { decision } = story.receipt
-  const order = `Order ${sale.order_name ?? sale.order_id} (${sale.order_id}) of ${sale.store.shop_domain}, merchant ${nameOf(story.merchant)}`
-  if (decision.acceptance_status === 'rejected') {
-    return [order, out.style('red', `REJECTED: ${decision.rejection_reason}`)]
-  }
-  const paid = `commission ${displayMoney(decision.commission)} to ${story.creator ? nameOf(story.creator) : '–'}, platform fee ${displayMoney(decision.platform_fee)}`
-  return [order, out.style('green', `ACCEPTED: ${paid}`)]
 }
 
 function nameOf({ display_name, email }: SaleExplanation['merchant']): string {
@@ -137,36 +132,29 @@ function eventLines(story: SaleExplanation, out: Output): string[] {
     const terms = `${basisPointsToPercent(link.commission_rate)} % on ${products}${window}`
     const offer = sale.offer?.title ? `"${sale.offer.title}"` : `offer ${link.offer_id}`
     const creator = story.creator ? nameOf(story.creator) : link.creator_id
-    timeline.push([
-      link.locked_at,
-      `The merchant approved ${creator} for ${offer}; link ${link.slug} locked ${terms}.`,
-    ])
+    const text = `The merchant approved ${creator} for ${offer}; link ${link.slug} locked ${terms}.`
+    timeline.push([link.locked_at, text])
   }
-  if (coupon)
+  if (coupon) {
     timeline.push([coupon.starts_at, `Link ${coupon.link.slug} got the coupon code ${coupon.code}.`])
+  }
   if (click) {
-    const unused = coupon ? '; the coupon code comes before it' : ''
-    timeline.push([
-      click.created_at,
-      `A visitor followed /go/${click.link.slug}: click ${click.id}${click.tracked ? '' : ' (untracked)'}${unused}.`,
-    ])
+    const notes = `${click.tracked ? '' : ' (untracked)'}${coupon ? '; the coupon code comes before it' : ''}`
+    const text = `A visitor followed /go/${click.link.slug}: click ${click.id}${notes}.`
+    timeline.push([click.created_at, text])
   }
   const source = coupon ? `its link comes from the coupon code ${coupon.code}` : SOURCE_WORDS[story.source]
   timeline.push([sale.ordered_at, `The order was placed in the store; ${source}.`])
-  for (const former of story.formerDecisions) {
-    const reason = former.receipt.decision.rejection_reason
-    timeline.push([
-      former.decided_at,
-      `The store had reported it as unpaid, and it was rejected as ${reason} (event ${former.event_id}).`,
-    ])
+  for (const { decided_at, event_id, receipt } of story.formerDecisions) {
+    const why = `it was rejected as ${receipt.decision.rejection_reason} (event ${event_id})`
+    timeline.push([decided_at, `The store had reported it as unpaid, and ${why}.`])
   }
-  const again = story.formerDecisions.length > 0 ? ' again' : ''
-  timeline.push([
-    story.decidedAt,
+  const sender =
     story.origin === 'operator'
-      ? `An operator sent it in the store's name, and it was decided${again} (event ${sale.event_id}).`
-      : `The store had reported it as paid, and it was decided${again} (event ${sale.event_id}).`,
-  ])
+      ? "An operator sent it in the store's name"
+      : 'The store had reported it as paid'
+  const again = story.formerDecisions.length > 0 ? ' again' : ''
+  timeline.push([story.decidedAt, `${sender}, and it was decided${again} (event ${sale.event_id}).`])
   // Stores write whole seconds: within one, an order does not come before its click.
   const second = (moment: number) => Math.floor(moment / 1000)
   timeline.sort(([one], [other]) => second(one) - second(other))
@@ -186,10 +174,8 @@ function basisLines({ decision }: SaleExplanation['receipt'], out: Output): stri
     money('Net', (line) => line.net),
     { title: 'Counts', cell: (line) => (line.counted ? 'yes' : notCounted(line.why_not)) },
   ])
-  const rate =
-    decision.commission_rate === null ? null : `${basisPointsToPercent(decision.commission_rate)} %`
-  const accepted = decision.acceptance_status === 'accepted'
-  const feeRate = `${basisPointsToPercent(decision.platform_fee_rate)} %`
+  const rate = percent(decision.commission_rate)
+  const feeRate = percent(decision.platform_fee_rate)
   const net = displayMoney(decision.net_amount)
   return [
     ...(decision.basis_lines.length > 0
@@ -197,10 +183,10 @@ function basisLines({ decision }: SaleExplanation['receipt'], out: Output): stri
       : ['  The order is not in PKR, so none of its amounts count.']),
     '',
     `  Basis         ${net}`,
-    ...(accepted
+    ...(decision.acceptance_status === 'accepted'
       ? [
-          `  Commission    ${displayMoney(decision.commission)} (${rate} of ${net}, half up to the paisa)`,
-          `  Platform fee  ${displayMoney(decision.platform_fee)} (${feeRate} of the commission, billed on top)`,
+          `  Commission    ${displayMoney(decision.commission)} (${rate} % of ${net}, half up to the paisa)`,
+          `  Platform fee  ${displayMoney(decision.platform_fee)} (${feeRate} % of the commission, billed on top)`,
         ]
       : ['  Commission    none, since the sale is rejected']),
   ]

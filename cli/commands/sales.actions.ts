@@ -57,9 +57,6 @@ export const list = reads(async ({ platform, out, config }, options: ListOptions
 })
 
 async function saleScope(platform: Platform, { merchant, creator }: ListOptions): Promise<ScanScope> {
-  if (merchant !== undefined && creator !== undefined) {
-    throw wrongUsage('Name a merchant or a creator, not both.')
-  }
   const merchantId = await userIdOf(platform, merchant)
   const creatorId = await userIdOf(platform, creator)
   if (merchantId !== null) return { merchantId }
@@ -68,16 +65,14 @@ async function saleScope(platform: Platform, { merchant, creator }: ListOptions)
 
 export const explain = reads(
   async ({ platform, out }, order: string, { store = null }: { store?: string | null }) => {
+    let setAside: SetAsideOrder[] = []
     const candidates = await findOrder(platform, order, store).catch(async (error: unknown) => {
       if (!(error instanceof Refusal)) throw error
-      const setAside = await findSetAsideOrders(platform, order, store)
+      setAside = await findSetAsideOrders(platform, order, store)
       if (setAside.length === 0) throw error
-      return setAside
+      return []
     })
-    if (isSetAside(candidates)) {
-      out.show(setAsideDocument(candidates), () => setAsideLines(candidates, out))
-      return
-    }
+    if (setAside.length > 0) return showSetAside(setAside, out)
     const [only] = candidates
     if (!only || candidates.length > 1) throw ambiguous(order, candidates, out)
     const explanation = await explainSale(platform, 'all', only.id)
@@ -85,53 +80,39 @@ export const explain = reads(
   },
 )
 
-function isSetAside(found: OrderCandidate[] | SetAsideOrder[]): found is SetAsideOrder[] {
-  return found.some((one) => 'reason' in one)
-}
-
-function setAsideDocument(orders: readonly SetAsideOrder[]) {
-  return {
-    decision: null,
-    set_aside: orders.map((order) => ({
-      event_id: order.id,
-      order_id: order.order_id,
-      order_name: order.order_name,
-      store: { id: order.scope, shop_domain: order.shopDomain },
-      reason: order.reason ?? '',
-      received_at: wireTime(order.received_at),
-    })),
-  }
-}
-
-function setAsideLines(orders: readonly SetAsideOrder[], out: Output): string[] {
-  return orders.flatMap((order) => [
-    `Order ${order.order_name ?? order.order_id} (${order.order_id ?? 'id unknown'}) of ${order.shopDomain ?? order.scope}`,
-    out.style('red', 'SET ASIDE: no sale was decided, because the order could not be read.'),
-    ...out.pairs([
-      ['Reason', order.reason ?? ''],
-      ['Received', out.time(order.received_at)],
-      ['Event', order.id],
-      ['More', `affiliate webhooks show ${order.id}`],
+function showSetAside(orders: readonly SetAsideOrder[], out: Output): void {
+  const items = orders.map((order) => ({
+    event_id: order.id,
+    order_id: order.order_id,
+    order_name: order.order_name,
+    store: { id: order.scope, shop_domain: order.shopDomain },
+    reason: order.reason ?? '',
+    received_at: wireTime(order.received_at),
+  }))
+  out.show({ decision: null, set_aside: items }, () =>
+    orders.flatMap((order) => [
+      `Order ${order.order_name ?? order.order_id} (${order.order_id ?? 'id unknown'}) of ${order.shopDomain ?? order.scope}`,
+      out.style('red', 'SET ASIDE: no sale was decided, because the order could not be read.'),
+      ...out.pairs([
+        ['Reason', order.reason ?? ''],
+        ['Received', out.time(order.received_at)],
+        ['Event', order.id],
+        ['More', `affiliate webhooks show ${order.id}`],
+      ]),
     ]),
-  ])
+  )
 }
 
-function ambiguous(order: string, candidates: readonly OrderCandidate[], out: Output): Failure {
-  const extra = {
-    candidates: candidates.map((candidate) => ({
-      sale_id: candidate.id,
-      order_id: candidate.order_id,
-      order_name: candidate.order_name,
-      store_id: candidate.store_id,
-      shop_domain: candidate.shopDomain,
-    })),
-  }
-  const lines = candidates.map(
-    (candidate) =>
-      `  ${candidate.order_name ?? ''}  ${candidate.order_id}  ${candidate.shopDomain ?? ''}  ${candidate.store_id}  ${candidate.acceptance_status} ${out.time(candidate.created_at)}`,
+function ambiguous(order: string, found: readonly OrderCandidate[], out: Output): Failure {
+  const candidates = found.map(({ id: sale_id, order_id, order_name, store_id, shopDomain: shop_domain }) => {
+    return { sale_id, order_id, order_name, store_id, shop_domain }
+  })
+  const lines = found.map(
+    ({ order_name, order_id, shopDomain, store_id, acceptance_status, created_at }) =>
+      `  ${order_name ?? ''}  ${order_id}  ${shopDomain ?? ''}  ${store_id}  ${acceptance_status} ${out.time(created_at)}`,
   )
   return new Failure(
-    `${order} stands for ${candidates.length} orders. Give the order id, or name the store by host name or id with --store.`,
-    { extra, lines },
+    `${order} stands for ${found.length} orders. Give the order id, or name the store by host name or id with --store.`,
+    { extra: { candidates }, lines },
   )
 }

@@ -15,6 +15,7 @@ export function addSaleCommands(program: CliCommand): void {
     .choice('--status <status>', 'accepted or rejected')
     .option('--merchant <user>', 'of one merchant, by id or e-mail')
     .option('--creator <user>', 'of one creator, by id or e-mail')
+    .demand('Name a merchant or a creator, not both.', ({ merchant, creator }) => !merchant || !creator)
     .option('--offer <id>', 'of one offer', idOf('offer'))
     .option('--from <time>', 'RFC 3339, or a date: its midnight in BILLING_TIMEZONE; inclusive')
     .option('--to <time>', 'the same; exclusive')

@@ -23,12 +23,8 @@ export async function seedCommand(_options: object, command: Command): Promise<v
 export async function seedDatabase({ environment, out }: CommandContext): Promise<Seeded> {
   const now = Date.now()
   const clock = new MovingClock(storyStart(now))
-  const app = await openApp({
-    create: true,
-    environment,
-    clock,
-    logLevel: environment.LOG_LEVEL || 'silent',
-  })
+  const logLevel = environment.LOG_LEVEL || 'silent'
+  const app = await openApp({ create: true, environment, clock, logLevel })
   try {
     refuseProductionSettings(app)
     if ((await migrationState(app.database)).executed.length > 0) await refuseUsedDatabase(app)

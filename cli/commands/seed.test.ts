@@ -55,16 +55,15 @@ for (const dialect of testDialects()) {
     assert.is(verified.code, 0, verified.stdout)
   })
 
-  it('refuses a database with accounts', async ({ settings }) => {
-    const again = await runHere(['seed'], settings)
-    assert.is(again.code, 1)
-    assert.match(again.stderr, /^affiliate: Refused: the database has accounts, .*\n$/)
-  })
-
-  it('is refused in production', async ({ settings }) => {
-    const refused = await runHere(['seed'], { ...settings, ...PRODUCTION })
-    assert.is(refused.code, 1)
-    assert.match(refused.stderr, /^affiliate: .*production.*\n$/)
+  it('refuses a database with accounts, and production', async ({ settings }) => {
+    for (const [environment, why] of [
+      [settings, /^affiliate: Refused: the database has accounts, .*\n$/],
+      [{ ...settings, ...PRODUCTION }, /^affiliate: .*production.*\n$/],
+    ] as const) {
+      const { code, stderr } = await runHere(['seed'], environment)
+      assert.is(code, 1)
+      assert.match(stderr, why)
+    }
   })
 
   it.run()

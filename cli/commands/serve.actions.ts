@@ -16,30 +16,29 @@ export async function serve({ seed = false }: { seed?: boolean }, command: Comma
   const seeded = seed ? await seedDatabase(context) : null
   const interruption = catchSignals()
   const service = await startService({ environment: context.environment })
+  const { log } = service.app.platform
   let notifyStopping = async () => {}
   let signal: NodeJS.Signals | null = null
   try {
-    notifyStopping = await superviseBySystemd(service)
-    await announce(context, service, seeded)
+    // Lets systemd know when the service is ready and that it lives; does nothing elsewhere.
+    const isHealthy = async () => (await migrationState(service.app.database)).pending.length === 0
+    notifyStopping = await notifySystemd({ environment: process.env, log, isHealthy })
+    announce(context, service, seeded)
     signal = await interruption
   } finally {
     await notifyStopping()
     if (signal === 'SIGTERM') await service.drain()
-    endAfter(STOP_WITHIN_MS, service)
+    // Ends the process although a part hangs, such as a database that does not answer.
+    setTimeout(() => {
+      log.error('the service did not stop within 20 seconds; the process ends now')
+      process.exit(1)
+    }, STOP_WITHIN_MS).unref()
     await service.stop()
   }
 }
 
 /** What is under way has this long to finish, ms. Everything acknowledged is on disk already. */
 const STOP_WITHIN_MS = 20_000
-
-/** Ends the process although a part hangs, such as a database that does not answer. */
-function endAfter(ms: number, { app }: Service): void {
-  setTimeout(() => {
-    app.platform.log.error('the service did not stop within 20 seconds; the process ends now')
-    process.exit(1)
-  }, ms).unref()
-}
 
 /** Throws what listening would throw, before anything is written. */
 async function refuseTakenPort({ config }: CommandContext): Promise<void> {
@@ -48,12 +47,6 @@ async function refuseTakenPort({ config }: CommandContext): Promise<void> {
   await once(probe, 'listening')
   probe.close()
   await once(probe, 'close')
-}
-
-/** Lets systemd know when the service is ready and that it lives; does nothing elsewhere. */
-async function superviseBySystemd({ app }: Service): Promise<() => Promise<void>> {
-  const isHealthy = async () => (await migrationState(app.database)).pending.length === 0
-  return notifySystemd({ environment: process.env, log: app.platform.log, isHealthy })
 }
 
 /** The terminal and npm both send a Ctrl-C: two signals within this time count as one. */
@@ -97,11 +90,7 @@ function seededSteps({ slugs }: Seeded, url: string | null): Steps {
   ]
 }
 
-async function announce(
-  { out, config }: CommandContext,
-  service: Service,
-  seeded: Seeded | null,
-): Promise<void> {
+function announce({ out, config }: CommandContext, service: Service, seeded: Seeded | null): void {
   const { url, sandboxUrl, migrated } = service
   const database = databasePlace(config)
   const folder = resolve(dataFolder(config))
@@ -115,26 +104,26 @@ async function announce(
     migrated,
     ...(seeded && { seeded }),
   }
-  out.show(document, () => {
-    const places: [string, string | null][] = [
-      ['Service', url],
-      ['API reference', url && `${url}/docs`],
-      ['OpenAPI', document.openapi_url],
-      ['Sandbox processor', sandboxUrl],
-      ['Database', migrated.length > 0 ? `${database} (${migrated.length} migrations applied)` : database],
-      ['Keys and files', folder],
-      ['Roles', config.ROLES.join(', ')],
-    ]
-    const firstSteps = config.NODE_ENV === 'production' ? PRODUCTION_STEPS : FIRST_STEPS
-    const steps = seeded ? seededSteps(seeded, url) : firstSteps
-    return [
-      out.heading('The affiliate marketplace is running. Ctrl-C ends it.'),
-      '',
-      ...(seeded ? [...seededLines(seeded, url), ''] : []),
-      ...places.flatMap(([name, place]) => (place === null ? [] : [`  ${name.padEnd(18)} ${place}`])),
-      '',
-      out.heading('What to do next, in another terminal'),
-      ...steps.flatMap(([line, what]) => [`  ${line}`, `      ${out.style('dim', what)}`]),
-    ]
-  })
+  const places = {
+    Service: url,
+    'API reference': url && `${url}/docs`,
+    OpenAPI: document.openapi_url,
+    'Sandbox processor': sandboxUrl,
+    Database: migrated.length > 0 ? `${database} (${migrated.length} migrations applied)` : database,
+    'Keys and files': folder,
+    Roles: config.ROLES.join(', '),
+  }
+  const firstSteps = config.NODE_ENV === 'production' ? PRODUCTION_STEPS : FIRST_STEPS
+  const steps = seeded ? seededSteps(seeded, url) : firstSteps
+  out.show(document, () => [
+    out.heading('The affiliate marketplace is running. Ctrl-C ends it.'),
+    '',
+    ...(seeded ? [...seededLines(seeded, url), ''] : []),
+    ...Object.entries(places).flatMap(([name, place]) =>
+      place === null ? [] : [`  ${name.padEnd(18)} ${place}`],
+    ),
+    '',
+    out.heading('What to do next, in another terminal'),
+    ...steps.flatMap(([line, what]) => [`  ${line}`, `      ${out.style('dim', what)}`]),
+  ])
 }

@@ -1,11 +1,7 @@
 import type { OpenDatabase } from '../../server/platform/database/open-database.ts'
 import { NIL_ID } from '../../server/platform/ids.ts'
-import {
-  type AccountSummary,
-  readStatement,
-  type StatementEntry,
-} from '../../server/reports/statement.service.ts'
-import { findUser } from '../../server/users/users.service.ts'
+import { readStatement, type StatementEntry } from '../../server/reports/statement.service.ts'
+import { findUser, type UserRow } from '../../server/users/users.service.ts'
 import { CURRENCY, type Paisa } from '../../shared/money.ts'
 import { GrowingOutput } from '../terminal/list-output.ts'
 import { displayMoney, formatMoney, type Output, wireTime } from '../terminal/output.ts'
@@ -32,6 +28,7 @@ export async function showStatement(
     ],
     wire: wireEntry,
   })
+  const owner = user && ownerOf(user)
   const who = user ? `${user.display_name} <${user.email}>, ${user.role}` : 'the platform'
   let entries = 0
   const summaries = await readStatement(
@@ -41,12 +38,7 @@ export async function showStatement(
       opening: (accounts) =>
         list.begin(
           {
-            owner: user && {
-              id: user.id,
-              email: user.email,
-              display_name: user.display_name,
-              role: user.role,
-            },
+            owner,
             from: wireTime(period.from),
             to: wireTime(period.to),
             currency: CURRENCY,
@@ -74,24 +66,17 @@ export async function showStatement(
     credits: formatMoney(summary.credits),
     balance: formatMoney(summary.closing),
   }))
-  await list.end({ entries, closing }, closingLines(summaries, entries, out))
-}
-
-function closingLines(summaries: readonly AccountSummary[], entries: number, out: Output): string[] {
-  if (summaries.length === 0) return ['No entry so far.']
-  return [
-    ...(entries === 0 ? ['No entry in this period.'] : []),
-    '',
-    ...out.table(summaries, [
-      { title: 'Account', cell: ({ account }) => account },
-      { title: 'Opening', right: true, cell: ({ opening }) => sided(opening) },
-      money('Debits', ({ debits }) => debits),
-      money('Credits', ({ credits }) => credits),
-      { title: 'Closing', right: true, cell: ({ closing }) => sided(closing) },
-    ]),
-    '',
-    'Opening plus debits less credits is closing, and the journal’s own sum says the same.',
-  ]
+  const table = out.table(summaries, [
+    { title: 'Account', cell: ({ account }) => account },
+    { title: 'Opening', right: true, cell: ({ opening }) => sided(opening) },
+    money('Debits', ({ debits }) => debits),
+    money('Credits', ({ credits }) => credits),
+    { title: 'Closing', right: true, cell: ({ closing }) => sided(closing) },
+  ])
+  const none = entries === 0 ? ['No entry in this period.', ''] : ['']
+  const check = 'Opening plus debits less credits is closing, and the journal’s own sum says the same.'
+  const lines = summaries.length === 0 ? ['No entry so far.'] : [...none, ...table, '', check]
+  await list.end({ entries, closing }, lines)
 }
 
 /** A balance with its side, as an accountant writes it. */
@@ -101,6 +86,11 @@ function sided(balance: Paisa): string {
 }
 
 const DAY_LENGTH = '2026-11-01'.length
+
+/** What the statement says of its owner. */
+function ownerOf({ id, email, display_name, role }: UserRow) {
+  return { id, email, display_name, role }
+}
 
 function whatOf({ kind, subject_id: subjectId, sale, credit, cycle }: StatementEntry, out: Output): string {
   const period = cycle

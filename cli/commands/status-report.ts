@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import { sql } from 'kysely'
 import type { App } from '../../server/app.ts'
-import { type NotificationBacklog, notificationBacklog } from '../../server/jobs/notification-backlog.ts'
+import { notificationBacklog } from '../../server/jobs/notification-backlog.ts'
 import { failureOf, lastRuns, type ScheduleRunRow } from '../../server/jobs/schedule-runs.service.ts'
 import type { Config } from '../../server/platform/config.ts'
 import { readKeyMark } from '../../server/platform/crypto/key-mark.ts'
@@ -14,7 +14,7 @@ import {
 import type { DatabaseProblem } from '../../server/platform/database/database-problems.ts'
 import { type MigrationState, migrationState } from '../../server/platform/database/migration-state.ts'
 import { printable } from '../../server/platform/printable.ts'
-import { type DeskStatus, deskStatus, STATUS_HOURS } from '../../server/reports/desk-status.service.ts'
+import { operatorStatus, STATUS_HOURS } from '../../server/reports/operator-status.service.ts'
 import { CURRENCY } from '../../shared/money.ts'
 import { type AppContext, databasePlace } from '../context.ts'
 import { examineDisk } from '../doctor/machine.ts'
@@ -24,6 +24,7 @@ import {
   durationText,
   fieldsText,
   formatMoney,
+  many,
   type Output,
   sparkline,
   sum,
@@ -32,24 +33,7 @@ import {
   wireTime,
 } from '../terminal/output.ts'
 
-interface Status {
-  /** Epoch ms. */
-  at: number
-  desk: DeskStatus
-  notifications: NotificationBacklog[]
-  schedule: { name: string; expression: string; run: ScheduleRunRow | null }[]
-  database: {
-    place: string
-    dialect: string
-    bytes: number
-    executed: number
-    pending: string[]
-    problems: DatabaseProblem[]
-  }
-  unpaidAfterDays: number
-  /** Why `affiliate keys rotate` is to be run; `null` when it is not. */
-  rotateKeys: 'former_key' | null
-}
+type Status = Awaited<ReturnType<typeof readRows>>
 
 /** With `service`, the settings of the service, it also reads every page of an SQLite file and asks the pooler. */
 export async function readStatus(context: AppContext, service: Config | null = null): Promise<Status> {
@@ -67,34 +51,38 @@ async function readRows(
   { app, config }: AppContext,
   { executed, pending }: MigrationState,
   problems: DatabaseProblem[],
-): Promise<Status> {
-  const runs = await lastRuns(app.platform)
+) {
+  const { platform, database } = app
+  const runs = new Map((await lastRuns(platform)).map((run) => [run.name, run]))
   const expressions = new Map(
     Object.entries(config).flatMap(([name, value]) =>
       name.startsWith('SCHEDULE_') ? [[name.slice('SCHEDULE_'.length).toLowerCase(), String(value)]] : [],
     ),
   )
-  const names = [...new Set([...expressions.keys(), ...runs.map(({ name }) => name)])].sort()
-  const at = app.platform.clock.now()
+  const names = [...new Set([...expressions.keys(), ...runs.keys()])].sort()
+  const at = platform.clock.now()
   return {
+    /** Epoch ms. */
     at,
-    desk: await deskStatus(app.platform),
-    notifications: await notificationBacklog(app.platform.database.reader, at),
+    market: await operatorStatus(platform),
+    notifications: await notificationBacklog(platform.database.reader, at),
     schedule: names.map((name) => ({
       name,
       expression: expressions.get(name) ?? '',
-      run: runs.find((run) => run.name === name) ?? null,
+      run: runs.get(name) ?? null,
     })),
     database: {
       place: databasePlace(config),
-      dialect: app.database.dialect,
+      dialect: database.dialect,
       bytes: await databaseBytes(app),
       executed: executed.length,
       pending,
       problems,
     },
     unpaidAfterDays: config.FLAG_CYCLE_UNPAID_DAYS,
-    rotateKeys: await rotationDue(app),
+    /** Why `affiliate keys rotate` is to be run; `null` when it is not. */
+    rotateKeys:
+      (await readKeyMark(platform.database.reader, platform.vault)) === 'former' ? 'former_key' : null,
   }
 }
 
@@ -120,11 +108,6 @@ async function databaseProblems(
   ].filter((problem) => problem !== null)
 }
 
-async function rotationDue({ platform }: App): Promise<Status['rotateKeys']> {
-  const mark = await readKeyMark(platform.database.reader, platform.vault)
-  return mark === 'former' ? 'former_key' : null
-}
-
 async function databaseBytes({ database }: App): Promise<number> {
   if (database.dialect === 'sqlite') {
     // What was written last lies in the second file until it is moved over.
@@ -140,96 +123,65 @@ async function databaseBytes({ database }: App): Promise<number> {
 const LATE_MS = 60_000
 
 export function statusLines(out: Output, status: Status): string[] {
-  const { desk } = status
+  const { at, market, database, schedule } = status
+  const { cycles, payouts, released, flags } = market
+  const chart = (hours: readonly number[], text: string) =>
+    `${sparkline(hours)}  ${whole(sum(hours))} ${text}`
+  /** Stands out when the oldest has waited for too long. */
+  const aged = (text: string, age: number) => (age > LATE_MS ? out.style('yellow', text) : text)
+  const ageOf = (oldest: number | null) => (oldest === null ? 0 : at - oldest)
+  const inbox = market.inbox.map(({ source, waiting, oldest }) => {
+    const rest = oldest === null ? '' : `, the oldest for ${durationText(ageOf(oldest))}`
+    return aged(`${source} ${whole(waiting)} waiting${rest}`, ageOf(oldest))
+  })
+  const setAside = `${whole(market.setAside)} set aside in ${STATUS_HOURS} h`
+  const calls = market.attempts.map(({ kind, waiting, oldest }) => {
+    const rest = `without an outcome, the oldest for ${durationText(ageOf(oldest))}`
+    return aged(`${many(waiting, kind)} ${rest}`, ageOf(oldest))
+  })
+  const notices = status.notifications.map(({ kind, waiting, overdueMs }) => {
+    const rest = overdueMs > LATE_MS ? `, due for ${durationText(overdueMs)}` : ''
+    return aged(`${many(waiting, kind)} waiting${rest}`, overdueMs)
+  })
+  const late = `${whole(cycles.late.count)} past the end of their period`
+  const overdue = `${sumText(cycles.unpaid)} for over ${status.unpaidAfterDays} days`
+  const high = `${whole(flags.high)} high`
   return [
-    `${out.heading('Affiliate marketplace')}  ${out.style('dim', out.time(status.at))}`,
+    `${out.heading('Affiliate marketplace')}  ${out.style('dim', out.time(at))}`,
     '',
     ...out.pairs([
-      ['Inbox', inboxText(out, status)],
-      ['Clicks', `${sparkline(desk.clicksByHour)}  ${whole(sum(desk.clicksByHour))} in ${STATUS_HOURS} h`],
+      ['Inbox', [...inbox, market.setAside > 0 ? out.style('red', setAside) : setAside].join(' · ')],
+      ['Clicks', chart(market.clicksByHour, `in ${STATUS_HOURS} h`)],
+      ['Sales', chart(market.acceptedByHour, `accepted, commission ${displayMoney(market.commission)}`)],
+      ['', chart(market.rejectedByHour, 'rejected')],
       [
-        'Sales',
-        `${sparkline(desk.acceptedByHour)}  ${whole(sum(desk.acceptedByHour))} accepted, commission ${displayMoney(desk.commission)}`,
-      ],
-      ['', `${sparkline(desk.rejectedByHour)}  ${whole(sum(desk.rejectedByHour))} rejected`],
-      ['Cycles', `${sumText(desk.cycles.open)} open${late(out, desk)}`],
-      ['', `${sumText(desk.cycles.closed)} closed, not paid yet${overdue(out, status)}`],
-      [
-        'Payouts',
-        `${sumText(desk.payouts.pending)} to be sent, ${sumText(desk.payouts.submitted)} at the processor`,
+        'Cycles',
+        `${sumText(cycles.open)} open${cycles.late.count === 0 ? '' : `, ${out.style('yellow', late)}`}`,
       ],
       [
         '',
-        `${displayMoney(desk.released.amount)} released to ${whole(desk.released.count)} creator${desk.released.count === 1 ? '' : 's'}, in no payout`,
+        `${sumText(cycles.closed)} closed, not paid yet${cycles.unpaid.count === 0 ? '' : `, ${out.style('red', overdue)}`}`,
       ],
-      ['Calls', callsText(out, status)],
-      ['Flags', flagsText(out, desk)],
-      ['Notices', noticesText(out, status)],
-      ...scheduleRows(out, status),
+      ['Payouts', `${sumText(payouts.pending)} to be sent, ${sumText(payouts.submitted)} at the processor`],
+      ['', `${displayMoney(released.amount)} released to ${many(released.count, 'creator')}, in no payout`],
+      ['Calls', calls.join(' · ') || 'none waits for its outcome'],
+      [
+        'Flags',
+        `${flags.high > 0 ? out.style('red', high) : high} · ${whole(flags.medium)} medium · ${whole(flags.low)} low`,
+      ],
+      ['Notices', notices.join(' · ')],
+      ...schedule.map(({ name, expression, run }, index) => {
+        const when = expression === 'off' ? 'off' : runText(out, run)
+        return [index === 0 ? 'Schedule' : '', `${name}: ${when}`] as const
+      }),
       ['Database', databaseText(out, status)],
-      ...status.database.problems.map(
-        ({ says, remedy }) => ['', out.style('red', `${says} ${remedy}`)] as const,
-      ),
-      ...keyRows(out, status),
+      ...database.problems.map(({ says, remedy }) => ['', out.style('red', `${says} ${remedy}`)] as const),
+      status.rotateKeys !== null && [
+        'Keys',
+        out.style('yellow', 'secrets are sealed with a former key: affiliate keys rotate'),
+      ],
     ]),
   ]
-}
-
-function inboxText(out: Output, { at, desk }: Status): string {
-  const waiting = desk.inbox.map(({ source, waiting, oldest }) => {
-    const age = oldest === null ? 0 : at - oldest
-    const text = `${source} ${whole(waiting)} waiting${oldest === null ? '' : `, the oldest for ${durationText(age)}`}`
-    return age > LATE_MS ? out.style('yellow', text) : text
-  })
-  const aside = `${whole(desk.setAside)} set aside in ${STATUS_HOURS} h`
-  return [...waiting, desk.setAside > 0 ? out.style('red', aside) : aside].join(' · ')
-}
-
-function late(out: Output, { cycles }: DeskStatus): string {
-  if (cycles.late.count === 0) return ''
-  return `, ${out.style('yellow', `${whole(cycles.late.count)} past the end of their period`)}`
-}
-
-function overdue(out: Output, { desk, unpaidAfterDays }: Status): string {
-  const { unpaid } = desk.cycles
-  if (unpaid.count === 0) return ''
-  return `, ${out.style('red', `${sumText(unpaid)} for over ${unpaidAfterDays} days`)}`
-}
-
-function callsText(out: Output, { at, desk }: Status): string {
-  if (desk.attempts.length === 0) return 'none waits for its outcome'
-  return desk.attempts
-    .map(({ kind, waiting, oldest }) => {
-      const age = oldest === null ? 0 : at - oldest
-      const text = `${whole(waiting)} ${kind}${waiting === 1 ? '' : 's'} without an outcome, the oldest for ${durationText(age)}`
-      return age > LATE_MS ? out.style('yellow', text) : text
-    })
-    .join(' · ')
-}
-
-function noticesText(out: Output, { notifications }: Status): string {
-  return notifications
-    .map(({ kind, waiting, overdueMs }) => {
-      const text = `${whole(waiting)} ${kind}${waiting === 1 ? '' : 's'} waiting`
-      return overdueMs > LATE_MS ? out.style('yellow', `${text}, due for ${durationText(overdueMs)}`) : text
-    })
-    .join(' · ')
-}
-
-function flagsText(out: Output, { flags }: DeskStatus): string {
-  const high = `${whole(flags.high)} high`
-  return [
-    flags.high > 0 ? out.style('red', high) : high,
-    `${whole(flags.medium)} medium`,
-    `${whole(flags.low)} low`,
-  ].join(' · ')
-}
-
-function scheduleRows(out: Output, { schedule }: Status): [string, string][] {
-  return schedule.map(({ name, expression, run }, at) => {
-    const when = expression === 'off' ? 'off' : runText(out, run)
-    return [at === 0 ? 'Schedule' : '', `${name}: ${when}`]
-  })
 }
 
 function runText(out: Output, run: ScheduleRunRow | null): string {
@@ -251,11 +203,6 @@ function outcomeText(outcome: Record<string, unknown>): string {
   return fieldsText(Object.fromEntries(Object.entries(outcome).filter(([, value]) => value !== null)))
 }
 
-function keyRows(out: Output, { rotateKeys }: Status): [string, string][] {
-  if (rotateKeys === null) return []
-  return [['Keys', out.style('yellow', 'secrets are sealed with a former key: affiliate keys rotate')]]
-}
-
 function databaseText(out: Output, { database }: Status): string {
   const { dialect, bytes, executed, pending, place } = database
   const state =
@@ -270,37 +217,37 @@ function whole(count: number): string {
 }
 
 export function wireStatus(status: Status) {
-  const { at, desk, notifications, schedule, database } = status
+  const { at, market, notifications, schedule, database } = status
   return {
     at: wireTime(at),
     rotate_keys: status.rotateKeys,
-    inbox: desk.inbox.map(({ source, waiting, oldest }) => ({ source, waiting, oldest: wireTime(oldest) })),
-    set_aside: desk.setAside,
+    inbox: market.inbox.map(({ source, waiting, oldest }) => ({ source, waiting, oldest: wireTime(oldest) })),
+    set_aside: market.setAside,
     notifications: notifications.map(({ kind, waiting, overdueMs }) => ({
       kind,
       waiting,
       overdue_seconds: Math.round(overdueMs / 1000),
     })),
     last_24_hours: {
-      from: wireTime(desk.from),
-      clicks: desk.clicksByHour,
-      sales_accepted: desk.acceptedByHour,
-      sales_rejected: desk.rejectedByHour,
-      commission: formatMoney(desk.commission),
+      from: wireTime(market.from),
+      clicks: market.clicksByHour,
+      sales_accepted: market.acceptedByHour,
+      sales_rejected: market.rejectedByHour,
+      commission: formatMoney(market.commission),
     },
     billing_cycles: {
-      open: wireSum(desk.cycles.open),
-      past_their_period: wireSum(desk.cycles.late),
-      closed: wireSum(desk.cycles.closed),
-      overdue: { after_days: status.unpaidAfterDays, ...wireSum(desk.cycles.unpaid) },
+      open: wireSum(market.cycles.open),
+      past_their_period: wireSum(market.cycles.late),
+      closed: wireSum(market.cycles.closed),
+      overdue: { after_days: status.unpaidAfterDays, ...wireSum(market.cycles.unpaid) },
     },
     payouts: {
-      pending: wireSum(desk.payouts.pending),
-      submitted: wireSum(desk.payouts.submitted),
-      released: { creators: desk.released.count, amount: formatMoney(desk.released.amount) },
+      pending: wireSum(market.payouts.pending),
+      submitted: wireSum(market.payouts.submitted),
+      released: { creators: market.released.count, amount: formatMoney(market.released.amount) },
     },
-    calls: desk.attempts.map(({ kind, waiting, oldest }) => ({ kind, waiting, oldest: wireTime(oldest) })),
-    flags: desk.flags,
+    calls: market.attempts.map(({ kind, waiting, oldest }) => ({ kind, waiting, oldest: wireTime(oldest) })),
+    flags: market.flags,
     schedule: schedule.map(({ name, expression, run }) => ({
       name,
       expression,

@@ -10,9 +10,8 @@ import { listStores, refusedStores, type StoreRow } from '../../server/stores/st
 import { findUser } from '../../server/users/users.service.ts'
 import { DAY_MS } from '../../shared/durations.ts'
 import type { Store } from '../../shared/schemas/stores.ts'
-import { readReason } from '../arguments.ts'
-import type { PageOptions } from '../command.ts'
-import { confirm, prepared, reads } from '../context.ts'
+import type { PageOptions, ReasonOption } from '../command.ts'
+import { confirm, reads, writes } from '../context.ts'
 import { Failure } from '../failures.ts'
 import { nameOf, type Person, peopleOf, personOf, userIdOf } from '../lists.ts'
 import { type Output, wireTime } from '../terminal/output.ts'
@@ -64,12 +63,6 @@ export const check = reads(
   },
 )
 
-interface Check {
-  merchant: Person
-  store: CheckedStore
-  findings: StoreFinding[]
-}
-
 /** Shows for each claim on a domain what arrived, what was refused and what to do. Throws if something must be done. */
 async function checkStores(
   platform: Platform,
@@ -79,94 +72,81 @@ async function checkStores(
 ): Promise<void> {
   const person = await peopleOf(platform, claims, (claim) => claim.merchant_id)
   const since = platform.clock.now() - 30 * DAY_MS
-  const stores = await showStores(platform, claims)
-  const checks: Check[] = []
+  const shown = await showStores(platform, claims)
+  const stores: CheckedClaim[] = []
   for (const [index, claim] of claims.entries()) {
     const store = {
-      ...(stores[index] as (typeof stores)[number]),
+      ...(shown[index] as Store),
       rejected_30d: await rejectionsOf(platform.database.reader, claim, since),
       claims: domainClaims,
     }
     const findings = checkStore(store, (time) => out.time(Date.parse(time)))
-    checks.push({ merchant: person(claim.merchant_id), store, findings })
+    stores.push({ merchant: person(claim.merchant_id), ...store, findings })
   }
-  const toDo = checks.flatMap(({ findings }) => findings).filter(({ state }) => state === 'todo').length
+  const toDo = stores.flatMap(({ findings }) => findings).filter(({ state }) => state === 'todo').length
   const domain = claims[0]?.shop_domain ?? ''
-  out.show(
-    {
-      shop_domain: domain,
-      ok: toDo === 0,
-      stores: checks.map(({ merchant, store, findings }) => ({ merchant, ...store, findings })),
-    },
-    () => checks.flatMap((check) => checkLines(check, out)),
+  out.show({ shop_domain: domain, ok: toDo === 0, stores }, () =>
+    stores.flatMap((store) => checkLines(store, out)),
   )
   if (toDo > 0) throw new Failure(`${toDo} to do for ${domain}, marked with ✗.`)
 }
+
+type CheckedClaim = CheckedStore & { merchant: Person; findings: StoreFinding[] }
 
 const PAGE = 500
 
 /** Lists the stores whose deliveries are refused, and the domains that deliveries name and no merchant claims. Throws if there are such stores. */
 async function checkAllStores(platform: Platform, out: Output): Promise<void> {
-  const { reader } = platform.database
-  const rejecting: { row: StoreRow; store: Store }[] = []
+  const stores: { row: StoreRow; store: Store }[] = []
   for (let after: string | undefined = NIL_ID; after !== undefined; ) {
-    const rows: StoreRow[] = await refusedStores(reader, after, PAGE)
+    const rows: StoreRow[] = await refusedStores(platform.database.reader, after, PAGE)
     const shown = await showStores(platform, rows)
     for (const [index, row] of rows.entries()) {
       const store = shown[index]
-      if (store?.status === 'rejecting') rejecting.push({ row, store })
+      if (store?.status === 'rejecting') stores.push({ row, store })
     }
     after = rows.length < PAGE ? undefined : rows.at(-1)?.id
   }
-  const unclaimed = await countedUnclaimed(platform)
-  const person = await peopleOf(platform, rejecting, ({ row }) => row.merchant_id)
-  out.show(
-    {
-      rejecting: rejecting.map(({ row, store }) => ({ merchant: person(row.merchant_id), ...store })),
-      unclaimed: unclaimed.map(({ shop_domain, deliveries, first_at, last_at }) => ({
-        shop_domain,
-        deliveries,
-        first_at: wireTime(first_at),
-        last_at: wireTime(last_at),
-      })),
-    },
-    () => [
-      ...(rejecting.length === 0
-        ? ['No store has its deliveries refused.']
-        : [
-            out.heading('Stores whose deliveries are refused'),
-            ...out.table(rejecting, [
-              { title: 'Domain', flexible: true, cell: ({ store }) => store.shop_domain },
-              { title: 'Merchant', flexible: true, cell: ({ row }) => nameOf(person(row.merchant_id)) },
-              out.moment('Last refused', ({ row }) => row.last_refused_at ?? 0),
-              { title: 'Reason', cell: ({ store }) => store.last_refusal?.reason ?? '' },
-            ]),
+  const domains = await countedUnclaimed(platform)
+  const person = await peopleOf(platform, stores, ({ row }) => row.merchant_id)
+  const rejecting = stores.map(({ row, store }) => ({ merchant: person(row.merchant_id), ...store }))
+  const unclaimed = domains.map(({ shop_domain, deliveries, first_at, last_at }) => {
+    return { shop_domain, deliveries, first_at: wireTime(first_at), last_at: wireTime(last_at) }
+  })
+  out.show({ rejecting, unclaimed }, () => [
+    ...(stores.length === 0
+      ? ['No store has its deliveries refused.']
+      : [
+          out.heading('Stores whose deliveries are refused'),
+          ...out.table(stores, [
+            { title: 'Domain', flexible: true, cell: ({ store }) => store.shop_domain },
+            { title: 'Merchant', flexible: true, cell: ({ row }) => nameOf(person(row.merchant_id)) },
+            out.moment('Last refused', ({ row }) => row.last_refused_at ?? 0),
+            { title: 'Reason', cell: ({ store }) => store.last_refusal?.reason ?? '' },
           ]),
-      ...(unclaimed.length === 0
-        ? ['No delivery named a domain that no merchant claims.']
-        : [
-            out.heading(
-              'Domains that deliveries name and no merchant claims: mistyped ones, or anything that someone sent',
-            ),
-            ...out.table(unclaimed, [
-              { title: 'Domain', flexible: true, cell: (row) => row.shop_domain },
-              { title: 'Deliveries', right: true, cell: (row) => row.deliveries },
-              out.moment('Last', (row) => row.last_at),
-            ]),
+        ]),
+    ...(domains.length === 0
+      ? ['No delivery named a domain that no merchant claims.']
+      : [
+          out.heading(
+            'Domains that deliveries name and no merchant claims: mistyped ones, or anything that someone sent',
+          ),
+          ...out.table(domains, [
+            { title: 'Domain', flexible: true, cell: (row) => row.shop_domain },
+            { title: 'Deliveries', right: true, cell: (row) => row.deliveries },
+            out.moment('Last', (row) => row.last_at),
           ]),
-    ],
-  )
-  if (rejecting.length > 0) {
-    const [one] = rejecting
-    throw new Failure(`To see what to do: affiliate stores check ${one?.store.shop_domain}`)
-  }
+        ]),
+  ])
+  const [first] = rejecting
+  if (first) throw new Failure(`To see what to do: affiliate stores check ${first.shop_domain}`)
 }
 
 const MARKS = { ok: ['green', '✓'], note: ['dim', '·'], todo: ['red', '✗'] } as const
 
-function checkLines({ merchant, store, findings }: Check, out: Output): string[] {
+function checkLines({ merchant, shop_domain, status, findings }: CheckedClaim, out: Output): string[] {
   return [
-    `${out.heading(store.shop_domain)} of ${nameOf(merchant)}: ${store.status}`,
+    `${out.heading(shop_domain)} of ${nameOf(merchant)}: ${status}`,
     ...findings.flatMap(({ state, detail, next }) => {
       const [style, mark] = MARKS[state]
       const step = next === null ? [] : [`    ${out.style('bold', '→')} ${next}`]
@@ -179,37 +159,30 @@ export const compare = reads(({ platform, out }, domain: string, file: string, o
   compareExport(platform, out, domain, file, options),
 )
 
-interface DecisionOptions {
+interface ReleaseOptions extends ReasonOption {
   merchant?: string
-  reason?: string
 }
 
-export const release = prepared((domain: string, options: DecisionOptions) => {
-  const reason = readReason(options.reason)
-  return async (context) => {
-    const { platform, out } = context
-    const { shop_domain, merchant_id: merchantId } = await claimToRelease(platform, domain, options.merchant)
-    const person = await personOf(platform, merchantId)
-    await confirm(
-      context,
-      `Release ${shop_domain} from ${nameOf(person)}? Its webhook secrets are deleted; its sales stay. Live offers are paused if it is their only store.`,
-    )
-    const release = { domain: shop_domain, merchantId, actor: OPERATOR, reason }
-    const { store, offersPaused } = await releaseClaim(platform, release)
-    out.show({ ...wireStore(store, person), offers_paused: offersPaused }, () => [
-      `Released ${store.shop_domain} from ${nameOf(person)}.`,
-      ...(offersPaused > 0 ? [`Live offers paused, because no store is left: ${offersPaused}.`] : []),
-      `To let them connect it again: affiliate stores allow ${store.shop_domain} --merchant ${nameOf(person)}`,
-    ])
-  }
+export const release = writes(async (context, domain: string, options: ReleaseOptions) => {
+  const { platform, out } = context
+  const { merchant, reason = null } = options
+  const { shop_domain, merchant_id: merchantId } = await claimToRelease(platform, domain, merchant)
+  const person = await personOf(platform, merchantId)
+  await confirm(
+    context,
+    `Release ${shop_domain} from ${nameOf(person)}? Its webhook secrets are deleted; its sales stay. Live offers are paused if it is their only store.`,
+  )
+  const request = { domain: shop_domain, merchantId, actor: OPERATOR, reason }
+  const { store, offersPaused } = await releaseClaim(platform, request)
+  out.show({ ...wireStore(store, person), offers_paused: offersPaused }, () => [
+    `Released ${store.shop_domain} from ${nameOf(person)}.`,
+    ...(offersPaused > 0 ? [`Live offers paused, because no store is left: ${offersPaused}.`] : []),
+    `To let them connect it again: affiliate stores allow ${store.shop_domain} --merchant ${nameOf(person)}`,
+  ])
 })
 
 /** The claims in use on a domain, at least one; of one merchant if given. */
-async function claimsOf(
-  platform: Platform,
-  domain: string,
-  merchant: string | undefined,
-): Promise<StoreRow[]> {
+async function claimsOf(platform: Platform, domain: string, merchant?: string): Promise<StoreRow[]> {
   const claims = await claimsInUse(platform, domain)
   const merchantId = await userIdOf(platform, merchant)
   const meant = claims.filter((claim) => merchantId === null || claim.merchant_id === merchantId)
@@ -220,11 +193,7 @@ async function claimsOf(
   throw new Failure(`No store in use${whose} has the domain ${domain}.${count}`, { code: 'not_found' })
 }
 
-async function claimToRelease(
-  platform: Platform,
-  domain: string,
-  merchant: string | undefined,
-): Promise<StoreRow> {
+async function claimToRelease(platform: Platform, domain: string, merchant?: string): Promise<StoreRow> {
   const meant = await claimsOf(platform, domain, merchant)
   const [claim] = meant
   if (claim && meant.length === 1) return claim
@@ -235,12 +204,14 @@ async function claimToRelease(
   })
 }
 
-export const allow = prepared((domain: string, options: DecisionOptions & { merchant: string }) => {
-  const reason = readReason(options.reason)
-  return async ({ platform, out }) => {
-    const { id: merchantId } = await findUser(platform, options.merchant)
-    const store = await allowClaim(platform, { domain, merchantId, actor: OPERATOR, reason })
-    const person = await personOf(platform, merchantId)
-    out.show(wireStore(store, person), () => [`${nameOf(person)} can connect ${store.shop_domain} again.`])
-  }
+interface AllowOptions extends ReasonOption {
+  merchant: string
+}
+
+export const allow = writes(async ({ platform, out }, domain: string, options: AllowOptions) => {
+  const { merchant, reason = null } = options
+  const { id: merchantId } = await findUser(platform, merchant)
+  const store = await allowClaim(platform, { domain, merchantId, actor: OPERATOR, reason })
+  const person = await personOf(platform, merchantId)
+  out.show(wireStore(store, person), () => [`${nameOf(person)} can connect ${store.shop_domain} again.`])
 })

@@ -46,7 +46,7 @@ export function addStoreCommands(program: CliCommand): void {
       '--merchant <user>',
       'whose claim, by id or e-mail; needed when several merchants claim the domain',
     )
-    .option('--reason <text>', 'kept in the audit trail')
+    .text('--reason <text>', 'kept in the audit trail', { lines: 2000 })
     .examples(
       "stores release my-shop.myshopify.com --merchant squatter@example.com --reason 'not the owner' --yes",
     )
@@ -55,7 +55,7 @@ export function addStoreCommands(program: CliCommand): void {
     .subcommand('allow', 'let a merchant connect a shop domain again after their claim on it was released')
     .argument('<domain>', 'such as my-shop.myshopify.com')
     .requiredOption('--merchant <user>', 'by id or e-mail')
-    .option('--reason <text>', 'kept in the audit trail')
+    .text('--reason <text>', 'kept in the audit trail', { lines: 2000 })
     .examples('stores allow my-shop.myshopify.com --merchant owner@example.com')
     .action(actions.allow)
 }

@@ -1,42 +1,31 @@
-import type { SuspensionPreview } from '../../server/reports/desk-status.service.ts'
-import { displayMoney, formatMoney, sumText, wireSum } from '../terminal/output.ts'
+import type { SuspensionPreview } from '../../server/reports/operator-status.service.ts'
+import { displayMoney, formatMoney, many, sumText, wireSum } from '../terminal/output.ts'
 
 /** What a suspension will do, one sentence a line. */
 export function suspensionLines({ sessions, creator, merchant }: SuspensionPreview): string[] {
+  const applications = (creator ?? merchant)?.pendingApplications ?? 0
+  const waiting = applications > 0 ? [`${many(applications, 'pending application')} will stay.`] : []
   return [
     sessions === 0 ? 'No session is open.' : `${many(sessions, 'session')} will end.`,
-    ...(creator ? creatorLines(creator) : []),
-    ...(merchant ? merchantLines(merchant) : []),
+    ...(creator
+      ? [
+          `${many(creator.links, 'link')} will go on leading to the shop and earn nothing more; orders of earlier clicks are rejected.`,
+          ...waiting,
+          `Payouts not sent yet, which will wait: ${sumText(creator.payoutsPending)}.`,
+          `Payouts already sent, which will run on: ${sumText(creator.payoutsSubmitted)}.`,
+          `The balance stays: ${displayMoney(creator.balance.released)} released, ${displayMoney(creator.balance.pending)} pending.`,
+        ]
+      : []),
+    ...(merchant
+      ? [
+          `${many(merchant.liveOffers, 'live offer')} will leave the catalogue.`,
+          `${many(merchant.links, 'link')} to their offers will answer 410; their stores' orders (${many(merchant.stores, 'store')}) are rejected.`,
+          ...waiting,
+          `Open cycles, which will still close and be invoiced: ${sumText(merchant.openCycles)}.`,
+          `Closed cycles, which stay to be paid: ${sumText(merchant.unpaidCycles)}.`,
+        ]
+      : []),
   ]
-}
-
-function creatorLines(creator: NonNullable<SuspensionPreview['creator']>): string[] {
-  const { pending, released } = creator.balance
-  return [
-    `${many(creator.links, 'link')} will go on leading to the shop and earn nothing more; orders of earlier clicks are rejected.`,
-    ...ifAny(creator.pendingApplications, (count) => `${many(count, 'pending application')} will stay.`),
-    `Payouts not sent yet, which will wait: ${sumText(creator.payoutsPending)}.`,
-    `Payouts already sent, which will run on: ${sumText(creator.payoutsSubmitted)}.`,
-    `The balance stays: ${displayMoney(released)} released, ${displayMoney(pending)} pending.`,
-  ]
-}
-
-function merchantLines(merchant: NonNullable<SuspensionPreview['merchant']>): string[] {
-  return [
-    `${many(merchant.liveOffers, 'live offer')} will leave the catalogue.`,
-    `${many(merchant.links, 'link')} to their offers will answer 410; their stores' orders (${many(merchant.stores, 'store')}) are rejected.`,
-    ...ifAny(merchant.pendingApplications, (count) => `${many(count, 'pending application')} will stay.`),
-    `Open cycles, which will still close and be invoiced: ${sumText(merchant.openCycles)}.`,
-    `Closed cycles, which stay to be paid: ${sumText(merchant.unpaidCycles)}.`,
-  ]
-}
-
-function ifAny(count: number, line: (count: number) => string): string[] {
-  return count > 0 ? [line(count)] : []
-}
-
-function many(count: number, what: string): string {
-  return `${count.toLocaleString('en')} ${what}${count === 1 ? '' : 's'}`
 }
 
 export function wireSuspension({ sessions, creator, merchant }: SuspensionPreview) {

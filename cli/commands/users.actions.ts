@@ -1,17 +1,16 @@
 import { OPERATOR } from '../../server/flags/audit.service.ts'
 import { Refusal } from '../../server/platform/api/refusal.ts'
 import type { Platform } from '../../server/platform/platform.ts'
-import { previewSuspension } from '../../server/reports/desk-status.service.ts'
+import { previewSuspension } from '../../server/reports/operator-status.service.ts'
 import * as factors from '../../server/users/second-factor.service.ts'
 import { isProductionAdmin } from '../../server/users/sessions.service.ts'
 import { wireUser } from '../../server/users/user-wire.ts'
 import * as users from '../../server/users/users.service.ts'
-import { readLine } from '../arguments.ts'
-import type { PageOptions } from '../command.ts'
-import { confirm, isAsked, prepared, reads, writes } from '../context.ts'
-import { Failure, Interrupted, wrongUsage } from '../failures.ts'
+import type { PageOptions, ReasonOption } from '../command.ts'
+import { confirm, isAsked, reads, writes } from '../context.ts'
+import { Failure, interrupted, wrongUsage } from '../failures.ts'
 import { printLines } from '../terminal/printable-text.ts'
-import { readNewPassword, requirePasswordSource, Terminal } from '../terminal/prompts.ts'
+import { readNewPassword, Terminal } from '../terminal/prompts.ts'
 import { suspensionLines, wireSuspension } from './suspension-report.ts'
 
 type UserRow = users.UserRow
@@ -35,41 +34,30 @@ export const list = reads(async ({ platform, out }, options: ListOptions) => {
   })
 })
 
-interface PasswordOptions {
-  passwordStdin?: boolean
-}
-
-export const createAdmin = prepared((email: string, options: PasswordOptions & { name?: string }) => {
-  requirePasswordSource(options)
-  return async ({ platform, out }) => {
-    const displayName = options.name ?? email.split('@')[0] ?? email
-    const admin = await users.createAdmin(platform, email, await readNewPassword(), displayName)
-    out.show(wireUser(admin), () => [`${admin.email} is an admin now (${admin.id}).`])
-    if (out.json || !isProductionAdmin(platform, admin)) return
-    if (!process.stdin.isTTY) {
-      out.print([
-        'Admins need a second factor in production: it is set up at the first log-in,',
-        `or with "affiliate users enroll-second-factor ${admin.email}".`,
-      ])
-      return
-    }
-    const codes = await enroll(platform, admin).catch((error: Error) => {
-      const next = `affiliate users enroll-second-factor ${admin.email}`
-      throw new Failure(`${error.message} The account is there; to set up its second factor, run "${next}".`)
-    })
-    out.print(recoveryLines(admin, codes))
+export const createAdmin = writes(async ({ platform, out }, email: string, options: { name?: string }) => {
+  const displayName = options.name ?? email.split('@')[0] ?? email
+  const admin = await users.createAdmin(platform, email, await readNewPassword(), displayName)
+  out.show(wireUser(admin), () => [`${admin.email} is an admin now (${admin.id}).`])
+  if (out.json || !isProductionAdmin(platform, admin)) return
+  const next = `"affiliate users enroll-second-factor ${admin.email}"`
+  if (!process.stdin.isTTY) {
+    return out.print([
+      'Admins need a second factor in production: it is set up at the first log-in,',
+      `or with ${next}.`,
+    ])
   }
+  const codes = await enroll(platform, admin).catch((error: Error) => {
+    throw new Failure(`${error.message} The account is there; to set up its second factor, run ${next}.`)
+  })
+  out.print(recoveryLines(admin, codes))
 })
 
-export const setPassword = prepared((user: string, options: PasswordOptions) => {
-  requirePasswordSource(options)
-  return async (context) => {
-    const { platform, out } = context
-    const found = await users.findUser(platform, user)
-    await confirm(context, `Set a new password for ${found.role} ${found.email}? All sessions end.`)
-    await users.setPassword(platform, found.id, await readNewPassword())
-    out.show(wireUser(found), () => [`${found.email} has a new password; all sessions have ended.`])
-  }
+export const setPassword = writes(async (context, user: string) => {
+  const { platform, out } = context
+  const found = await users.findUser(platform, user)
+  await confirm(context, `Set a new password for ${found.role} ${found.email}? All sessions end.`)
+  await users.setPassword(platform, found.id, await readNewPassword())
+  out.show(wireUser(found), () => [`${found.email} has a new password; all sessions have ended.`])
 })
 
 export const enrollSecondFactor = writes(async ({ platform, out }, user: string) => {
@@ -86,33 +74,25 @@ const MOST_TRIES = 3
 /** Sets up a second factor: shows the secret on stderr, reads a code from stdin, and returns the recovery codes. */
 async function enroll(platform: Platform, user: UserRow): Promise<string[]> {
   const { secret, otpauthUrl } = await factors.startTotp(platform, user.id)
-  const lines = ['Add this account to an authenticator app, by the secret or as a QR code:', '']
-  printLines(
-    [...lines, `  ${secret.replace(/.{4}(?=.)/g, '$& ')}`, '', `  ${otpauthUrl}`, ''],
-    process.stderr,
-  )
+  const title = 'Add this account to an authenticator app, by the secret or as a QR code:'
+  const spaced = secret.replace(/.{4}(?=.)/g, '$& ')
+  printLines([title, '', `  ${spaced}`, '', `  ${otpauthUrl}`, ''], process.stderr)
   const terminal = new Terminal()
   try {
-    return await confirmed(platform, user, terminal)
+    for (let left = MOST_TRIES - 1; ; left -= 1) {
+      const code = await terminal.ask('Code that the app shows: ')
+      if (terminal.interrupted) throw interrupted()
+      if (code === null) throw new Failure('No code was given; the second factor is off. Run this again.')
+      try {
+        return await factors.confirmTotp(platform, user.id, code, OPERATOR)
+      } catch (error) {
+        if (left === 0 || !(error instanceof Refusal && error.code === 'invalid_credentials')) throw error
+        const advice = 'That is not the current code. Check the clocks of the phone and of this machine.'
+        printLines([advice], process.stderr)
+      }
+    }
   } finally {
     terminal.close()
-  }
-}
-
-async function confirmed(platform: Platform, user: UserRow, terminal: Terminal): Promise<string[]> {
-  for (let left = MOST_TRIES - 1; ; left -= 1) {
-    const code = await terminal.ask('Code that the app shows: ')
-    if (terminal.interrupted) throw new Interrupted()
-    if (code === null) throw new Failure('No code was given; the second factor is off. Run this again.')
-    try {
-      return await factors.confirmTotp(platform, user.id, code, OPERATOR)
-    } catch (error) {
-      if (left === 0 || !(error instanceof Refusal && error.code === 'invalid_credentials')) throw error
-      printLines(
-        ['That is not the current code. Check the clocks of the phone and of this machine.'],
-        process.stderr,
-      )
-    }
   }
 }
 
@@ -125,9 +105,8 @@ function recoveryLines({ email }: UserRow, codes: readonly string[]): string[] {
   ]
 }
 
-export const resetSecondFactor = writes(async (context, user: string, options: { reason: string }) => {
+export const resetSecondFactor = writes(async (context, user: string, { reason }: { reason: string }) => {
   const { platform, out } = context
-  const reason = readLine('--reason', options.reason, 500)
   const found = await users.findUser(platform, user)
   if (await factors.hasSecondFactor(platform, platform.database.reader, found.id)) {
     await confirm(context, `Remove the second factor of ${found.role} ${found.email}? All sessions end.`)
@@ -140,38 +119,39 @@ export const resetSecondFactor = writes(async (context, user: string, options: {
   ])
 })
 
-export const suspend = writes(
-  async (context, user: string, options: { reason?: string; dryRun?: boolean }) => {
-    const { platform, out } = context
-    const reason = readReason(options.reason)
-    const found = await users.findUser(platform, user)
-    const preview = await previewSuspension(platform, found)
-    const effects = wireSuspension(preview)
-    const lines = suspensionLines(preview)
-    const unchanged = { ...wireUser(found), changed: false, effects }
-    if (found.suspended_at !== null) {
-      return out.show(unchanged, () => [`${found.email} was suspended already; nothing changed.`])
-    }
-    if (options.dryRun) {
-      return out.show(unchanged, () => [
-        `Suspending ${found.role} ${found.email}:`,
-        ...lines,
-        'Nothing was done.',
-      ])
-    }
-    if (isAsked(context)) out.print(lines, process.stderr)
-    await confirm(context, `Suspend ${found.role} ${found.email}?`)
-    const after = await users.suspendUser(platform, { userId: found.id, actor: OPERATOR, reason })
-    out.show({ ...wireUser(after), changed: true, effects }, () => [
-      ...(isAsked(context) ? [] : lines),
-      `${after.email} is suspended now.`,
-    ])
-  },
-)
+interface SuspendOptions extends ReasonOption {
+  dryRun?: boolean
+}
 
-export const reinstate = writes(async (context, user: string, options: { reason?: string }) => {
+export const suspend = writes(async (context, user: string, options: SuspendOptions) => {
   const { platform, out } = context
-  const reason = readReason(options.reason)
+  const { dryRun, reason = null } = options
+  const found = await users.findUser(platform, user)
+  const preview = await previewSuspension(platform, found)
+  const effects = wireSuspension(preview)
+  const lines = suspensionLines(preview)
+  const unchanged = { ...wireUser(found), changed: false, effects }
+  if (found.suspended_at !== null) {
+    return out.show(unchanged, () => [`${found.email} was suspended already; nothing changed.`])
+  }
+  if (dryRun) {
+    return out.show(unchanged, () => [
+      `Suspending ${found.role} ${found.email}:`,
+      ...lines,
+      'Nothing was done.',
+    ])
+  }
+  if (isAsked(context)) out.print(lines, process.stderr)
+  await confirm(context, `Suspend ${found.role} ${found.email}?`)
+  const after = await users.suspendUser(platform, { userId: found.id, actor: OPERATOR, reason })
+  out.show({ ...wireUser(after), changed: true, effects }, () => [
+    ...(isAsked(context) ? [] : lines),
+    `${after.email} is suspended now.`,
+  ])
+})
+
+export const reinstate = writes(async (context, user: string, { reason = null }: ReasonOption) => {
+  const { platform, out } = context
   const found = await users.findUser(platform, user)
   const changed = found.suspended_at !== null
   if (changed) await confirm(context, `Reinstate ${found.role} ${found.email}?`)
@@ -180,7 +160,3 @@ export const reinstate = writes(async (context, user: string, options: { reason?
     changed ? `${after.email} is active now.` : `${after.email} was active already; nothing changed.`,
   ])
 })
-
-function readReason(text: string | undefined): string | null {
-  return text === undefined ? null : readLine('--reason', text, 500)
-}

@@ -2,8 +2,6 @@ import { type CliCommand, lazy } from '../command.ts'
 
 const actions = lazy(() => import('./users.actions.ts'))
 
-const PASSWORD_STDIN = 'read it from the first line of stdin instead of asking for it at the terminal'
-
 export function addUserCommands(program: CliCommand): void {
   const group = program.subcommand('users', 'accounts: list them, make admins, suspend and reinstate')
   group
@@ -13,23 +11,25 @@ export function addUserCommands(program: CliCommand): void {
     .paged()
     .examples('users list --role merchant --limit 10')
     .action(actions.list)
-  group
-    .subcommand(
-      'create-admin',
-      'make an admin account; asks for its password, and in production sets up its second factor at a terminal',
-    )
-    .argument('<email>')
-    .option('--password-stdin', PASSWORD_STDIN)
+  asksForPassword(
+    group
+      .subcommand(
+        'create-admin',
+        'make an admin account; asks for its password, and in production sets up its second factor at a terminal',
+      )
+      .argument('<email>'),
+  )
     .option('--name <name>', 'display name; the part of the e-mail before its @ unless given')
     .examples(
       'users create-admin you@example.com',
       'users create-admin you@example.com --password-stdin < password.txt',
     )
     .action(actions.createAdmin)
-  group
-    .subcommand('set-password', 'give an account another password, which it asks for, and end its sessions')
-    .argument('<user>', 'id or e-mail')
-    .option('--password-stdin', PASSWORD_STDIN)
+  asksForPassword(
+    group
+      .subcommand('set-password', 'give an account another password, which it asks for, and end its sessions')
+      .argument('<user>', 'id or e-mail'),
+  )
     .examples(
       'users set-password you@example.com',
       'users set-password you@example.com --password-stdin --yes < password.txt',
@@ -49,7 +49,7 @@ export function addUserCommands(program: CliCommand): void {
       'remove the second factor of a user who lost it and the recovery codes, and end all sessions; check who asks first',
     )
     .argument('<user>', 'id or e-mail')
-    .requiredOption('--reason <text>', 'kept in the audit trail')
+    .text('--reason <text>', 'kept in the audit trail', { line: 500, required: true })
     .examples("users reset-second-factor creator@example.com --reason 'lost the phone, called back'")
     .action(actions.resetSecondFactor)
   group
@@ -58,14 +58,26 @@ export function addUserCommands(program: CliCommand): void {
       'shut an account out: its sessions end, its links stop earning; shows first what that means',
     )
     .argument('<user>', 'id or e-mail')
-    .option('--reason <text>', 'kept in the audit trail')
+    .text('--reason <text>', 'kept in the audit trail', { line: 500 })
     .option('--dry-run', 'only show what it would do')
     .examples("users suspend creator@example.com --reason 'bought through own links' --yes")
     .action(actions.suspend)
   group
     .subcommand('reinstate', 'let a suspended account in again')
     .argument('<user>', 'id or e-mail')
-    .option('--reason <text>', 'kept in the audit trail')
+    .text('--reason <text>', 'kept in the audit trail', { line: 500 })
     .examples('users reinstate creator@example.com --yes')
     .action(actions.reinstate)
+}
+
+function asksForPassword(command: CliCommand): CliCommand {
+  return command
+    .option(
+      '--password-stdin',
+      'read it from the first line of stdin instead of asking for it at the terminal',
+    )
+    .demand(
+      'Not a terminal; pass the password on stdin with --password-stdin.',
+      ({ passwordStdin }) => passwordStdin || (process.stdin.isTTY && process.stderr.isTTY),
+    )
 }

@@ -10,25 +10,23 @@ import {
 import { type EventOrigin, originsOf } from '../../server/inbox/operator-deliveries.service.ts'
 import { assertUnmapped, retryUnmapped } from '../../server/inbox/set-aside.service.ts'
 import { pageById } from '../../server/platform/api/page.ts'
-import { Refusal } from '../../server/platform/api/refusal.ts'
 import { readAppKeys } from '../../server/platform/crypto/app-keys.ts'
 import type { Queries } from '../../server/platform/database/database.ts'
 import { shopDomainsOf, storeIdsOf } from '../../server/stores/stores.service.ts'
-import { readMoment, readReason } from '../arguments.ts'
-import type { PageOptions } from '../command.ts'
+import { readMoment } from '../arguments.ts'
+import type { PageOptions, ReasonOption } from '../command.ts'
 import {
   type AppContext,
   assertMigrated,
   confirm,
   openContext,
-  prepared,
   reads,
   readsDatabase,
   repeat,
   writes,
 } from '../context.ts'
-import { Failure, wrongUsage } from '../failures.ts'
-import { isTaken } from '../replay/deliver.ts'
+import { Failure } from '../failures.ts'
+import { isTaken, type Replay } from '../replay/deliver.ts'
 import { expectedEvent, expectedSale, readFixtures } from '../replay/fixture-files.ts'
 import { replayEvents } from '../replay/replay.ts'
 import { replayLines, wireReport } from '../replay/replay-report.ts'
@@ -73,25 +71,22 @@ export const replay = writes(async ({ app, out }, names: string[], options: Repl
       process.stderr,
     )
   }
-  const unmet = replays.filter(({ asExpected }) => asExpected === false)
+  /** Fails where any of them is so. */
+  const refuse = (isWrong: (one: Replay) => boolean, message: (names: string) => string) => {
+    const names = replays.filter(isWrong).map(({ fixture }) => fixture)
+    if (names.length > 0) throw new Failure(message(names.join(', ')))
+  }
+  const isUnmet = ({ asExpected }: Replay) => asExpected === false
   if (options.corrupt !== undefined) {
-    if (unmet.length === 0) return
-    throw new Failure(`The service took what was corrupted: ${namesOf(unmet)}.`)
+    return refuse(isUnmet, (names) => `The service took what was corrupted: ${names}.`)
   }
-  const refused = replays.filter(({ answers }) => !answers.every(({ status }) => isTaken(status)))
-  if (refused.length > 0) throw new Failure(`The service refused ${namesOf(refused)}.`)
-  const undecided = replays.filter(
-    ({ event, asExpected }) => !asExpected && (event === null || event.state === 'pending'),
-  )
-  if (undecided.length > 0) {
-    throw new Failure(`Not decided so far: ${namesOf(undecided)}. See "affiliate webhooks events".`)
-  }
-  if (unmet.length > 0) throw new Failure(`Not as expected: ${namesOf(unmet)}.`)
+  const isRefused = ({ answers }: Replay) => !answers.every(({ status }) => isTaken(status))
+  refuse(isRefused, (names) => `The service refused ${names}.`)
+  const isUndecided = ({ event, asExpected }: Replay) =>
+    !asExpected && (event === null || event.state === 'pending')
+  refuse(isUndecided, (names) => `Not decided so far: ${names}. See "affiliate webhooks events".`)
+  refuse(isUnmet, (names) => `Not as expected: ${names}.`)
 })
-
-function namesOf(replays: readonly { fixture: string }[]): string {
-  return replays.map(({ fixture }) => fixture).join(', ')
-}
 
 interface EventsOptions extends PageOptions {
   state?: EventRow['state']
@@ -117,44 +112,28 @@ export const events = reads(async ({ platform, out }, options: EventsOptions) =>
 })
 
 interface ReprocessOptions {
-  dryRun?: boolean
   since?: string
   store?: string
 }
 
 /** Works from the database alone, and opens it for reading only. */
-export const reprocess = readsDatabase((options: ReprocessOptions) => {
-  if (!options.dryRun) {
-    throw wrongUsage(
-      'Books are never rewritten: add --dry-run to see what would differ. Correct a mistake by a credit ("affiliate billing credit").',
-    )
-  }
-  return async ({ config, database, out }) => {
-    await assertMigrated(database)
-    const since = readMoment(options.since, config)
-    const storeIds = options.store === undefined ? null : await storesMeant(database.reader, options.store)
-    const platform = { config, database, keys: readAppKeys(config, { create: false }) }
-    await showReprocessing(out, platform, { since, store: options.store ?? null, storeIds })
-  }
+export const reprocess = readsDatabase(async ({ config, database, out }, options: ReprocessOptions) => {
+  await assertMigrated(database)
+  const { store = null } = options
+  const since = readMoment(options.since, config)
+  const storeIds = store === null ? null : await storeIdsOf(database.reader, store)
+  if (storeIds?.length === 0) throw new Failure(`There is no store ${store}.`, { code: 'not_found' })
+  const platform = { config, database, keys: readAppKeys(config, { create: false }) }
+  await showReprocessing(out, platform, { since, store, storeIds })
 })
-
-async function storesMeant(db: Queries, store: string): Promise<string[]> {
-  const ids = await storeIdsOf(db, store)
-  if (ids.length === 0) throw new Refusal('not_found', `There is no store ${store}.`)
-  return ids
-}
 
 export const show = reads(async (context, name: string, { body: withBody = false }: { body?: boolean }) => {
   const { platform, out } = context
   const { row, senders } = await eventNamed(context, name)
   const body = withBody ? await eventBody(platform, row.id) : null
   const text = body?.toString('utf8')
-  const document = {
-    ...wireEvent(row, senders),
-    body_sha256: row.body_hash,
-    ...(withBody && { body: text ?? null }),
-  }
-  out.show(document, () => out.pairs(eventPairs(out, row, senders)))
+  const event = { ...wireEvent(row, senders), body_sha256: row.body_hash }
+  out.show({ ...event, ...(withBody && { body: text ?? null }) }, () => eventPairs(out, row, senders))
   // Not wrapped: it may be copied.
   if (withBody && !out.json) {
     printLines(['', ...(text?.split('\n') ?? ['The body is past the retention time.'])])
@@ -180,20 +159,13 @@ async function eventNamed(
   })
 }
 
-interface RetryOptions {
+interface RetryOptions extends ReasonOption {
   type?: string
-  reason?: string
 }
 
-export const retry = prepared((name: string | undefined, options: RetryOptions) => {
-  const { type } = options
-  const reason = readReason(options.reason)
-  if ((name === undefined) === (type === undefined)) {
-    throw wrongUsage('Name an event, or a type with --type.')
-  }
-  return (context) =>
-    type === undefined ? retryNamed(context, name ?? '', reason) : retryType(context, type, reason)
-})
+export const retry = writes((context, name: string | undefined, { type, reason = null }: RetryOptions) =>
+  type === undefined ? retryNamed(context, name ?? '', reason) : retryType(context, type, reason),
+)
 
 async function retryNamed(context: AppContext, name: string, reason: string | null): Promise<void> {
   const { platform, out } = context
@@ -235,8 +207,10 @@ export const listen = reads(async ({ platform, out }, options: ListenOptions) =>
     const rows = changes.filter(({ source }) => !options.source || source === options.source)
     const senders = await sendersOf(platform.database.reader, rows)
     for (const row of rows.slice(0, left)) {
+      const state = out.style(COLOUR[row.state], row.state.padEnd(9))
+      const cells = [fromText(row, senders), row.topic ?? '–', outcomeText(row), row.id]
       if (out.json) printJson(wireEvent(row, senders))
-      else printLines([eventLine(out, row, senders)])
+      else printLines([[out.time(row.received_at), state, ...cells].join('  ')])
     }
     left -= rows.length
     return left > 0
@@ -270,13 +244,6 @@ function fromText(row: EventRow, { domain, origin }: EventSenders): string {
   return origin(row) === 'operator' ? `${from}, sent by an operator` : from
 }
 
-/** One line for an event that came in. */
-function eventLine(out: Output, row: EventRow, senders: EventSenders): string {
-  const state = out.style(COLOUR[row.state], row.state.padEnd(9))
-  const cells = [fromText(row, senders), row.topic ?? '–', outcomeText(row), row.id]
-  return [out.time(row.received_at), state, ...cells].join('  ')
-}
-
 function outcomeText(row: Pick<EventRow, 'reason' | 'result'>): string {
   return row.reason ?? (row.result === null ? '–' : fieldsText(JSON.parse(row.result)))
 }
@@ -300,22 +267,20 @@ function wireEvent(row: EventRow, { domain, origin }: EventSenders) {
   }
 }
 
-function eventPairs(out: Output, row: EventRow, { domain, origin }: EventSenders): [string, string][] {
-  return [
+function eventPairs(out: Output, row: EventRow, { domain, origin }: EventSenders): string[] {
+  const { conflict_hash, delivery_id, state, finished_at } = row
+  return out.pairs([
     ['Event', row.id],
     ['From', row.source === 'store' ? `store ${domain(row) ?? row.scope}` : 'the processor'],
     ['Origin', origin(row) === 'operator' ? 'operator (webhooks replay)' : row.source],
-    [
-      'Delivery id',
-      row.conflict_hash === '' ? row.delivery_id : `${row.delivery_id} (another body came first)`,
-    ],
+    ['Delivery id', conflict_hash === '' ? delivery_id : `${delivery_id} (another body came first)`],
     ['Topic', row.topic ?? '–'],
     ['Received', out.time(row.received_at)],
-    ['State', row.state],
+    ['State', state],
     ['Attempts', String(row.attempts)],
-    ...(row.state === 'pending' ? [['Next try', out.time(row.next_attempt_at)] as [string, string]] : []),
-    ...(row.finished_at === null ? [] : [['Finished', out.time(row.finished_at)] as [string, string]]),
+    state === 'pending' && ['Next try', out.time(row.next_attempt_at)],
+    finished_at !== null && ['Finished', out.time(finished_at)],
     ['Outcome', outcomeText(row)],
     ['Body hash', `sha256 ${row.body_hash}`],
-  ]
+  ])
 }

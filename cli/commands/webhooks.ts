@@ -81,6 +81,10 @@ Each delivery is audited, and its event has the origin "operator":
       "decide the stored orders by today's rule and show what would differ, in money; changes nothing",
     )
     .option('--dry-run', 'must be given: books are never rewritten')
+    .demand(
+      'Books are never rewritten: add --dry-run to see what would differ. Correct a mistake by a credit ("affiliate billing credit").',
+      ({ dryRun }) => dryRun,
+    )
     .option('--since <time>', 'received since, RFC 3339, or a date: its midnight in BILLING_TIMEZONE')
     .option('--store <store>', 'of one store, by host name or id')
     .examples(
@@ -97,8 +101,12 @@ Each delivery is audited, and its event has the origin "operator":
   group
     .subcommand('retry', 'apply an event again that was set aside, or that waits for its next try')
     .argument('[event]', 'its id, or its sender’s delivery id')
+    .demand(
+      'Name an event, or a type with --type.',
+      ({ type }, event) => (event === undefined) !== (type === undefined),
+    )
     .option('--type <type>', 'instead: every processor event of this type that no rule mapped')
-    .option('--reason <text>', 'kept in the audit trail')
+    .text('--reason <text>', 'kept in the audit trail', { lines: 2000 })
     .examples(
       `webhooks retry ${EXAMPLE_ID} --reason 'store is back' --yes`,
       "webhooks retry --type invoice.paid --reason 'added to PROCESSOR_EVENTS' --yes",

@@ -1,4 +1,4 @@
-import type { Command, Option } from 'commander'
+import { type Command, Option } from 'commander'
 import type { WordParser } from '../command.ts'
 
 /** One place of the command line: the words typed so far, and what may come next. */
@@ -25,18 +25,12 @@ export interface WordOption {
 /** Walks the program, so that what a shell offers is what there is. */
 export function wordTree(program: Command): WordNode[] {
   const shared = program.options.flatMap(optionsOf)
-  const help: WordOption = {
-    flag: '--help',
-    description: 'display help for command',
-    takesValue: false,
-    values: [],
-    isFile: false,
-  }
+  const help = optionsOf(new Option('--help', 'display help for command'))
   const nodes = (command: Command, words: string[]): WordNode[] => [
     {
       path: words.join(' '),
       commands: command.commands.map((sub) => ({ name: sub.name(), description: sub.description() })),
-      options: [...(command === program ? [] : command.options.flatMap(optionsOf)), ...shared, help],
+      options: [...(command === program ? [] : command.options.flatMap(optionsOf)), ...shared, ...help],
     },
     ...command.commands.flatMap((sub) => nodes(sub, [...words, sub.name()])),
   ]

@@ -1,4 +1,4 @@
-import { quoted, valueCases, type WordNode, type WordOption } from './word-tree.ts'
+import { quoted, valueCases, type WordNode } from './word-tree.ts'
 
 export function zshCompletion(nodes: readonly WordNode[]): string {
   return `#compdef affiliate
@@ -15,7 +15,7 @@ ${nodes
 
 _affiliate_options() {
   case "$1" in
-${nodes.map(({ path, options }) => `    ${quoted(path)}) reply=(${options.map(describedOption).join(' ')}) ;;`).join('\n')}
+${nodes.map(({ path, options }) => `    ${quoted(path)}) reply=(${options.map(({ flag, description }) => described({ name: flag, description })).join(' ')}) ;;`).join('\n')}
     *) reply=() ;;
   esac
 }
@@ -58,8 +58,4 @@ compdef _affiliate affiliate
 
 function described({ name, description }: { name: string; description: string }): string {
   return quoted(`${name}:${description.replaceAll(':', '\\:')}`)
-}
-
-function describedOption({ flag, description }: WordOption): string {
-  return described({ name: flag, description })
 }

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { isLoopbackHost } from '../../server/platform/network/loopback.ts'
@@ -38,12 +38,8 @@ export interface DemoProcessor {
 }
 
 /** Throws `DemoStopped` when it cannot be used. */
-export async function openDemoProcessor(
-  name: DemoProcessorName,
-  setting: DemoSetting,
-): Promise<DemoProcessor> {
-  return name === 'sandbox' ? sandbox() : safepay(setting)
-}
+export const openDemoProcessor = async (name: DemoProcessorName, setting: DemoSetting) =>
+  name === 'sandbox' ? sandbox() : safepay(setting)
 
 const FAILURE_REASON = 'the account is closed for credits today'
 /** Long enough for the service to have heard the answer before the event comes, short enough to wait for. */
@@ -51,8 +47,8 @@ const EVENT_DELAY_MS = 60
 
 /** The sandbox inside the service, which takes orders over HTTP. */
 function sandbox(): DemoProcessor {
-  const setSwitches = ({ setting, sandboxUrl }: DemoService, change: Record<string, unknown>) => {
-    const { api_key } = JSON.parse(readFileSync(join(setting.folder, 'sandbox.json'), 'utf8'))
+  const setSwitches = ({ folder, sandboxUrl }: DemoService, change: Record<string, unknown>) => {
+    const { api_key } = JSON.parse(readFileSync(join(folder, 'sandbox.json'), 'utf8'))
     return send(`${sandboxUrl}/_sandbox/switches`, 'PUT', api_key, change)
   }
   return {
@@ -99,11 +95,8 @@ async function safepay(setting: DemoSetting): Promise<DemoProcessor> {
   }
   // The service needs the secret at its start, so the webhook is registered before it. A former demo may have used the port.
   const environment = { ...setting.environment, ...settings }
-  const registered = await runCommand({ ...setting, environment }, [
-    'processor',
-    'register-webhook',
-    '--rotate',
-  ])
+  const register = ['processor', 'register-webhook', '--rotate']
+  const registered = await runCommand({ ...setting, environment }, register)
   const { secret } = z.object({ secret: z.string() }).parse(registered)
   const failUrl = process.env[FAIL_PAYOUT_URL]
   return {
@@ -126,9 +119,8 @@ async function safepay(setting: DemoSetting): Promise<DemoProcessor> {
 async function freePort(): Promise<number> {
   const probe = createServer().listen(0, '127.0.0.1')
   await once(probe, 'listening')
-  const address = probe.address()
+  const { port } = probe.address() as AddressInfo
   probe.close()
   await once(probe, 'close')
-  if (typeof address !== 'object' || address === null) throw new Error('no free port')
-  return address.port
+  return port
 }

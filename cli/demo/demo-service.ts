@@ -6,6 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { request } from 'undici'
 import { z } from 'zod'
+import { jsonOrNull } from '../../shared/json.ts'
 
 const MAIN = fileURLToPath(new URL(`../main${extname(import.meta.url)}`, import.meta.url))
 const POLL_MS = 40
@@ -54,11 +55,9 @@ export function runCommand({ folder, environment, signal }: DemoSetting, args: r
   return new Promise<unknown>((resolve, reject) => {
     execFile(process.execPath, [MAIN, ...args, '--json', '--yes'], options, (error, stdout, stderr) => {
       // A command that finds something wrong prints it and ends with 1; the checks judge it.
-      if (stdout !== '') resolve(JSON.parse(stdout))
-      else
-        reject(
-          new DemoStopped(`affiliate ${args.join(' ')} failed: ${reasonIn(stderr || error?.message || '')}`),
-        )
+      if (stdout !== '') return resolve(JSON.parse(stdout))
+      const reason = reasonIn(stderr || error?.message || '')
+      reject(new DemoStopped(`affiliate ${args.join(' ')} failed: ${reason}`))
     })
   })
 }
@@ -66,101 +65,93 @@ export function runCommand({ folder, environment, signal }: DemoSetting, args: r
 /** The detail of a problem object, or the last line. */
 function reasonIn(output: string): string {
   const last = output.trim().split('\n').at(-1) ?? ''
-  try {
-    return String((JSON.parse(last) as { detail?: unknown }).detail)
-  } catch {
-    return last.slice(0, 500)
-  }
+  const problem = jsonOrNull(last) as { detail?: unknown } | null
+  return String(problem?.detail ?? last.slice(0, 500))
 }
 
-/** What `affiliate serve --json` prints once it listens. */
+/** What `affiliate serve --json` prints once it listens; no sandbox with another processor. */
 const announcement = z.object({ url: z.url(), sandbox_url: z.url().nullable() })
 
-/** The real service in its own process, its commands, and its API as any client calls it. */
-export class DemoService {
-  readonly setting: DemoSetting
-  readonly url: string
-  /** `null` with another processor than the sandbox. */
-  readonly sandboxUrl: string | null
-  readonly #child: ChildProcess
+export type DemoService = Awaited<ReturnType<typeof startDemoService>>
 
-  private constructor(setting: DemoSetting, child: ChildProcess, listening: z.output<typeof announcement>) {
-    this.setting = setting
-    this.#child = child
-    this.url = listening.url
-    this.sandboxUrl = listening.sandbox_url
-  }
+/**
+ * The real service in its own process, its commands, and its API as any client calls it. Resolves once it listens, on `port` (0 for any).
+ * With `detached` it can outlive this process. All of it throws `DemoStopped`.
+ */
+export async function startDemoService(
+  setting: DemoSetting,
+  { port, detached, onStart }: { port: number; detached: boolean; onStart?: (pid: number) => void },
+) {
+  const { folder, environment, signal } = setting
+  // Files, not pipes: a kept service must not depend on who started it.
+  const [outFile, logFile] = [join(folder, 'server.out'), join(folder, 'server.log')]
+  const [out, log] = [openSync(outFile, 'w'), openSync(logFile, 'a')]
+  const child = spawn(process.execPath, [MAIN, 'serve', '--json'], {
+    cwd: folder,
+    env: { ...environment, PORT: String(port), DRAIN_SECONDS: '0' },
+    stdio: ['ignore', out, log],
+    detached,
+  })
+  child.on('error', () => undefined)
+  closeSync(out)
+  closeSync(log)
+  const { pid = 0 } = child
+  if (pid !== 0) onStart?.(pid)
 
-  /** Resolves once it listens, on `port` (0 for any). With `detached` it can outlive this process. Throws `DemoStopped`. */
-  static async start(
-    setting: DemoSetting,
-    options: { port: number; detached: boolean; onStart?: ((pid: number) => void) | undefined },
-  ): Promise<DemoService> {
-    const { folder, environment, signal } = setting
-    // Files, not pipes: a kept service must not depend on who started it.
-    const outFile = join(folder, 'server.out')
-    const logFile = join(folder, 'server.log')
-    const out = openSync(outFile, 'w')
-    const log = openSync(logFile, 'a')
-    const child = spawn(process.execPath, [MAIN, 'serve', '--json'], {
-      cwd: folder,
-      env: { ...environment, PORT: String(options.port), DRAIN_SECONDS: '0' },
-      stdio: ['ignore', out, log],
-      detached: options.detached,
-    })
-    child.on('error', () => undefined)
-    closeSync(out)
-    closeSync(log)
-    if (child.pid !== undefined) options.onStart?.(child.pid)
-    try {
-      const text = await poll(signal, 'the service to listen', async () => {
-        if (hasEnded(child))
-          throw new DemoStopped(`the service does not start: ${reasonIn(readFileSync(logFile, 'utf8'))}`)
-        const written = readFileSync(outFile, 'utf8')
-        return written.endsWith('}\n') ? written : null
-      })
-      return new DemoService(setting, child, announcement.parse(JSON.parse(text)))
-    } catch (error) {
-      await end(child)
-      throw error
+  let isListening = false
+  /** Asks again until `probe` finds something. */
+  const until = async <Found>(what: string, probe: () => Promise<Found | null | undefined>) => {
+    for (const deadline = performance.now() + TIMEOUT_MS; ; ) {
+      if (hasEnded(child)) {
+        const reason = reasonIn(readFileSync(logFile, 'utf8'))
+        throw new DemoStopped(isListening ? 'the service has ended' : `the service does not start: ${reason}`)
+      }
+      const found = await probe()
+      if (found !== null && found !== undefined) return found
+      if (performance.now() > deadline) throw new DemoStopped(`waited without success for ${what}`)
+      await pause(POLL_MS, undefined, { signal })
     }
   }
-
-  get pid(): number {
-    return this.#child.pid ?? 0
+  const stop = async () => {
+    if (hasEnded(child)) return
+    const ended = once(child, 'exit')
+    child.kill('SIGTERM')
+    const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS)
+    await ended
+    clearTimeout(timer)
   }
-
-  /** Runs an `affiliate` command, and returns its document. */
-  command<Document>(...args: string[]): Promise<Document> {
-    return runCommand(this.setting, args) as Promise<Document>
-  }
-
-  /** A JSON call; the answer must be 2xx and fit the wire schema. Throws `DemoStopped`. */
-  async call<Schema extends z.ZodType>(
-    method: 'GET' | 'POST' | 'PATCH',
-    path: string,
-    schema: Schema,
-    { token, body }: { token?: string; body?: unknown } = {},
-  ): Promise<z.output<Schema>> {
-    const document = await send(`${this.url}${path}`, method, token, body)
-    return schema.parse(document)
-  }
-
-  /** Asks again until `probe` finds something. Throws `DemoStopped` when that takes too long. */
-  until<Found>(what: string, probe: () => Promise<Found | null | undefined>): Promise<Found> {
-    return poll(this.setting.signal, what, () => {
-      if (hasEnded(this.#child)) throw new DemoStopped('the service has ended')
-      return probe()
+  try {
+    const text = await until('the service to listen', async () => {
+      const written = readFileSync(outFile, 'utf8')
+      return written.endsWith('}\n') ? written : null
     })
-  }
-
-  stop(): Promise<void> {
-    return end(this.#child)
-  }
-
-  /** Lets it outlive this process. */
-  release(): void {
-    this.#child.unref()
+    const { url, sandbox_url: sandboxUrl } = announcement.parse(JSON.parse(text))
+    isListening = true
+    return {
+      folder,
+      url,
+      sandboxUrl,
+      databaseUrl: environment.DATABASE_URL ?? '',
+      pid,
+      /** Runs an `affiliate` command, and returns its document. */
+      command: <Document>(...args: string[]) => runCommand(setting, args) as Promise<Document>,
+      /** A JSON call; the answer must be 2xx and fit the wire schema. */
+      async call<Schema extends z.ZodType>(
+        method: 'GET' | 'POST' | 'PATCH',
+        path: string,
+        schema: Schema,
+        { token, body }: { token?: string; body?: unknown } = {},
+      ): Promise<z.output<Schema>> {
+        return schema.parse(await send(`${url}${path}`, method, token, body))
+      },
+      until,
+      stop,
+      /** Lets it outlive this process. */
+      release: () => child.unref(),
+    }
+  } catch (error) {
+    await stop()
+    throw error
   }
 }
 
@@ -186,28 +177,6 @@ export async function send(
   if (answer.statusCode >= 300)
     throw new DemoStopped(`${method} ${url}: ${answer.statusCode} ${reasonIn(text)}`)
   return text === '' ? null : (JSON.parse(text) as unknown)
-}
-
-async function poll<Found>(
-  signal: AbortSignal,
-  what: string,
-  probe: () => Promise<Found | null | undefined>,
-): Promise<Found> {
-  for (const deadline = performance.now() + TIMEOUT_MS; ; ) {
-    const found = await probe()
-    if (found !== null && found !== undefined) return found
-    if (performance.now() > deadline) throw new DemoStopped(`waited without success for ${what}`)
-    await pause(POLL_MS, undefined, { signal })
-  }
-}
-
-async function end(child: ChildProcess): Promise<void> {
-  if (hasEnded(child)) return
-  const ended = once(child, 'exit')
-  child.kill('SIGTERM')
-  const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS)
-  await ended
-  clearTimeout(timer)
 }
 
 function hasEnded(child: ChildProcess): boolean {

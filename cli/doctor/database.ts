@@ -15,7 +15,12 @@ import {
 } from '../../server/platform/database/open-database.ts'
 import { databaseNameOf, hostsOf } from '../../server/platform/database/postgres-address.ts'
 import { unsuitableSettings } from '../../server/platform/database/server-settings.ts'
-import { databaseFailure, type Finding, type Found, fail, ok, warn, wordsOf } from './finding.ts'
+import { about, databaseFailure, type Finding, type Found, wordsOf } from './finding.ts'
+
+const { ok, warn, fail } = about('database')
+const migrations = about('migrations')
+const pooler = about('pooler')
+const replica = about('replica')
 
 interface Reached {
   /** It answers and has the newest schema. */
@@ -37,7 +42,7 @@ export async function examineDatabase(config: Config, database: OpenDatabase): P
       usable: state.pending.length === 0 && damage === null,
       found: [
         own,
-        problems.map(({ says, remedy }) => fail('database', says, remedy)),
+        problems.map(({ says, remedy }) => fail(says, remedy)),
         await judgePooler(config),
         judgeMigrations(state),
       ],
@@ -49,18 +54,14 @@ export async function examineDatabase(config: Config, database: OpenDatabase): P
 
 function judgeMigrations({ executed, pending, unknown }: MigrationState): Finding {
   if (unknown.length > 0) {
-    return fail(
-      'migrations',
+    return migrations.fail(
       `the database belongs to a newer version: this one does not know ${unknown.join(', ')}`,
       'Install that version again, or restore a backup from before the upgrade.',
     )
   }
-  if (pending.length === 0) return ok('migrations', `${executed.length} applied, none pending`)
-  return fail(
-    'migrations',
-    `${pending.join(', ')} pending`,
-    'Run "affiliate db migrate"; "affiliate serve" does it too.',
-  )
+  if (pending.length === 0) return migrations.ok(`${executed.length} applied, none pending`)
+  const mend = 'Run "affiliate db migrate"; "affiliate serve" does it too.'
+  return migrations.fail(`${pending.join(', ')} pending`, mend)
 }
 
 /** The address of the service, where commands go past it. */
@@ -69,9 +70,8 @@ async function judgePooler({ DATABASE_URL, DATABASE_DIRECT_URL }: Config): Promi
   try {
     await refuseOtherDatabase('DATABASE_DIRECT_URL', DATABASE_DIRECT_URL, DATABASE_URL)
     const problem = await examinePooler(DATABASE_URL)
-    return problem
-      ? fail('pooler', problem.says, problem.remedy)
-      : ok('pooler', `DATABASE_URL (${hostsOf(DATABASE_URL)}) answers and keeps prepared statements`)
+    if (problem) return pooler.fail(problem.says, problem.remedy)
+    return pooler.ok(`DATABASE_URL (${hostsOf(DATABASE_URL)}) answers and keeps prepared statements`)
   } catch (error) {
     return databaseFailure(error, 'pooler')
   }
@@ -81,9 +81,8 @@ async function examineSqlite(database: OpenDatabase, file: string): Promise<Foun
   const mode = await settingOf(database, 'pragma journal_mode', 'journal_mode')
   const wal =
     mode === 'wal'
-      ? ok('database', `SQLite at ${file}, WAL; the service writes with synchronous=FULL`)
+      ? ok(`SQLite at ${file}, WAL; the service writes with synchronous=FULL`)
       : warn(
-          'database',
           `SQLite at ${file} is in journal mode ${mode}`,
           'The service switches to WAL when it starts; a copy made by "db backup" needs nothing else.',
         )
@@ -93,13 +92,10 @@ async function examineSqlite(database: OpenDatabase, file: string): Promise<Foun
 function writable(file: string): Finding {
   try {
     for (const path of [file, dirname(file)]) accessSync(path, constants.W_OK)
-    return ok('database', 'the file and its folder can be written')
+    return ok('the file and its folder can be written')
   } catch {
-    return fail(
-      'database',
-      `${file} or its folder cannot be written by this user`,
-      'Run as the user of the service, or give this one write permission on the folder.',
-    )
+    const mend = 'Run as the user of the service, or give this one write permission on the folder.'
+    return fail(`${file} or its folder cannot be written by this user`, mend)
   }
 }
 
@@ -107,7 +103,6 @@ async function examinePostgres(config: Config, database: OpenDatabase): Promise<
   // Commands go past a pooler, which `judgePooler` examines.
   const url = config.DATABASE_DIRECT_URL ?? config.DATABASE_URL
   const hosts = hostsOf(url)
-  const name = databaseNameOf(url)
   const version = await settingOf(database, 'show server_version', 'server_version')
   const off: string[] = []
   for (const name of ['fsync', 'synchronous_commit', 'full_page_writes']) {
@@ -115,23 +110,18 @@ async function examinePostgres(config: Config, database: OpenDatabase): Promise<
   }
   const readOnly = await settingOf(database, 'select pg_is_in_recovery() as standby', 'standby')
   if (readOnly === 'true') {
-    return fail('database', `${hosts} is a standby and takes reads only`, 'Name the primary in DATABASE_URL.')
+    return fail(`${hosts} is a standby and takes reads only`, 'Name the primary in DATABASE_URL.')
   }
-  const place = `PostgreSQL ${version} at ${hosts}/${name}`
+  const place = `PostgreSQL ${version} at ${hosts}/${databaseNameOf(url)}`
   const unsuitable = (await unsuitableSettings(database)).map((problem) =>
-    fail('database', problem, 'Correct it on the server; the service does not start with it.'),
+    fail(problem, 'Correct it on the server; the service does not start with it.'),
   )
-  if (off.length === 0) {
-    return [ok('database', `${place}; what is committed is on disk (fsync on)`), ...unsuitable]
-  }
-  return [
-    ...unsuitable,
-    fail(
-      'database',
-      `${place} runs with ${off.join(', ')} off: a power cut loses what was answered`,
-      `Set ${off.map((name) => `${name} = on`).join(', ')} in postgresql.conf and reload.`,
-    ),
-  ]
+  if (off.length === 0) return [ok(`${place}; what is committed is on disk (fsync on)`), ...unsuitable]
+  const lossy = fail(
+    `${place} runs with ${off.join(', ')} off: a power cut loses what was answered`,
+    `Set ${off.map((name) => `${name} = on`).join(', ')} in postgresql.conf and reload.`,
+  )
+  return [...unsuitable, lossy]
 }
 
 /** How far the replica of DATABASE_READ_URL is behind. Empty without one. */
@@ -143,17 +133,14 @@ export async function examineReplica(config: Config): Promise<Found> {
   try {
     await refuseOtherDatabase('DATABASE_READ_URL', url, direct)
   } catch (error) {
-    return fail('replica', `${place}: ${wordsOf(error)}`, 'Public reads go to the primary meanwhile.')
+    return replica.fail(`${place}: ${wordsOf(error)}`, 'Public reads go to the primary meanwhile.')
   }
   const database = await openDatabase(direct, { create: false, readOnly: true, readUrl: url })
   try {
-    const replica = database.dialect === 'postgresql' ? database.replica : null
-    if (await replica?.reachesNow()) return ok('replica', `${place} has what the primary has`)
-    return warn(
-      'replica',
-      `${place} is behind the primary`,
-      'Look at pg_stat_replication on the primary. More than 5 s behind it is not used.',
-    )
+    const found = database.dialect === 'postgresql' ? database.replica : null
+    if (await found?.reachesNow()) return replica.ok(`${place} has what the primary has`)
+    const mend = 'Look at pg_stat_replication on the primary. More than 5 s behind it is not used.'
+    return replica.warn(`${place} is behind the primary`, mend)
   } finally {
     await database.close()
   }

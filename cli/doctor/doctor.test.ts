@@ -18,14 +18,22 @@ import { openServiceBed, type ServiceBed } from '../../server/test/testkit/servi
 import { removeGuards } from '../../server/test/testkit/tamper.ts'
 import { TESTBED_KEY } from '../../server/test/testkit/testbed.ts'
 import { confirmTotp, startTotp } from '../../server/users/second-factor.service.ts'
-import { runAffiliate } from '../test/run-affiliate.ts'
 import { runHere } from '../test/run-here.ts'
 import { type Finding, type Found, findingsIn } from './finding.ts'
-import { judgeSpace } from './machine.ts'
+import { examineRuntime, judgeSpace } from './machine.ts'
 import { examineMail } from './mail.ts'
 import { examineAddress, examineMetrics, examineProxies } from './outside.ts'
-import { examineRuntime } from './runtime.ts'
 import { examineSecrets } from './secrets.ts'
+
+const PRODUCTION = {
+  NODE_ENV: 'production',
+  PUBLIC_BASE_URL: 'https://offers.example',
+  APP_KEY: Buffer.alloc(32).toString('base64'),
+  PROCESSOR: 'http',
+  PROCESSOR_URL: 'https://processor.example',
+  PROCESSOR_API_KEY: 'k',
+  PROCESSOR_WEBHOOK_SECRETS: 'whsec_AAAA',
+}
 
 for (const dialect of testDialects()) {
   const it = suite(`the doctor on ${dialect}`)
@@ -49,19 +57,8 @@ for (const dialect of testDialects()) {
   it('finds no problem at a service that runs', async () => {
     const { code, ok, of, checks } = await examine()
     assert.equal([code, ok], [0, true], JSON.stringify(checks))
-    for (const name of [
-      'runtime',
-      'settings',
-      'database',
-      'migrations',
-      'disk',
-      'clock',
-      'secrets',
-      'processor',
-      'service',
-      'worker',
-      'notifications',
-    ]) {
+    const own = ['runtime', 'settings', 'database', 'migrations', 'disk', 'clock', 'secrets']
+    for (const name of [...own, 'processor', 'service', 'worker', 'notifications']) {
       assert.ok(of(name, 'ok').length > 0, `${name}: ${JSON.stringify(checks)}`)
     }
     const where = of('webhooks', 'info').map(({ detail }) => detail)
@@ -95,15 +92,10 @@ for (const dialect of testDialects()) {
       const { state, detail } = await examineMail(readConfig(environment), database)
       return `${state}: ${detail}`
     }
-    const production = {
-      ...{ NODE_ENV: 'production', APP_KEY: Buffer.alloc(32).toString('base64'), PROCESSOR: 'http' },
-      ...{ PROCESSOR_URL: 'https://pay.example', PROCESSOR_API_KEY: 'k', PROCESSOR_WEBHOOK_SECRETS: 's' },
-      PUBLIC_BASE_URL: 'https://offers.example',
-    }
     const smtp = { SMTP_URL: 'smtp://u:secret@mail.example', MAIL_FROM: 'a@b.pk' }
     assert.match(await mail({}), /^info: .*DATA_DIR\/mail/)
-    assert.match(await mail(production), /^warn: no mail is sent/)
-    assert.match(await mail({ ...production, SMTP_URL: 'off' }), /^info: no mail is sent/)
+    assert.match(await mail(PRODUCTION), /^warn: no mail is sent/)
+    assert.match(await mail({ ...PRODUCTION, SMTP_URL: 'off' }), /^info: no mail is sent/)
     assert.is(await mail(smtp), 'ok: goes to mail.example:587')
     const { userId } = await addUser(bed.service.app.platform, 'creator')
     const { platform } = bed.service.app
@@ -282,45 +274,33 @@ const it = suite('what the doctor looks at')
 
 it('the runtime, the disk and the public address', () => {
   const states = (found: Found) => findingsIn(found).map(({ state }) => state)
-  assert.equal(states([examineRuntime('20.1.0'), examineRuntime('22.19.0'), examineRuntime('24.0.0')]), [
+  assert.equal(states(['20.1.0', '22.19.0', '24.0.0'].map((version) => examineRuntime(version))), [
     'fail',
     'ok',
     'ok',
   ])
-  assert.equal(states([judgeSpace('x', 5e9), judgeSpace('x', 5e8), judgeSpace('x', 5e7)]), [
-    'ok',
-    'warn',
-    'fail',
-  ])
+  const disks = [5e9, 5e8, 5e7].map((free) => judgeSpace('x', free))
+  assert.equal(states(disks), ['ok', 'warn', 'fail'])
   const address = (url: string | undefined, more: Record<string, string> = {}) =>
     examineAddress(
       readConfig({ ...(url ? { PUBLIC_BASE_URL: url } : {}), ...more }),
       url ?? 'http://127.0.0.1:3000',
     ).state
-  const production = {
-    NODE_ENV: 'production',
-    PUBLIC_BASE_URL: 'https://offers.example',
-    APP_KEY: Buffer.alloc(32).toString('base64'),
-    PROCESSOR: 'http',
-    PROCESSOR_URL: 'https://processor.example',
-    PROCESSOR_API_KEY: 'k',
-    PROCESSOR_WEBHOOK_SECRETS: 'whsec_AAAA',
-  }
   assert.equal(
     [
       address('https://shop.example'),
       address(undefined),
       address('http://shop.example'),
-      address('https://shop.example', production),
-      address('http://127.0.0.1:3000', production),
+      address('https://shop.example', PRODUCTION),
+      address('http://127.0.0.1:3000', PRODUCTION),
     ],
     ['ok', 'warn', 'warn', 'ok', 'fail'],
   )
   const metrics = (more: Record<string, string>) => states(examineMetrics(readConfig(more)))
   assert.equal(metrics({}), [])
-  assert.equal(metrics(production), ['warn'])
-  assert.equal(metrics({ ...production, METRICS_TOKEN: 'a-token-for-prometheus' }), ['ok'])
-  assert.equal(metrics({ ...production, ROLES: 'worker' }), [])
+  assert.equal(metrics(PRODUCTION), ['warn'])
+  assert.equal(metrics({ ...PRODUCTION, METRICS_TOKEN: 'a-token-for-prometheus' }), ['ok'])
+  assert.equal(metrics({ ...PRODUCTION, ROLES: 'worker' }), [])
   const proxies = (setting: string) => states(examineProxies(readConfig({ TRUST_PROXY: setting })))
   assert.equal(
     [proxies(''), proxies('loopback'), proxies('2'), proxies('true')],
@@ -330,17 +310,7 @@ it('the runtime, the disk and the public address', () => {
 
 it('names the one setting that production refuses', async () => {
   const run = async (more: Record<string, string>) => {
-    const environment = {
-      NODE_ENV: 'production',
-      PUBLIC_BASE_URL: 'https://offers.example',
-      APP_KEY: Buffer.alloc(32).toString('base64'),
-      PROCESSOR: 'http',
-      PROCESSOR_URL: 'https://processor.example',
-      PROCESSOR_API_KEY: 'k',
-      PROCESSOR_WEBHOOK_SECRETS: 'whsec_AAAA',
-      DATABASE_URL: 'sqlite:/tmp/affiliate-none/none.db',
-      ...more,
-    }
+    const environment = { ...PRODUCTION, DATABASE_URL: 'sqlite:/tmp/affiliate-none/none.db', ...more }
     const { code, stdout } = await runHere(['doctor', '--json'], environment)
     const { checks } = JSON.parse(stdout) as { checks: Finding[] }
     const settings = checks.filter(({ name, state }) => name === 'settings' && state === 'fail')
@@ -362,11 +332,9 @@ it('a misspelt setting in .env, a missing database and a key that others can rea
     const { folder, url } = bed.testDatabase
     writeFileSync(join(folder, '.env'), 'PAYOUT_TRESHOLD=5\nUNRELATED_THING=1\n')
     chmodSync(join(folder, 'app.key'), 0o644)
-    const environment = { DATABASE_URL: url, DATA_DIR: folder }
-    const [run, missing] = await Promise.all([
-      runAffiliate(['doctor'], { folder, environment }),
-      runAffiliate(['doctor'], { folder, environment: { ...environment, DATABASE_URL: 'sqlite:./no.db' } }),
-    ])
+    const doctor = (database: string) =>
+      runHere(['doctor'], { DATABASE_URL: database, DATA_DIR: folder, APP_KEY: '' }, { folder })
+    const [run, missing] = [await doctor(url), await doctor('sqlite:./no.db')]
     assert.is(run.code, 0, run.stdout)
     assert.match(
       run.stdout,

@@ -2,25 +2,22 @@ import { type Config, readConfig, SettingError } from '../../server/platform/con
 import { checkHosts, type OpenDatabase, openDatabase } from '../../server/platform/database/open-database.ts'
 import { examineDatabase, examineReplica } from './database.ts'
 import { examineFailover } from './failover.ts'
-import { databaseFailure, type Finding, type Found, findingsIn, info } from './finding.ts'
-import { examineClock, examineDisk } from './machine.ts'
+import { about, databaseFailure, type Finding, type Found, findingsIn } from './finding.ts'
+import { examineClock, examineDisk, examineRuntime, examineSettings } from './machine.ts'
 import { examineMail } from './mail.ts'
 import { examineProcessor, examineWebhooks } from './outside.ts'
-import { examineRuntime, examineSettings } from './runtime.ts'
 import { examineSeals } from './seals.ts'
 import { examineSecrets } from './secrets.ts'
 import { examineWork } from './work.ts'
-
-type Environment = Record<string, string | undefined>
 
 /**
  * Looks at everything that the service needs, and writes nothing; with `afterFailover` also for what a failover may have lost. What cannot
  * be looked at is a finding, no error.
  */
 export async function examine(
-  environment: Environment,
+  environment: NodeJS.ProcessEnv,
   progress: (what: string) => void,
-  { afterFailover = false }: { afterFailover?: boolean } = {},
+  afterFailover: boolean,
 ): Promise<Finding[]> {
   const found: Found[] = [examineRuntime(), examineSettings(environment)]
   const config = readableConfig(environment)
@@ -44,7 +41,7 @@ export async function examine(
   found.push(
     opened
       ? await examineProcessor(environment, config)
-      : info('processor', 'is not asked where there is no database'),
+      : about('processor').info('is not asked where there is no database'),
   )
   progress('the addresses')
   found.push(await examineWebhooks(config))
@@ -56,7 +53,7 @@ export async function examine(
   return findingsIn(found)
 }
 
-function readableConfig(environment: Environment): Config | null {
+function readableConfig(environment: NodeJS.ProcessEnv): Config | null {
   try {
     return readConfig(environment)
   } catch (error) {

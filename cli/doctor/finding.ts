@@ -17,20 +17,14 @@ export function findingsIn(found: Found): Finding[] {
   return found === null ? [] : [found]
 }
 
-export function ok(name: string, detail: string): Finding {
-  return { name, state: 'ok', detail, mend: null }
-}
-
-export function info(name: string, detail: string): Finding {
-  return { name, state: 'info', detail, mend: null }
-}
-
-export function warn(name: string, detail: string, mend: string): Finding {
-  return { name, state: 'warn', detail, mend }
-}
-
-export function fail(name: string, detail: string, mend: string): Finding {
-  return { name, state: 'fail', detail, mend }
+/** The findings about one part of the service, by what state it is in. */
+export function about(name: string) {
+  return {
+    ok: (detail: string): Finding => ({ name, state: 'ok', detail, mend: null }),
+    info: (detail: string): Finding => ({ name, state: 'info', detail, mend: null }),
+    warn: (detail: string, mend: string): Finding => ({ name, state: 'warn', detail, mend }),
+    fail: (detail: string, mend: string): Finding => ({ name, state: 'fail', detail, mend }),
+  }
 }
 
 /** An error's own words on one line. */
@@ -42,6 +36,7 @@ export function wordsOf(error: unknown): string {
 /** A database that cannot be used: what is wrong, and who can fix it. */
 export function databaseFailure(error: unknown, name = 'database'): Finding {
   const problem = databaseProblem(error)
-  if (problem !== null) return fail(name, `${problem.says} (${wordsOf(error)})`, problem.remedy)
-  return fail(name, wordsOf(error), 'Correct this, and run "affiliate doctor" again.')
+  if (problem === null)
+    return about(name).fail(wordsOf(error), 'Correct this, and run "affiliate doctor" again.')
+  return about(name).fail(`${problem.says} (${wordsOf(error)})`, problem.remedy)
 }

@@ -12,7 +12,9 @@ import {
   safepayOptions,
 } from '../../server/processor/safepay/safepay-processor.ts'
 import { displayMoney } from '../terminal/output.ts'
-import { type Finding, type Found, fail, info, ok, warn, wordsOf } from './finding.ts'
+import { about, type Finding, type Found, wordsOf } from './finding.ts'
+
+const { ok, info, warn, fail } = about('processor')
 
 /** Safepay refuses nothing for a wrong clock, but we refuse its events from five minutes on. */
 const MOST_SKEW_MS = 60_000
@@ -26,23 +28,21 @@ export async function examineSafepay(config: Config): Promise<Found> {
     const skew = await checkCredentials(api, options.merchantId)
     const balance = await processor.balance?.()
     return [
-      ok('processor', 'Safepay accepts the key, the aggregator and the merchant'),
+      ok('Safepay accepts the key, the aggregator and the merchant'),
       skew === null ? null : skewFinding(skew),
       balance?.kind === 'found'
-        ? info('processor', `Safepay holds ${displayMoney(balance.amount)} for payouts`)
-        : fail('processor', `the balance is unknown: ${balance?.detail}`, 'Payouts wait until it is shown.'),
+        ? info(`Safepay holds ${displayMoney(balance.amount)} for payouts`)
+        : fail(`the balance is unknown: ${balance?.detail}`, 'Payouts wait until it is shown.'),
       await webhookFinding(api, config),
-      signatureFindings(config),
+      signatureFinding(config),
     ]
   } catch (error) {
     const setting = error instanceof SafepayRefusal ? error.setting : null
-    return fail(
-      'processor',
-      wordsOf(error),
+    const mend =
       setting === null
         ? 'See the guide "safepay".'
-        : `Check ${setting}, and that it is of the same environment.`,
-    )
+        : `Check ${setting}, and that it is of the same environment.`
+    return fail(wordsOf(error), mend)
   } finally {
     await Promise.all([api.close(), processor.close()])
   }
@@ -50,28 +50,26 @@ export async function examineSafepay(config: Config): Promise<Found> {
 
 function skewFinding(skew: number): Finding {
   const detail = `the clock is within ${Math.ceil(Math.abs(skew) / 1000)} s of Safepay's`
-  if (Math.abs(skew) <= MOST_SKEW_MS) return ok('processor', detail)
-  return fail('processor', detail, 'Let the machine keep its time by NTP (timedatectl set-ntp true).')
+  if (Math.abs(skew) <= MOST_SKEW_MS) return ok(detail)
+  return fail(detail, 'Let the machine keep its time by NTP (timedatectl set-ntp true).')
 }
 
 const SIGNATURE = 'safepay-raast'
 
-function signatureFindings({ PROCESSOR_SIGNATURE }: Config): Found {
+function signatureFinding({ PROCESSOR_SIGNATURE }: Config): Found {
   if (PROCESSOR_SIGNATURE === SIGNATURE) return null
   const detail = `PROCESSOR_SIGNATURE is ${PROCESSOR_SIGNATURE}, but Safepay Raast signs its events as ${SIGNATURE}`
-  return fail('processor', detail, 'Remove PROCESSOR_SIGNATURE: the right one is the default.')
+  return fail(detail, 'Remove PROCESSOR_SIGNATURE: the right one is the default.')
 }
 
 async function webhookFinding(api: ProcessorApi, config: Config): Promise<Finding> {
   if (config.PUBLIC_BASE_URL === undefined) {
     return warn(
-      'processor',
       'the webhook registration is not checked: PUBLIC_BASE_URL is not set',
       'Set PUBLIC_BASE_URL to the https address that leads to this service.',
     )
   }
   const url = `${config.PUBLIC_BASE_URL}/webhooks/processor`
   const problem = endpointProblem(await webhookEndpoints(api), url, config.PROCESSOR_WEBHOOK_SECRETS ?? [])
-  if (problem === null) return ok('processor', `Safepay sends its events to ${url}`)
-  return fail('processor', problem.detail, problem.mend)
+  return problem ? fail(problem.detail, problem.mend) : ok(`Safepay sends its events to ${url}`)
 }

@@ -4,7 +4,9 @@ import type { Config } from '../../server/platform/config.ts'
 import type { OpenDatabase } from '../../server/platform/database/open-database.ts'
 import { type FileStorage, readText } from '../../server/platform/storage/storage.ts'
 import { HOUR_MS } from '../../shared/durations.ts'
-import { type Finding, type Found, info, ok, warn, wordsOf } from './finding.ts'
+import { about, type Finding, type Found, wordsOf } from './finding.ts'
+
+const { ok, info, warn } = about('seals')
 
 /** The job runs every five minutes, and one failed run is no reason to look. */
 const LATE_MS = HOUR_MS
@@ -24,7 +26,6 @@ export async function examineSeals(config: Config, database: OpenDatabase): Prom
     }
   } catch (error) {
     return warn(
-      'seals',
       `SEAL_STORAGE cannot be read: ${wordsOf(error)}`,
       'Check SEAL_STORAGE, the S3 settings and the permissions of the key.',
     )
@@ -33,19 +34,17 @@ export async function examineSeals(config: Config, database: OpenDatabase): Prom
 
 async function examineDelivery({ reader }: OpenDatabase, storage: FileStorage): Promise<Finding> {
   const seal = await lastSeal(reader, Date.now() - LATE_MS)
-  if (!seal) return ok('seals', 'no seal is due in SEAL_STORAGE yet')
+  if (!seal) return ok('no seal is due in SEAL_STORAGE yet')
   const stored = await readText(storage, sealName(seal.position))
-  if (stored === sealText(seal)) return ok('seals', `SEAL_STORAGE holds seal ${seal.position}`)
+  if (stored === sealText(seal)) return ok(`SEAL_STORAGE holds seal ${seal.position}`)
   const at = new Date(seal.sealedAt).toISOString()
   if (stored === null) {
     return warn(
-      'seals',
       `seal ${seal.position} of ${at} is not in SEAL_STORAGE after more than an hour`,
       'Check that a process with the role scheduler runs with SEAL_STORAGE set; its log names what fails in the job seal-storage.',
     )
   }
   return warn(
-    'seals',
     `SEAL_STORAGE holds another seal ${seal.position} than this database`,
     'Run "affiliate ledger verify --against storage".',
   )
@@ -53,12 +52,11 @@ async function examineDelivery({ reader }: OpenDatabase, storage: FileStorage): 
 
 async function examineLock(storage: FileStorage): Promise<Finding> {
   const isLocked = await storage.isWriteOnce()
-  if (isLocked) return ok('seals', 'the bucket of SEAL_STORAGE has object lock with a default retention')
+  if (isLocked) return ok('the bucket of SEAL_STORAGE has object lock with a default retention')
   if (isLocked === null) {
-    return info('seals', 'the bucket of SEAL_STORAGE does not say whether it has object lock')
+    return info('the bucket of SEAL_STORAGE does not say whether it has object lock')
   }
   return warn(
-    'seals',
     'the bucket of SEAL_STORAGE has no object lock with a default retention: its seals can be replaced',
     'Enable object lock and a default retention on the bucket, in compliance mode.',
   )

@@ -6,7 +6,12 @@ import { printable } from '../../server/platform/printable.ts'
 import { liveHosts } from '../../server/processes/processes.service.ts'
 import { HOUR_MS } from '../../shared/durations.ts'
 import { durationText } from '../terminal/output.ts'
-import { type Finding, type Found, ok, warn } from './finding.ts'
+import { about, type Finding, type Found } from './finding.ts'
+
+const exports = about('exports')
+const worker = about('worker')
+const notifications = about('notifications')
+const schedule = about('schedule')
 
 const LATE_MS = 5 * 60_000
 /** Every schedule that makes sense has run within it. */
@@ -24,45 +29,36 @@ export async function examineWork(config: Config, database: OpenDatabase): Promi
     .limit(1)
     .executeTakeFirst()
   const runs = await reader.selectFrom('schedule_runs').selectAll().orderBy('name').execute()
-  const off = Object.entries(config).flatMap(([name, value]) =>
-    name.startsWith('SCHEDULE_') && value === 'off' ? [name.slice(9).toLowerCase()] : [],
-  )
+  const isOff = (name: string) =>
+    new Map(Object.entries(config)).get(`SCHEDULE_${name.toUpperCase()}`) === 'off'
   return [
-    judgeBacklog(oldest ? now - oldest.next_attempt_at : null),
+    judgeBacklog(oldest ? now - oldest.next_attempt_at : 0),
     judgeNotifications(await notificationBacklog(reader, now)),
     config.EXPORT_STORAGE === 'local' ? judgeHosts(await liveHosts(reader)) : null,
-    ...runs.filter(({ name }) => !off.includes(name)).map((run) => judgeRun(run, now)),
+    runs.map((run) => (isOff(run.name) ? null : judgeRun(run, now))),
   ]
 }
 
 function judgeHosts(hosts: readonly string[]): Found {
   if (hosts.length < 2) return null
-  return warn(
-    'exports',
+  return exports.warn(
     `export files are local, and the service runs on ${hosts.join(', ')}: no export is made`,
     'Set EXPORT_STORAGE=s3 on every host.',
   )
 }
 
-function judgeBacklog(overdueMs: number | null): Finding {
-  if (overdueMs === null || overdueMs < LATE_MS) return ok('worker', 'no event waits longer than it should')
-  return warn(
-    'worker',
-    `an event has been due for ${durationText(overdueMs)}`,
-    'See that a process with the role worker runs: "affiliate serve" with ROLES.',
-  )
+function judgeBacklog(overdueMs: number): Finding {
+  if (overdueMs < LATE_MS) return worker.ok('no event waits longer than it should')
+  const mend = 'See that a process with the role worker runs: "affiliate serve" with ROLES.'
+  return worker.warn(`an event has been due for ${durationText(overdueMs)}`, mend)
 }
 
 function judgeNotifications(backlog: readonly NotificationBacklog[]): Finding {
-  const late = backlog.filter(({ overdueMs }) => overdueMs >= LATE_MS)
-  if (late.length === 0) return ok('notifications', 'no event, webhook or e-mail waits longer than it should')
-  return warn(
-    'notifications',
-    late
-      .map(({ kind, waiting, overdueMs }) => `${waiting} ${kind}s wait, due for ${durationText(overdueMs)}`)
-      .join('; '),
-    'See that a process with the role worker runs, and its log.',
-  )
+  const late = backlog
+    .filter(({ overdueMs }) => overdueMs >= LATE_MS)
+    .map(({ kind, waiting, overdueMs }) => `${waiting} ${kind}s wait, due for ${durationText(overdueMs)}`)
+  if (late.length === 0) return notifications.ok('no event, webhook or e-mail waits longer than it should')
+  return notifications.warn(late.join('; '), 'See that a process with the role worker runs, and its log.')
 }
 
 function judgeRun(run: ScheduleRunRow, now: number): Finding {
@@ -70,21 +66,15 @@ function judgeRun(run: ScheduleRunRow, now: number): Finding {
   const age = durationText(now - started_at)
   const failure = failureOf(run)
   if (failure !== null) {
-    return warn(
-      'schedule',
-      `${name} failed ${age} ago: ${printable(failure)}`,
-      'The scheduler repeats it every 30 s.',
-    )
+    const detail = `${name} failed ${age} ago: ${printable(failure)}`
+    return schedule.warn(detail, 'The scheduler repeats it every 30 s.')
   }
   if (finished_at === null && now - started_at > LATE_MS) {
-    return warn(
-      'schedule',
-      `${name} began ${age} ago and has not finished`,
-      'See the log of the scheduler; a restart makes it up.',
-    )
+    const detail = `${name} began ${age} ago and has not finished`
+    return schedule.warn(detail, 'See the log of the scheduler; a restart makes it up.')
   }
   if (now - started_at > STALE_MS) {
-    return warn('schedule', `${name} ran ${age} ago`, 'See that a process with the role scheduler runs.')
+    return schedule.warn(`${name} ran ${age} ago`, 'See that a process with the role scheduler runs.')
   }
-  return ok('schedule', `${name} ran ${age} ago`)
+  return schedule.ok(`${name} ran ${age} ago`)
 }

@@ -20,13 +20,13 @@ export interface Replay extends Outcome {
 
 /** Records events as sent by an operator, sends them as often and in the order that the options say, and waits until they are settled. */
 export async function sendEvents(session: Session, events: readonly SignedEvent[]): Promise<Replay[]> {
-  const { app, caller, progress } = session
-  for (const event of events) {
+  const { app, caller, progress, options } = session
+  for (const { delivery, rawBody, fixture } of events) {
     await recordOperatorDelivery(app.platform, {
-      scope: event.delivery.scope,
-      delivery_id: event.delivery.deliveryId,
-      body_hash: hashOf(event.rawBody),
-      fixture: event.fixture,
+      scope: delivery.scope,
+      delivery_id: delivery.deliveryId,
+      body_hash: hashOf(rawBody),
+      fixture,
       url: caller.base,
     })
   }
@@ -34,26 +34,25 @@ export async function sendEvents(session: Session, events: readonly SignedEvent[
   const deadline = performance.now() + TIMEOUT_MS
   const replays: Replay[] = []
   for (const event of events) {
-    progress(`waiting for what comes of ${event.fixture}`)
-    replays.push(await replayOf(session, event, answers.get(event) ?? [], deadline))
+    const { fixture, expected } = event
+    progress(`waiting for what comes of ${fixture}`)
+    const own = answers.get(event) ?? []
+    const isAnyTaken = own.some(({ status }) => isTaken(status))
+    const row = isAnyTaken ? await settledEvent(app, event, deadline) : null
+    const saleId = row?.result ? (JSON.parse(row.result) as { sale_id?: string }).sale_id : undefined
+    const sale = saleId ? ((await findSale(app.platform.database.reader, 'all', saleId)) ?? null) : null
+    const outcome = { event: row, sale }
+    replays.push({
+      fixture,
+      deliveryId: event.delivery.deliveryId,
+      answers: own,
+      ...outcome,
+      ...(options.corrupt === undefined
+        ? { expected: expected?.text ?? null, asExpected: expected && (await expected.isMet(outcome)) }
+        : { expected: 'refused', asExpected: !isAnyTaken }),
+    })
   }
   return replays
-}
-
-async function replayOf(
-  { app, options }: Session,
-  event: SignedEvent,
-  answers: Answer[],
-  deadline: number,
-): Promise<Replay> {
-  const outcome = await outcomeOf(app, event, answers, deadline)
-  const { fixture, delivery } = event
-  const replay = { fixture, deliveryId: delivery.deliveryId, answers, ...outcome }
-  if (options.corrupt !== undefined) {
-    return { ...replay, expected: 'refused', asExpected: !answers.some(({ status }) => isTaken(status)) }
-  }
-  const asExpected = event.expected && (await event.expected.isMet(outcome))
-  return { ...replay, expected: event.expected?.text ?? null, asExpected }
 }
 
 export function isTaken(status: number): boolean {
@@ -69,7 +68,7 @@ async function sendAll(
   const answers = new Map<SignedEvent, Answer[]>()
   for (const [at, event] of deliveries.entries()) {
     progress(`sending ${event.fixture} (${at + 1} of ${deliveries.length})`)
-    const answer = await caller.post(event.path, event.headers, event.rawBody)
+    const answer = await caller.call(event.path, event.headers, event.rawBody)
     answers.set(event, [...(answers.get(event) ?? []), answer])
   }
   return answers
@@ -84,19 +83,6 @@ function shuffle(items: unknown[]): void {
   }
 }
 
-async function outcomeOf(
-  app: App,
-  event: SignedEvent,
-  answers: Answer[],
-  deadline: number,
-): Promise<Outcome> {
-  const taken = answers.some(({ status }) => isTaken(status))
-  const row = taken ? await settledEvent(app, event.delivery, hashOf(event.rawBody), deadline) : null
-  const saleId = row?.result ? (JSON.parse(row.result) as { sale_id?: string }).sale_id : undefined
-  const sale = saleId ? ((await findSale(app.platform.database.reader, 'all', saleId)) ?? null) : null
-  return { event: row, sale }
-}
-
 function hashOf(bytes: Buffer): string {
   return createHash('sha256').update(bytes).digest('hex')
 }
@@ -107,17 +93,16 @@ const POLL_MS = 40
 /** The event in the inbox, as soon as it is settled; as it stands when that takes too long. */
 async function settledEvent(
   app: App,
-  delivery: SignedEvent['delivery'],
-  bodyHash: string,
+  { delivery, rawBody }: SignedEvent,
   deadline: number,
 ): Promise<EventRow> {
+  const bodyHash = hashOf(rawBody)
   for (;;) {
     const rows = await listEvents(app.platform, { delivery, limit: 10 })
     const row = rows.find((one) => one.body_hash === bodyHash)
-    if (row && row.state !== 'pending') return row
     // Between its tries an event has a reason already: the next try can be minutes away.
-    if (row && (row.reason !== null || performance.now() > deadline)) return row
-    if (!row && rows.length === 0) {
+    if (row && (row.state !== 'pending' || row.reason !== null || performance.now() > deadline)) return row
+    if (rows.length === 0) {
       throw new Failure(
         'The service took the event, but it is not in this database. Is --database-url the one it uses?',
       )

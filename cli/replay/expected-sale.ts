@@ -1,9 +1,9 @@
 import { DAY_MS } from '../../shared/durations.ts'
-import { formatMoney, parseMoney } from '../../shared/money.ts'
+import { formatMoney } from '../../shared/money.ts'
 import { type BasisPoints, rateOf } from '../../shared/rates.ts'
 import { type RejectionReason, SALE_REJECTION_REASONS } from '../../shared/rejection-reasons.ts'
 import { sum } from '../terminal/output.ts'
-import type { SaleExpectation, StoreFixture } from './fixture-files.ts'
+import { amountOf, type SaleExpectation, type StoreFixture } from './fixture-files.ts'
 
 /** Decided by the link's terms, so the manifest's terms do not say it. */
 const OF_TERMS: readonly RejectionReason[] = [
@@ -75,10 +75,4 @@ function linesOf({ lines, expect }: StoreFixture, productId: string) {
     productId: line.product_id === '{{product_id}}' ? productId : line.product_id,
     net: amountOf(line.net),
   }))
-}
-
-function amountOf(text: string): number {
-  const amount = parseMoney(text)
-  if (amount === null) throw new Error(`"${text}" in the manifest is not an amount`)
-  return amount
 }

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
+import { type Paisa, parseMoney } from '../../shared/money.ts'
 import { SALE_REJECTION_REASONS } from '../../shared/rejection-reasons.ts'
 
 const FIXTURES = new URL('../../fixtures/', import.meta.url)
@@ -71,6 +72,13 @@ async function readManifest<Item extends { file: string }>(name: string, item: z
 /** A fixture's text with its placeholders. */
 export function readFixture(kind: 'store-sales' | 'processor', file: string): Promise<string> {
   return readFile(new URL(`${kind}/${file}`, FIXTURES), 'utf8')
+}
+
+/** An amount of a manifest or of the wire, in paisa. */
+export function amountOf(text: string): Paisa {
+  const amount = parseMoney(text)
+  if (amount === null) throw new Error(`"${text}" is not a valid amount`)
+  return amount
 }
 
 /** What an order must lead to, for people. */

@@ -14,41 +14,32 @@ export interface PickedLink {
 }
 
 /**
- * The link that was named, else the newest active one whose merchant has a store; `null` if there is none. With `payable` one whose creator
+ * The link that was named, else the newest active one whose merchant has a store; if there is none, why. With `payable` one whose creator
  * has a payout destination comes first.
  */
 export async function pickLink(
   app: App,
-  options: Pick<ReplayOptions, 'link' | 'store'>,
-  { payable = false } = {},
-): Promise<PickedLink | null> {
-  if (options.link !== undefined) return { link: await resolveLink(app.platform, options.link), among: 1 }
+  { link: slug, store }: Pick<ReplayOptions, 'link' | 'store'>,
+  { payable }: { payable: boolean },
+): Promise<PickedLink | Failure> {
+  if (slug !== undefined) return { link: await resolveLink(app.platform, slug), among: 1 }
   const links = await newestLinks(app.platform, MOST_LINKS)
   const fitting: ShownLink[] = []
   for (const link of links) {
-    if (link.active && (await sellsAt(app, link.merchant_id, options.store))) fitting.push(link)
+    if (link.active && (await sellsAt(app, link.merchant_id, store))) fitting.push(link)
   }
-  const destinations = payable
-    ? await destinationsInForce(
-        app.database.reader,
-        fitting.map(({ creator_id: creatorId }) => creatorId),
-        app.platform.clock.now(),
-      )
-    : new Map()
-  const link = fitting.find(({ creator_id: creatorId }) => destinations.has(creatorId)) ?? fitting[0]
-  return link ? { link, among: fitting.length } : null
+  const creators = payable ? fitting.map((link) => link.creator_id) : []
+  const payees = await destinationsInForce(app.database.reader, creators, app.platform.clock.now())
+  const link = fitting.find(({ creator_id: creatorId }) => payees.has(creatorId)) ?? fitting[0]
+  return link
+    ? { link, among: fitting.length }
+    : new Failure(problemWith(links, store), { code: 'not_found' })
 }
 
 async function sellsAt({ platform }: App, merchantId: string, store: string | undefined): Promise<boolean> {
   const { items } = await listStores(platform, merchantId, { limit: 100 })
   const named = store?.toLowerCase()
   return items.some((one) => named === undefined || named === one.id || named === one.shop_domain)
-}
-
-/** Says why `pickLink` found none. */
-export async function noLink({ platform }: App, store: string | undefined): Promise<Failure> {
-  const links = await newestLinks(platform, MOST_LINKS)
-  return new Failure(problemWith(links, store), { code: 'not_found' })
 }
 
 function problemWith(links: readonly ShownLink[], store: string | undefined): string {

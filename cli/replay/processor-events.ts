@@ -7,7 +7,7 @@ import { HOUR_MS } from '../../shared/durations.ts'
 import { formatMoney } from '../../shared/money.ts'
 import { Failure } from '../failures.ts'
 import { expectedEvent, type ProcessorFixture, readFixture } from './fixture-files.ts'
-import type { Expectation, Sendable, Session, SignedEvent } from './session.ts'
+import type { Outcome, Sendable, Session, SignedEvent } from './session.ts'
 
 /** An event as the processor would send it about a cycle or payout of ours, signed with its webhook secret. */
 export async function prepareProcessorEvent(
@@ -19,72 +19,69 @@ export async function prepareProcessorEvent(
   const text = template.replace(/\{\{(\w+)\}\}/g, (_whole, name: string) =>
     JSON.stringify(subject.values[name] ?? '').slice(1, -1),
   )
-  const expected = await expectEvent(session.app, fixture, subject, text)
+  const isMet = await expectEvent(session.app, fixture, subject, text)
+  const expected = { text: expectedEvent(fixture), isMet }
   return signAsProcessor(session, { fixture: fixture.name, expected }, Buffer.from(text))
 }
 
 /** The cycle or payout that an event is about, and what its placeholders stand for. */
 export interface Subject {
-  cycleId: string | null
-  payoutId: string | null
+  cycleId?: string
+  payoutId?: string
   values: Record<string, string>
 }
 
-export const NO_SUBJECT: Subject = { cycleId: null, payoutId: null, values: {} }
+export const NO_SUBJECT: Subject = { values: {} }
 
 /** Compares the event, its subject and the flags about them with the manifest. Call it before the event is sent. */
 async function expectEvent(
-  app: App,
-  fixture: ProcessorFixture,
+  { platform }: App,
+  { expect }: ProcessorFixture,
   { cycleId, payoutId }: Subject,
   body: string,
-): Promise<Expectation> {
-  const { expect } = fixture
+) {
   const { type } = JSON.parse(body) as { type: string }
-  const before = await flagsAbout(app, [cycleId, payoutId, type])
-  return {
-    text: expectedEvent(fixture),
-    async isMet({ event }) {
-      if (event?.state !== (expect.at_first ?? expect.event)) return false
-      if (cycleId !== null && expect.cycle !== undefined) {
-        if ((await getCycle(app.database.reader, cycleId))?.state !== expect.cycle) return false
-      }
-      if (payoutId !== null && expect.payout !== undefined) {
-        if ((await getPayout(app.database.reader, payoutId))?.state !== expect.payout) return false
-      }
-      if (expect.at_first !== undefined) return true
-      const after = await flagsAbout(app, [cycleId, payoutId, type, event.id])
-      const known = new Map(before.map(({ id, evidence }) => [id, evidence]))
-      const reason = event.reason?.replaceAll('_', ' ')
-      // An open flag that says the same already stays as it is.
-      const isRaised = ({ id, evidence, summary }: FlagRow) =>
-        known.get(id) !== evidence || (reason !== undefined && summary.includes(reason))
-      return after.some(isRaised) === expect.flagged
-    },
+  const flagsAbout = async (eventId?: string) => {
+    const { items } = await listFlags(platform, { status: 'open', limit: MOST_FLAGS })
+    return items.filter(({ subject_id: id }) => [cycleId, payoutId, type, eventId].includes(id))
+  }
+  const known = new Map((await flagsAbout()).map(({ id, evidence }) => [id, evidence]))
+  return async ({ event }: Outcome) => {
+    if (event?.state !== (expect.at_first ?? expect.event)) return false
+    if (cycleId !== undefined && expect.cycle !== undefined) {
+      if ((await getCycle(platform.database.reader, cycleId))?.state !== expect.cycle) return false
+    }
+    if (payoutId !== undefined && expect.payout !== undefined) {
+      if ((await getPayout(platform.database.reader, payoutId))?.state !== expect.payout) return false
+    }
+    if (expect.at_first !== undefined) return true
+    const reason = event.reason?.replaceAll('_', ' ')
+    // An open flag that says the same already stays as it is.
+    const isRaised = ({ id, evidence, summary }: FlagRow) =>
+      known.get(id) !== evidence || (reason !== undefined && summary.includes(reason))
+    return (await flagsAbout(event.id)).some(isRaised) === expect.flagged
   }
 }
 
 const MOST_FLAGS = 1000
-
-async function flagsAbout({ platform }: App, subjects: readonly (string | null)[]): Promise<FlagRow[]> {
-  const { items } = await listFlags(platform, { status: 'open', limit: MOST_FLAGS })
-  return items.filter((flag) => subjects.includes(flag.subject_id))
-}
-
-const SECRETS_MISSING =
-  'There is no webhook secret of the processor. Start the service once, or set PROCESSOR_WEBHOOK_SECRETS.'
 /** More than any scheme lets a clock differ. */
 const STALE_MS = HOUR_MS
 
-/** The bytes under the processor's signature, or what `--corrupt` makes of it. */
+/** The bytes under the processor's signature, or what `--corrupt` makes of it. The delivery id is that of `--event-id`, or a new one, unless given. */
 export function signAsProcessor(
   { app, options: { corrupt, eventId } }: Session,
-  { deliveryId: givenId = eventId ?? randomUUID(), ...event }: Sendable,
+  event: Sendable,
   body: Buffer,
+  givenId: string = eventId ?? randomUUID(),
 ): SignedEvent {
   const { scheme, secrets } = app.processorSignature
-  const secret = corrupt === 'signature' ? otherSecret(secrets[0]) : secrets[0]
-  if (secret === undefined) throw new Failure(SECRETS_MISSING)
+  const [own] = secrets
+  if (own === undefined) {
+    throw new Failure(
+      'There is no webhook secret of the processor. Start the service once, or set PROCESSOR_WEBHOOK_SECRETS.',
+    )
+  }
+  const secret = corrupt === 'signature' ? otherSecret(own) : own
   const now = app.platform.clock.now() - (corrupt === 'timestamp' ? STALE_MS : 0)
   const headers = scheme.sign({ deliveryId: givenId, rawBody: body, secret, now })
   const verdict = scheme.verify({ headers, rawBody: body, secrets: [secret], now })
@@ -101,8 +98,7 @@ export function signAsProcessor(
 }
 
 /** As many random bytes, written alike. */
-function otherSecret(secret: string | undefined): string | undefined {
-  if (secret === undefined) return undefined
+function otherSecret(secret: string): string {
   const other = randomBytes(32).toString('base64')
   return secret.startsWith('whsec_') ? `whsec_${other}` : other
 }
@@ -114,20 +110,24 @@ export function changed(body: Buffer): Buffer {
 
 /** The cycle or payout that a fixture needs, as the operator named it or as it is there; `null` if there is none. */
 export async function subjectOf(
-  { app, options }: Session,
+  { app, options: { cycle: cycleId, payout: payoutId } }: Session,
   { needs }: ProcessorFixture,
 ): Promise<Subject | null> {
-  if (needs === 'nothing') return NO_SUBJECT
-  if (needs.endsWith('cycle')) {
-    const state = needs === 'closed cycle' ? 'closed' : 'charged'
-    const { cycle: id } = options
-    const cycle = id === undefined ? await newestCycle(app, state) : await getCycle(app.database.reader, id)
-    return cycle ? cycleSubject(cycle) : null
+  switch (needs) {
+    case 'nothing':
+      return NO_SUBJECT
+    case 'closed cycle':
+    case 'charged cycle': {
+      const state = needs === 'closed cycle' ? 'closed' : 'charged'
+      const named = cycleId === undefined ? null : await getCycle(app.database.reader, cycleId)
+      return cycleSubject(cycleId === undefined ? await newestCycle(app, state) : named)
+    }
+    default: {
+      const state = needs === 'submitted payout' ? 'submitted' : 'paid'
+      const named = payoutId === undefined ? null : await getPayout(app.database.reader, payoutId)
+      return payoutSubject(payoutId === undefined ? await newestPayout(app, state) : named)
+    }
   }
-  const state = needs === 'submitted payout' ? 'submitted' : 'paid'
-  const { payout: id } = options
-  const payout = id === undefined ? await newestPayout(app, state) : await getPayout(app.database.reader, id)
-  return payout ? payoutSubject(payout) : null
 }
 
 type IsKnown = (processorId: string) => boolean
@@ -152,22 +152,23 @@ export async function newestPayout(
   return payouts.find(({ processor_payout_id: id }) => id !== null && isKnown(id))
 }
 
-export function cycleSubject(cycle: CycleRow, paymentReference = `pay_${randomUUID()}`): Subject | null {
-  if (!cycle.processor_invoice_id) return null
+/** `null` for one that the processor does not know yet, as for none. */
+export function cycleSubject(
+  cycle: CycleRow | null | undefined,
+  paymentReference = `pay_${randomUUID()}`,
+): Subject | null {
+  if (!cycle?.processor_invoice_id) return null
   const values = {
     invoice_id: cycle.processor_invoice_id,
     payment_reference: paymentReference,
     amount: formatMoney(cycle.amount_due),
   }
-  return { cycleId: cycle.id, payoutId: null, values }
+  return { cycleId: cycle.id, values }
 }
 
-export function payoutSubject(payout: PayoutRow): Subject | null {
-  if (!payout.processor_payout_id) return null
-  const values = {
-    payout_id: payout.processor_payout_id,
-    reference: payout.id,
-    amount: formatMoney(payout.amount),
-  }
-  return { cycleId: null, payoutId: payout.id, values }
+export function payoutSubject(payout: PayoutRow | null | undefined): Subject | null {
+  if (!payout?.processor_payout_id) return null
+  const { id, processor_payout_id, amount } = payout
+  const values = { payout_id: processor_payout_id, reference: id, amount: formatMoney(amount) }
+  return { payoutId: id, values }
 }

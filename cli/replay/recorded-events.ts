@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { buffer } from 'node:stream/consumers'
 import { fillFixture } from '../../fixtures/fill-fixture.ts'
 import { bodyToSend, findEventsNamed } from '../../server/inbox/events.service.ts'
 import { resolveLink } from '../../server/links/links.service.ts'
@@ -39,21 +40,13 @@ export async function prepareFile(session: Session, file: string): Promise<Signe
 }
 
 async function readBody(file: string): Promise<Buffer> {
-  const body = await bytesOf(file)
+  const unreadable = ({ code }: NodeJS.ErrnoException) => {
+    throw new Failure(`cannot read ${file}: ${code}`, { code: 'not_found' })
+  }
+  const body = file === '-' ? await buffer(process.stdin) : await readFile(file).catch(unreadable)
   if (body.length === 0) throw wrongUsage('The body is empty.')
   if (body.length > MOST_BYTES) throw wrongUsage(`The body has ${body.length} bytes, ${MOST_BYTES} at most.`)
   return body
-}
-
-async function bytesOf(file: string): Promise<Buffer> {
-  if (file !== '-') {
-    return readFile(file).catch((error: NodeJS.ErrnoException) => {
-      throw new Failure(`cannot read ${file}: ${error.code}`, { code: 'not_found' })
-    })
-  }
-  const chunks: Buffer[] = []
-  for await (const chunk of process.stdin) chunks.push(chunk)
-  return Buffer.concat(chunks)
 }
 
 /**

@@ -1,3 +1,4 @@
+import { jsonOrNull } from '../../shared/json.ts'
 import { CURRENCY, displayMoney, formatMoney } from '../../shared/money.ts'
 import { basisPointsToPercent } from '../../shared/rates.ts'
 import { fieldsText, type Output } from '../terminal/output.ts'
@@ -12,24 +13,19 @@ import type { ReplayReport } from './replay.ts'
  */
 export function replayLines({ replays, skipped }: ReplayReport, out: Output): string[] {
   const isPiped = out.layout.width === null
+  const isUnusual = (replay: Replay) => answersText(replay) !== '200'
   const columns: (RowColumn<Replay> & { show?: boolean })[] = [
     { title: '', cell: verdict },
     { title: 'Fixture', cell: ({ fixture }) => fixture },
-    {
-      title: 'Answers',
-      show: isPiped || replays.some((one) => answersText(one) !== '200'),
-      cell: answersText,
-    },
+    { title: 'Answers', show: isPiped || replays.some(isUnusual), cell: answersText },
     { title: 'Event', show: isPiped, cell: ({ event }) => event?.state ?? null },
     { title: 'Actual', flexible: 'wrap', cell: isPiped ? ledTo : brieflyLedTo },
     { title: 'Expected', show: isPiped, cell: ({ expected }) => expected },
   ]
   const [alone] = replays.length === 1 ? replays : []
+  const shown = columns.filter(({ show = true }) => show)
   return [
-    ...out.table(
-      replays,
-      columns.filter(({ show = true }) => show),
-    ),
+    ...out.table(replays, shown),
     ...(isPiped ? [] : replays.filter(({ asExpected }) => asExpected === false).flatMap(differenceLines)),
     ...skipped.map(({ fixture, reason }) => `Not sent: ${fixture}, because ${reason}.`),
     ...(alone?.sale && !isPiped ? [`Explain it: ./cli/affiliate sales explain ${saleName(alone.sale)}`] : []),
@@ -80,22 +76,26 @@ function saleText(sale: NonNullable<Replay['sale']>): string {
 
 /** The service's own words for its refusal. */
 function refusalOf(body: string): string {
-  const problem = parsed(body) as { code?: unknown; detail?: unknown } | null
+  const problem = jsonOrNull(body) as { code?: unknown; detail?: unknown } | null
   if (typeof problem?.code === 'string') return `${problem.code}: ${problem.detail}`
   return body.slice(0, 200)
 }
 
 export function wireReport({ replays, skipped, link }: ReplayReport) {
-  return { items: replays.map(wireReplay), skipped, link: link && wireLink(link) }
+  return { items: replays.map(wireReplay), skipped, link: link && wireLink(link.link) }
 }
 
-function wireLink({ link }: PickedLink) {
+function wireLink({ slug, commission_rate, attribution_window_days, product_ids }: PickedLink['link']) {
   return {
-    slug: link.slug,
-    commission_rate: basisPointsToPercent(link.commission_rate),
-    attribution_window_days: link.attribution_window_days,
-    product_ids: link.product_ids,
+    slug,
+    commission_rate: basisPointsToPercent(commission_rate),
+    attribution_window_days,
+    product_ids,
   }
+}
+
+function wireEvent({ id, state, reason, result }: NonNullable<Replay['event']>) {
+  return { id, state, reason, result: result === null ? null : JSON.parse(result) }
 }
 
 function wireReplay({ fixture, expected, asExpected, deliveryId, answers, event, sale }: Replay) {
@@ -105,14 +105,9 @@ function wireReplay({ fixture, expected, asExpected, deliveryId, answers, event,
     expected,
     as_expected: asExpected,
     delivery_id: deliveryId,
-    answer: last && { status: last.status, body: parsed(last.body) },
+    answer: last && { status: last.status, body: jsonOrNull(last.body) ?? last.body },
     answers: answers.map(({ status }) => status),
-    event: event && {
-      id: event.id,
-      state: event.state,
-      reason: event.reason,
-      result: event.result === null ? null : JSON.parse(event.result),
-    },
+    event: event && wireEvent(event),
     sale: sale && {
       id: sale.id,
       order_id: sale.order_id,
@@ -124,13 +119,5 @@ function wireReplay({ fixture, expected, asExpected, deliveryId, answers, event,
       platform_fee: formatMoney(sale.platform_fee),
       currency: CURRENCY,
     },
-  }
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
   }
 }

@@ -46,6 +46,19 @@ it.before(async () => {
 it.after(() => bed.close())
 
 const replay = (...args: string[]) => runHere(['webhooks', 'replay', ...args, '--url', bed.url], settings)
+/** Runs it, expects this exit code and these words on stderr. */
+const refuses = async (args: string[], why: RegExp, code = 1) => {
+  const ended = await replay(...args)
+  assert.is(ended.code, code, ended.stderr)
+  assert.match(ended.stderr, why)
+}
+/** Runs it with `--json`, expects exit 0, and answers its document. */
+const report = async (...args: string[]) => {
+  const { code, stdout, stderr } = await replay(...args, '--json')
+  assert.is(code, 0, stderr)
+  return JSON.parse(stdout)
+}
+const json = async (...args: string[]) => JSON.parse((await runHere([...args, '--json'], settings)).stdout)
 
 /** An order that came by a link, of another shop so far. */
 function pointed(id: string): string {
@@ -55,22 +68,19 @@ function pointed(id: string): string {
 }
 
 it('delivers all orders several times in any order, and each counts once', async () => {
-  const { code, stdout, stderr } = await replay('all', '--link', slug, '--times', '2', '--shuffle', '--json')
-  assert.is(code, 0, stderr)
-  const { items } = JSON.parse(stdout)
+  const { items } = await report('all', '--link', slug, '--times', '2', '--shuffle')
   assert.ok(items.length >= 14)
   for (const item of items) assert.equal(item.answers, [200, 200], item.fixture)
   const orders = items.map((item: { sale: { order_id: string } | null }) => item.sale?.order_id)
   assert.equal([new Set(orders).size, orders.includes(undefined)], [items.length, false])
   // The link is the only one there is; the fixtures' own order ids come once.
-  const same = await replay('all', '--same')
-  assert.is(same.code, 0, same.stderr)
+  await report('all', '--same')
   const again = await replay('draft-order', '--same', '--times', '3')
   assert.match(again.stdout, /✓\tdraft-order\t3 × 200\tignored\torder .* is recorded already/)
 })
 
 it('expects what the terms of the link say, with dates that are not in the future', async () => {
-  const { items, skipped, link } = JSON.parse((await replay('all', '--json')).stdout)
+  const { items, skipped, link } = await report('all')
   assert.equal([link.slug, link.commission_rate, link.product_ids], [slug, 12.5, ['8123456789012']])
   assert.equal(
     skipped.map(({ fixture }: { fixture: string }) => fixture),
@@ -101,7 +111,7 @@ it('fails with ✗ where the service decides otherwise', async () => {
 
 it('sends an order from a click, which ends as the manifest says, and under a known delivery id is set aside', async () => {
   const args = ['path-landing-site', '--link', slug, '--event-id', 'd-1']
-  const [{ answer, event, sale }] = JSON.parse((await replay(...args, '--json')).stdout).items
+  const [{ answer, event, sale }] = (await report(...args)).items
   assert.equal([answer.status, answer.body, event.state], [200, { received: true }, 'done'])
   const { acceptance_status, net_amount, commission, platform_fee } = sale
   assert.equal(
@@ -127,18 +137,15 @@ it('names at a terminal the command that explains the sale', async () => {
   const said =
     /accepted: net Rs 2,750\.00, commission Rs 343\.75, fee Rs 34\.38\s+Explain it: \.\/cli\/affiliate sales explain '(#\d+)'/
   const [, name = ''] = said.exec(stripVTControlCharacters(screen)) ?? []
-  const explained = JSON.parse((await runHere(['sales', 'explain', name, '--json'], settings)).stdout)
+  const explained = await json('sales', 'explain', name)
   assert.equal([explained.acceptance_status, explained.commission], ['accepted', '343.75'], screen)
 })
 
 it('makes the billing cycle and the payout that an event of the processor is about', async () => {
   const { platform } = bed.service.app
-  const refused = await replay('payout-failed-after-paid')
-  assert.match(refused.stderr, /^affiliate: Sana Mirza has no payout destination/)
+  await refuses(['payout-failed-after-paid'], /^affiliate: Sana Mirza has no payout destination/)
   await giveDestination(platform, creatorId)
-  const paid = await replay('payout-failed-after-paid', '--json')
-  assert.is(paid.code, 0, paid.stderr)
-  const [{ as_expected, event }] = JSON.parse(paid.stdout).items
+  const [{ as_expected, event }] = (await report('payout-failed-after-paid')).items
   assert.equal([as_expected, event.state, event.reason], [true, 'set_aside', 'contradiction'])
   // Once it is no longer held, the sandbox's own word repeats what was sent in its name.
   const sandboxEvents = async () => await listEvents(platform, { source: 'processor', limit: 100 })
@@ -166,17 +173,13 @@ it('breaks signature, body or timestamp, which the service refuses', async () =>
     assert.is(code, 0, `${args}: ${stderr}`)
     assert.match(stdout, /✓\t.*\t2 × 401\t–\tinvalid_signature: /)
   }
-  const unsigned = await replay('draft-order', '--corrupt', 'timestamp')
-  assert.is(unsigned.code, 2)
-  assert.match(unsigned.stderr, /Stores sign no time/)
+  await refuses(['draft-order', '--corrupt', 'timestamp'], /Stores sign no time/, 2)
 })
 
 it('sends a file or stdin, pointed at a link', async () => {
   const file = join(bed.testDatabase.folder, 'order.json')
   writeFileSync(file, pointed('9007199254740995'))
-  const sent = await replay('--body', file, '--link', slug, '--json')
-  assert.is(sent.code, 0, sent.stderr)
-  const [{ sale, event }] = JSON.parse(sent.stdout).items
+  const [{ sale, event }] = (await report('--body', file, '--link', slug)).items
   assert.is(event.state, 'done', event.reason)
   assert.equal([sale.order_id, sale.rejection_reason, sale.commission], ['9007199254740995', null, '312.50'])
   const piped = await runHere(
@@ -187,42 +190,29 @@ it('sends a file or stdin, pointed at a link', async () => {
   assert.is(piped.code, 0, piped.stderr)
   assert.match(piped.stdout, /^–\tstdin\t200\tdone\trejected: no_tracking_reference/m)
   writeFileSync(file, orderBody({ price: 250_000, createdAt: Date.now() }))
-  const [unpointed, missing, both, none, typo] = [
-    await replay('--body', file, '--link', slug),
-    await replay('--body', `${file}.no`),
-    await replay('draft-order', '--body', file),
-    await replay(),
-    await replay('draft-ordr'),
-  ]
-  assert.equal(
-    [unpointed, missing, both, none, typo].map(({ code }) => code),
-    [1, 1, 2, 2, 2],
-  )
-  assert.match(unpointed.stderr, /holds no aff_ref that could be pointed/)
-  assert.match(missing.stderr, /cannot read .*order\.json\.no: ENOENT/)
-  assert.match(typo.stderr, /no fixture draft-ordr\. Did you mean draft-order\?/)
+  await refuses(['--body', file, '--link', slug], /holds no aff_ref that could be pointed/)
+  await refuses(['--body', `${file}.no`], /cannot read .*order\.json\.no: ENOENT/)
+  await refuses(['draft-order', '--body', file], /not both/, 2)
+  await refuses([], /Name a fixture/, 2)
+  await refuses(['draft-ordr'], /no fixture draft-ordr\. Did you mean draft-order\?/, 2)
 })
 
 it('sends a recorded event once more', async () => {
-  const { stdout } = await runHere(
-    ['webhooks', 'events', '--state', 'done', '--limit', '1', '--json'],
-    settings,
-  )
-  const [event] = JSON.parse(stdout).items
+  const [event] = (await json('webhooks', 'events', '--state', 'done', '--limit', '1')).items
   const again = await replay(event.id)
   assert.is(again.code, 0, again.stderr)
   assert.match(again.stdout, new RegExp(`^–\t${event.id}\t200\tignored\torder .* is recorded already`, 'm'))
   // Under its own delivery id it is the same event.
   const same = await replay(event.id, '--event-id', event.delivery_id)
   assert.match(same.stdout, /\t200\tdone\t/)
-  assert.is((await replay('019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e')).code, 1)
+  await refuses(['019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e'], /There is no event/)
 })
 
 it('audits each delivery, and shows the origin of its event and sale', async () => {
   const { reader } = bed.service.app.database
   const file = join(bed.testDatabase.folder, 'audited.json')
   writeFileSync(file, pointed('9007199254740997'))
-  const [item] = JSON.parse((await replay('--body', file, '--link', slug, '--json')).stdout).items
+  const [item] = (await report('--body', file, '--link', slug)).items
   const { actor, subject_id, after } = await reader
     .selectFrom('audit_entries')
     .select(['actor', 'subject_id', 'after'])
@@ -232,7 +222,6 @@ it('audits each delivery, and shows the origin of its event and sale', async () 
     .executeTakeFirstOrThrow()
   assert.equal([actor, subject_id], ['operator', item.delivery_id])
   assert.equal(JSON.parse(after ?? '').fixture, file)
-  const json = async (...args: string[]) => JSON.parse((await runHere([...args, '--json'], settings)).stdout)
   assert.is((await json('webhooks', 'show', item.event.id)).origin, 'operator')
   assert.is((await json('webhooks', 'events', '--limit', '1')).items[0].origin, 'operator')
   assert.is((await json('sales', 'explain', item.sale.id)).event_origin, 'operator')
@@ -255,11 +244,9 @@ it('does not give a delivery of the store the origin of its redelivery by an ope
     'x-shopify-hmac-sha256': signShopifyBody(rawBody, 'a-secret-of-the-store'),
   }
   assert.is((await call(bed.url, 'POST', '/webhooks/store-sales', { raw: rawBody, headers })).status, 200)
-  const show = async () =>
-    JSON.parse((await runHere(['webhooks', 'show', 'of-the-store', '--json'], settings)).stdout)
+  const show = () => json('webhooks', 'show', 'of-the-store')
   const { id } = await eventually(show, ({ state }) => state !== 'pending')
-  const again = await replay(id, '--event-id', 'of-the-store')
-  assert.is(again.code, 0, again.stderr)
+  await report(id, '--event-id', 'of-the-store')
   assert.is((await show()).origin, 'store')
 })
 
@@ -296,9 +283,8 @@ it('refuses a database of production, until a copy is marked as one of developme
     database.transaction((tx) => tx.insertInto('watermarks').values({ name: 'production', value }).execute())
   await mark('inode 1')
   const before = await eventCount()
-  const refused = await replay('draft-order')
-  assert.is(refused.code, 1)
-  assert.match(refused.stderr, /^affiliate: Refused: this is a database of production\. .*mark-development/)
+  const why = /^affiliate: Refused: this is a database of production\. .*mark-development/
+  await refuses(['draft-order'], why)
   assert.is(await eventCount(), before)
   const unmark = (...args: string[]) => runHere(['db', 'mark-development', ...args], settings)
   assert.match((await unmark()).stderr, /^affiliate: Not a terminal; confirm with --yes\.\n$/)
@@ -327,8 +313,7 @@ it('is ended by Ctrl-C, leaves sound books, and does it all when run again', asy
   assert.ok((await events()).length < before + TIMES, 'it was at its end already')
   // Each body that the service has taken is decided, as though no one had been interrupted.
   await eventually(events, (states) => !states.includes('pending'))
-  const again = await replay('all', '--link', slug, '--times', '2', '--json')
-  assert.is(again.code, 0, again.stderr)
+  await report('all', '--link', slug, '--times', '2')
   assert.equal(await brokenInvariants(), [])
 })
 
@@ -359,9 +344,7 @@ it('is heard by those who listen, until Ctrl-C', async () => {
 
 // Last: this event stays pending.
 it('signs an event of the processor with the secret of the sandbox, which is tried again for an unknown invoice', async () => {
-  const odd = await replay('payment-unknown-invoice', '--json')
-  assert.is(odd.code, 0, odd.stderr)
-  const [{ as_expected, event }] = JSON.parse(odd.stdout).items
+  const [{ as_expected, event }] = (await report('payment-unknown-invoice')).items
   assert.equal([as_expected, event.state], [true, 'pending'])
   assert.match(event.reason, /no billing cycle has invoice/)
   const nobody = await runHere(['webhooks', 'replay', 'draft-order', '--url', 'http://127.0.0.1:9'], settings)

@@ -35,15 +35,11 @@ export async function replayEvents(
   refuseContradictions(names, options)
   await refuseProductionDatabase(app)
   const caller = new ServiceCaller(options.url ?? listeningAddress(app))
-  try {
-    await refuseAddress(caller, names, options)
-    const session: Session = { app, caller, options, progress }
-    const single = await prepareSingle(session, names)
-    if (single) return { replays: await sendEvents(session, [single]), skipped: [], link: null }
-    return await replayFixtures(session, await selectFixtures(names, options))
-  } finally {
-    await caller.close()
-  }
+  await refuseAddress(caller, names, options)
+  const session: Session = { app, caller, options, progress }
+  const single = await prepareSingle(session, names)
+  if (single) return { replays: await sendEvents(session, [single]), skipped: [], link: null }
+  return replayFixtures(session, await selectFixtures(names, options))
 }
 
 function refuseContradictions(names: readonly string[], options: ReplayOptions): void {
@@ -58,16 +54,14 @@ function refuseContradictions(names: readonly string[], options: ReplayOptions):
 }
 
 async function refuseProductionDatabase({ platform, database }: App): Promise<void> {
-  const why =
-    platform.config.NODE_ENV === 'production'
-      ? 'NODE_ENV is production'
-      : (await isProduction(database.reader))
-        ? 'this is a database of production'
-        : null
-  if (why === null) return
-  throw new Failure(`Refused: ${why}. Replay on a copy that "affiliate db mark-development" has marked.`, {
-    code: 'forbidden',
-  })
+  const isSet = platform.config.NODE_ENV === 'production'
+  if (!isSet && !(await isProduction(database.reader))) return
+  const why = isSet ? 'NODE_ENV is production' : 'this is a database of production'
+  throw forbidden(`Refused: ${why}. Replay on a copy that "affiliate db mark-development" has marked.`)
+}
+
+function forbidden(message: string): Failure {
+  return new Failure(message, { code: 'forbidden' })
 }
 
 async function refuseAddress(
@@ -81,19 +75,13 @@ async function refuseAddress(
       throw wrongUsage(`${url} is not on this machine. Pass --allow-remote to send events there.`)
     }
     if (names.some(isId)) {
-      throw new Failure('Recorded events stay on this machine: their bodies hold data of buyers.', {
-        code: 'forbidden',
-      })
+      throw forbidden('Recorded events stay on this machine: their bodies hold data of buyers.')
     }
   }
   const environment = await caller.environment()
   if (environment === 'development' || environment === 'test') return
-  throw new Failure(
-    environment === null
-      ? `Refused: the service at ${caller.base} does not say that it is not production.`
-      : `Refused: the service at ${caller.base} is ${environment}.`,
-    { code: 'forbidden' },
-  )
+  const what = environment === null ? 'does not say that it is not production' : `is ${environment}`
+  throw forbidden(`Refused: the service at ${caller.base} ${what}.`)
 }
 
 /** Where the service of these settings listens, as seen from this machine. */
@@ -138,12 +126,13 @@ async function selectFixtures(names: readonly string[], { all, eventId }: Replay
 async function replayFixtures(session: Session, { storeSales, processor }: Fixtures): Promise<ReplayReport> {
   const { app, caller, options } = session
   const payouts = processor.some(({ needs }) => needs.endsWith('payout'))
-  const link = await pickLink(app, options, { payable: payouts })
+  const picked = await pickLink(app, options, { payable: payouts })
+  const link = picked instanceof Failure ? null : picked
   const isOwn = options.url === undefined || caller.isLocal
-  const sandbox = options.corrupt === undefined && isOwn ? sandboxOf(session, link?.link ?? null) : null
+  const sandbox = options.corrupt === undefined && isOwn ? sandboxOf(session, picked) : null
   const needed = sandbox && processor.some((fixture) => isMade(fixture, options))
-  if (needed && payouts) await refuseWithoutDestination(app, link?.link ?? null)
-  const orders = await prepareOrders(session, storeSales, link)
+  if (needed && payouts && link) await refuseWithoutDestination(app, link.link)
+  const orders = await prepareOrders(session, storeSales, picked)
   const [alone] = storeSales.length + processor.length === 1 ? orders.skipped : []
   if (alone) throw new Failure(`${alone.fixture} was not sent: ${alone.reason}.`, { code: 'not_found' })
   const report: ReplayReport = {
@@ -178,10 +167,8 @@ async function replayProcessor(
   // What is corrupted is refused, whatever it is about.
   const about = subject ?? (options.corrupt === undefined ? null : NO_SUBJECT)
   if (about === null) {
-    throw new Failure(
-      `${fixture.name} is about a ${fixture.needs} that the processor knows, and there is none.`,
-      { code: 'not_found' },
-    )
+    const what = `a ${fixture.needs} that the processor knows`
+    throw new Failure(`${fixture.name} is about ${what}, and there is none.`, { code: 'not_found' })
   }
   const [replay] = await sendEvents(session, [await prepareProcessorEvent(session, fixture, about)])
   return replay as Replay

@@ -12,7 +12,7 @@ import { destinationsInForce } from '../../server/users/sealed-accounts.service.
 import { Failure } from '../failures.ts'
 import { sendEvents } from './deliver.ts'
 import type { ProcessorFixture } from './fixture-files.ts'
-import { noLink } from './pick-link.ts'
+import type { PickedLink } from './pick-link.ts'
 import {
   cycleSubject,
   newestCycle,
@@ -38,12 +38,12 @@ interface SandboxEvent {
 }
 
 /** `null` with another processor, or where no sandbox runs. */
-export function sandboxOf(session: Session, link: ShownLink | null): Sandbox | null {
+export function sandboxOf(session: Session, picked: PickedLink | Failure): Sandbox | null {
   const { sandbox, platform } = session.app
   const { PROCESSOR, PROCESSOR_URL, PROCESSOR_API_KEY } = platform.config
   const url = PROCESSOR_URL ?? sandbox?.url
   if (PROCESSOR !== 'sandbox' || !sandbox || !url) return null
-  return new Sandbox(session, link, { url, apiKey: PROCESSOR_API_KEY ?? sandbox.api_key })
+  return new Sandbox(session, picked, { url, apiKey: PROCESSOR_API_KEY ?? sandbox.api_key })
 }
 
 /**
@@ -53,25 +53,40 @@ export function sandboxOf(session: Session, link: ShownLink | null): Sandbox | n
  * delivery is a redelivery.
  */
 export class Sandbox {
+  readonly #app: App
   /** Sends what the fixture needs once, as it is. */
   readonly #session: Session
-  readonly #given: ShownLink | null
+  readonly #picked: PickedLink | Failure
   readonly #place: { url: string; apiKey: string }
 
-  constructor(session: Session, link: ShownLink | null, place: { url: string; apiKey: string }) {
+  constructor(session: Session, picked: PickedLink | Failure, place: { url: string; apiKey: string }) {
     const { store } = session.options
+    this.#app = session.app
     this.#session = { ...session, options: { as: 'store', times: 1, ...(store !== undefined && { store }) } }
-    this.#given = link
+    this.#picked = picked
     this.#place = place
   }
 
   async subjectFor({ name, needs }: ProcessorFixture): Promise<Subject> {
-    await this.#set({ hold_events_until: this.#session.app.platform.clock.now() + HOLD_MS })
-    if (needs === 'closed cycle') return this.#cycleSubject(await this.#closedCycle(name))
-    if (needs === 'charged cycle') return known(cycleSubject(await this.#chargedCycle(name)))
-    if (needs === 'paid payout') return known(payoutSubject(await this.#paidPayout(name)))
-    const outcome = name === 'payout-failed' ? 'failed' : 'confirmed'
-    return known(payoutSubject(await this.#submittedPayout(outcome, name)))
+    await this.#set({ hold_events_until: this.#app.platform.clock.now() + HOLD_MS })
+    const subject = await this.#make(name, needs)
+    if (subject) return subject
+    throw new Error('the processor gave no id')
+  }
+
+  async #make(name: string, needs: ProcessorFixture['needs']): Promise<Subject | null> {
+    if (needs === 'charged cycle') return cycleSubject(await this.#chargedCycle(name))
+    if (needs === 'paid payout') return payoutSubject(await this.#paidPayout(name))
+    if (needs === 'submitted payout') {
+      return payoutSubject(
+        await this.#submittedPayout(name === 'payout-failed' ? 'failed' : 'confirmed', name),
+      )
+    }
+    const cycle = await this.#closedCycle(name)
+    // With the payment reference that the sandbox gives, so that its own event repeats this one.
+    const event = (await this.#events()).get(cycle.processor_invoice_id ?? '')
+    const { payment_reference: reference } = event?.body.data ?? {}
+    return cycleSubject(cycle, typeof reference === 'string' ? reference : undefined)
   }
 
   /** Lets the sandbox send its own events again. */
@@ -86,31 +101,23 @@ export class Sandbox {
   }
 
   async #set(change: Partial<SandboxSwitches>): Promise<void> {
-    await this.#call('PUT', '/_sandbox/switches', change)
+    await this.#call('PUT', '/_sandbox/switches', JSON.stringify(change))
   }
 
-  async #call(method: 'GET' | 'PUT', path: string, body?: unknown): Promise<unknown> {
+  async #call(method: 'GET' | 'PUT', path: string, body: string | null = null): Promise<unknown> {
     const { url, apiKey } = this.#place
     const answer = await request(`${url}${path}`, {
       method,
       headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
-      body: body === undefined ? null : JSON.stringify(body),
+      body,
       signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
     }).catch(({ code, name }: NodeJS.ErrnoException) => {
-      throw new Failure(`The sandbox processor does not answer at ${url} (${code ?? name}).`, {
-        code: 'unavailable',
-      })
+      const problem = `The sandbox processor does not answer at ${url} (${code ?? name}).`
+      throw new Failure(problem, { code: 'unavailable' })
     })
     const document = await answer.body.json()
     if (answer.statusCode === 200) return document
     throw new Failure(`The sandbox processor at ${url} refused ${path}: HTTP ${answer.statusCode}.`)
-  }
-
-  /** With the payment reference that the sandbox gives, so that its own event repeats this one. */
-  async #cycleSubject(cycle: CycleRow): Promise<Subject> {
-    const event = (await this.#events()).get(cycle.processor_invoice_id ?? '')
-    const { payment_reference: reference } = event?.body.data ?? {}
-    return known(cycleSubject(cycle, typeof reference === 'string' ? reference : undefined))
   }
 
   async #closedCycle(fixture: string): Promise<CycleRow> {
@@ -124,27 +131,26 @@ export class Sandbox {
   /** One whose invoice this sandbox has. */
   async #newestCycle(state: 'closed' | 'charged'): Promise<CycleRow | undefined> {
     const events = await this.#events()
-    return newestCycle(this.#session.app, state, (id) => events.has(id))
+    return newestCycle(this.#app, state, (id) => events.has(id))
   }
 
   /** Sells, closes the merchant's cycle as the schedule does at its end, and waits for the invoice. */
   async #closeNewCycle(commission: number, fixture: string): Promise<CycleRow> {
-    const { platform, database } = this.#session.app
+    const { platform, database } = this.#app
     const { slug, merchant_id: merchantId } = await this.#sell(commission, fixture)
-    const filter = { merchantId, state: 'open', limit: 1, before: null } as const
-    const [open] = await listCycles(platform, filter)
+    const [open] = await listCycles(platform, { merchantId, state: 'open', limit: 1, before: null })
     if (!open) throw new Failure(`The sale on ${slug} opened no billing cycle.`)
     await closeDueCycles(platform, { asOf: open.period_end, merchantId, actor: OPERATOR })
     return until('the invoice of the closed cycle', async () => {
       const cycle = await getCycle(database.reader, open.id)
-      return cycle?.processor_invoice_id ? cycle : null
+      return cycle?.processor_invoice_id ? cycle : undefined
     })
   }
 
   /** Reports an order that pays at least this commission (paisa), and returns its link. */
   async #sell(commission: number, fixture: string): Promise<ShownLink> {
     const session = this.#session
-    const link = await this.#link()
+    const link = this.#link()
     const [replay] = await sendEvents(session, [await prepareSale(session, link, commission)])
     const { event, sale } = replay ?? {}
     if (sale?.acceptance_status === 'accepted') return link
@@ -152,15 +158,14 @@ export class Sandbox {
     throw new Failure(`The sale that ${fixture} needs was not accepted: ${why}.`)
   }
 
-  async #link(): Promise<ShownLink> {
-    const { app, options } = this.#session
-    if (this.#given) return this.#given
-    throw await noLink(app, options.store)
+  #link(): ShownLink {
+    if (this.#picked instanceof Failure) throw this.#picked
+    return this.#picked.link
   }
 
   async #charge(cycle: CycleRow): Promise<CycleRow> {
     await this.#saySoon(cycle.processor_invoice_id)
-    const charged = await getCycle(this.#session.app.database.reader, cycle.id)
+    const charged = await getCycle(this.#app.database.reader, cycle.id)
     if (charged?.state === 'charged') return charged
     throw new Failure(
       `The payment of billing cycle ${cycle.id} was not applied. See "affiliate webhooks events".`,
@@ -169,18 +174,16 @@ export class Sandbox {
 
   /** A payout whose own event in the sandbox says this. */
   async #submittedPayout(outcome: 'confirmed' | 'failed', fixture: string): Promise<PayoutRow> {
-    const { app } = this.#session
     const submitted = async () => {
       const events = await this.#events()
-      const says = (id: string) => events.get(id)?.body.type === `payout.${outcome}`
-      return (await newestPayout(app, 'submitted', says)) ?? null
+      return newestPayout(this.#app, 'submitted', (id) => events.get(id)?.body.type === `payout.${outcome}`)
     }
     const there = await submitted()
     if (there) return there
     await this.#set({ fail_next_payouts: outcome === 'failed' ? 1 : 0 })
     if (!(await this.#payOut())) {
       // Enough for a payout from this one sale.
-      await this.#charge(await this.#closeNewCycle(app.platform.config.PAYOUT_THRESHOLD, fixture))
+      await this.#charge(await this.#closeNewCycle(this.#app.platform.config.PAYOUT_THRESHOLD, fixture))
       if (!(await this.#payOut())) throw await this.#whyNoPayout()
     }
     return until('the payout to be submitted', submitted)
@@ -188,30 +191,27 @@ export class Sandbox {
 
   /** False when no creator could be paid. */
   async #payOut(): Promise<boolean> {
-    const { app } = this.#session
-    const run = await runPayouts(app.platform, app.processor, { actor: OPERATOR })
+    const run = await runPayouts(this.#app.platform, this.#app.processor, { actor: OPERATOR })
     return run.some(({ kind }) => kind === 'paid_out')
   }
 
   async #whyNoPayout(): Promise<Failure> {
-    const { app } = this.#session
-    const link = await this.#link()
-    const run = await runPayouts(app.platform, app.processor, { dryRun: true })
-    const own = run.find(({ creatorId }) => creatorId === link.creator_id)
+    const { creator, creator_id } = this.#link()
+    const run = await runPayouts(this.#app.platform, this.#app.processor, { dryRun: true })
+    const own = run.find(({ creatorId }) => creatorId === creator_id)
     const why = own?.kind === 'waits' ? own.why.replaceAll('_', ' ') : 'nothing is released'
     return new Failure(
-      `No payout to ${link.creator.display_name} can be made: ${why}. See "affiliate payouts run --dry-run" and "affiliate flagged list".`,
+      `No payout to ${creator.display_name} can be made: ${why}. See "affiliate payouts run --dry-run" and "affiliate flagged list".`,
     )
   }
 
   async #paidPayout(fixture: string): Promise<PayoutRow> {
-    const { app } = this.#session
     const events = await this.#events()
-    const there = await newestPayout(app, 'paid', (id) => events.has(id))
+    const there = await newestPayout(this.#app, 'paid', (id) => events.has(id))
     if (there) return there
     const payout = await this.#submittedPayout('confirmed', fixture)
     await this.#saySoon(payout.processor_payout_id)
-    const now = await getPayout(app.database.reader, payout.id)
+    const now = await getPayout(this.#app.database.reader, payout.id)
     if (now?.state === 'paid') return now
     throw new Failure(
       `The confirmation of payout ${payout.id} was not applied. See "affiliate webhooks events".`,
@@ -222,42 +222,30 @@ export class Sandbox {
   async #saySoon(objectId: string | null): Promise<void> {
     const event = (await this.#events()).get(objectId ?? '')
     if (!event) throw new Failure(`The sandbox processor does not know ${objectId}.`)
-    const signed = { fixture: `sandbox ${event.body.type}`, expected: null, deliveryId: event.id }
+    const named = { fixture: `sandbox ${event.body.type}`, expected: null }
     const body = Buffer.from(JSON.stringify(event.body))
-    await sendEvents(this.#session, [signAsProcessor(this.#session, signed, body)])
+    await sendEvents(this.#session, [signAsProcessor(this.#session, named, body, event.id)])
   }
 }
 
 /** Refuses a link whose creator has no payout destination, before anything is sent. */
 export async function refuseWithoutDestination(
   { platform, database }: App,
-  link: ShownLink | null,
+  { creator_id: id, creator }: ShownLink,
 ): Promise<void> {
-  if (link === null) return
-  const now = platform.clock.now()
-  if ((await destinationsInForce(database.reader, [link.creator_id], now)).has(link.creator_id)) return
+  if ((await destinationsInForce(database.reader, [id], platform.clock.now())).has(id)) return
   throw new Failure(
-    `${link.creator.display_name} has no payout destination, so no payout can be made. Set one with PATCH /me, or name another link with --link.`,
+    `${creator.display_name} has no payout destination, so no payout can be made. Set one with PATCH /me, or name another link with --link.`,
   )
 }
 
-function known(subject: Subject | null): Subject {
-  if (subject) return subject
-  throw new Error('the processor gave no id')
-}
-
-async function until<Found>(what: string, look: () => Promise<Found | null>): Promise<Found> {
-  const deadline = performance.now() + TIMEOUT_MS
-  for (;;) {
+async function until<Found>(what: string, look: () => Promise<Found | undefined>): Promise<Found> {
+  for (const deadline = performance.now() + TIMEOUT_MS; ; ) {
     const found = await look()
-    if (found !== null) return found
+    if (found !== undefined) return found
     if (performance.now() > deadline) {
-      throw new Failure(
-        `Waited ${TIMEOUT_MS / 1000} s for ${what}. Does a worker run? See "affiliate status".`,
-        {
-          code: 'unavailable',
-        },
-      )
+      const problem = `Waited ${TIMEOUT_MS / 1000} s for ${what}. Does a worker run? See "affiliate status".`
+      throw new Failure(problem, { code: 'unavailable' })
     }
     await pause(POLL_MS)
   }

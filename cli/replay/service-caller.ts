@@ -1,5 +1,6 @@
-import { Agent, request } from 'undici'
-import { Failure } from '../failures.ts'
+import { request } from 'undici'
+import { jsonOrNull } from '../../shared/json.ts'
+import { Failure, wrongUsage } from '../failures.ts'
 
 export interface Answer {
   status: number
@@ -8,23 +9,16 @@ export interface Answer {
 }
 
 const TIMEOUT_MS = 10_000
-/** What follows a link without a user agent counts as a bot. */
-const BROWSER = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0'
 
 /** Calls the running service from outside, as stores, processors and visitors do. Follows no redirect. */
 export class ServiceCaller {
   readonly base: string
-  readonly #agent = new Agent({ connect: { timeout: TIMEOUT_MS } })
 
   constructor(base: string) {
     if (!URL.canParse(base) || !/^https?:\/\//.test(base)) {
-      throw new Failure(`"${base}" is no http or https address.`, { code: 'validation_failed' })
+      throw wrongUsage(`"${base}" is no http or https address.`)
     }
     this.base = base.replace(/\/+$/, '')
-  }
-
-  post(path: string, headers: Record<string, string>, body: Buffer): Promise<Answer> {
-    return this.#call('POST', path, { 'content-type': 'application/json', ...headers }, body)
   }
 
   /** Whether it runs on this machine, by its address. */
@@ -35,38 +29,22 @@ export class ServiceCaller {
 
   /** NODE_ENV of the service; `null` where it does not say. */
   async environment(): Promise<string | null> {
-    const { body } = await this.#call('GET', '/readyz', {}, null)
-    try {
-      const { environment } = JSON.parse(body) as { environment?: unknown }
-      return typeof environment === 'string' ? environment : null
-    } catch {
-      return null
-    }
+    const state = jsonOrNull((await this.call('/readyz')).body) as { environment?: unknown } | null
+    return typeof state?.environment === 'string' ? state.environment : null
   }
 
-  /** Follows a link like a browser. */
-  visit(path: string): Promise<Answer> {
-    return this.#call('GET', path, { 'user-agent': BROWSER }, null)
-  }
-
-  close(): Promise<void> {
-    return this.#agent.destroy()
-  }
-
-  async #call(
-    method: 'GET' | 'POST',
+  /** Posts JSON, or gets what is there without a body. */
+  async call(
     path: string,
-    headers: Record<string, string>,
-    body: Buffer | null,
+    headers: Record<string, string> = {},
+    body: Buffer | null = null,
   ): Promise<Answer> {
     try {
-      const signal = AbortSignal.timeout(TIMEOUT_MS)
       const answer = await request(`${this.base}${path}`, {
-        dispatcher: this.#agent,
-        method,
-        headers,
+        method: body === null ? 'GET' : 'POST',
+        headers: body === null ? headers : { 'content-type': 'application/json', ...headers },
         body,
-        signal,
+        signal: AbortSignal.timeout(TIMEOUT_MS),
       })
       const { location } = answer.headers
       return {

@@ -38,29 +38,18 @@ export interface Outcome {
   sale: SaleWithSlug | null
 }
 
-export interface Expectation {
-  /** For people. */
-  text: string
-  isMet(outcome: Outcome): boolean | Promise<boolean>
-}
-
 /** An event before it is signed. */
 export interface Sendable {
   fixture: string
-  /** `null` where no manifest knows it. */
-  expected: Expectation | null
-  /** The one of `--event-id`, or a new one, unless given. */
-  deliveryId?: string
+  /** `null` where no manifest knows it. `text` is for people. */
+  expected: { text: string; isMet(outcome: Outcome): boolean | Promise<boolean> } | null
 }
 
 /** A signed event, ready to be sent. */
-export interface SignedEvent {
-  fixture: string
+export interface SignedEvent extends Sendable {
   path: '/webhooks/store-sales' | '/webhooks/processor'
   headers: Record<string, string>
   rawBody: Buffer
   /** How the inbox tells it apart. */
   delivery: { scope: string; deliveryId: string }
-  /** `null` where no manifest knows it. */
-  expected: Expectation | null
 }

@@ -22,9 +22,9 @@ import {
   type SaleExpectation,
   type StoreFixture,
 } from './fixture-files.ts'
-import { noLink, type PickedLink } from './pick-link.ts'
+import type { PickedLink } from './pick-link.ts'
 import { changed } from './processor-events.ts'
-import type { Expectation, Outcome, Sendable, Session, SignedEvent } from './session.ts'
+import type { Outcome, Sendable, Session, SignedEvent } from './session.ts'
 
 const NO_CLICK = 'no-click'
 
@@ -39,21 +39,27 @@ interface PreparedOrders {
 export async function prepareOrders(
   session: Session,
   fixtures: readonly StoreFixture[],
-  picked: PickedLink | null,
+  picked: PickedLink | Failure,
 ): Promise<PreparedOrders> {
   const { app, options } = session
   const texts = await Promise.all(fixtures.map(({ file }) => readFixture('store-sales', file)))
-  if (picked === null && texts.some(needsClick)) throw await noLink(app, options.store)
   const prepared: PreparedOrders = { events: [], skipped: [], hasClicks: texts.some(needsClick) }
+  if (prepared.hasClicks && picked instanceof Failure) throw picked
   if (fixtures.length === 0) return prepared
-  const sender = await sendingStore(app, { store: options.store, link: picked?.link.slug })
+  const known = picked instanceof Failure ? null : picked.link
+  const sender = await sendingStore(app, { store: options.store, link: known?.slug })
   for (const [at, fixture] of fixtures.entries()) {
     const text = texts[at] ?? ''
-    const link = picked && needsClick(text) ? picked.link : null
+    const link = needsClick(text) ? known : null
     const values = link ? await valuesFor(session, link, fixture) : valuesWithoutClick(app)
-    const reason = lackOf(fixture, text, link, values)
-    if (values === null || reason !== null) {
-      prepared.skipped.push({ fixture: fixture.name, reason: reason ?? '' })
+    const lacks =
+      values === null
+        ? `it needs a click on ${link?.slug} of ${fixture.click?.days_ago} days ago`
+        : needsCoupon(text) && values.coupon === undefined
+          ? `link ${link?.slug} has no coupon code. Give it one: affiliate links set-coupon ${link?.slug} CODE`
+          : null
+    if (values === null || lacks !== null) {
+      prepared.skipped.push({ fixture: fixture.name, reason: lacks ?? '' })
       continue
     }
     const { body, expected } = await fillOrder(session, sender, { fixture, text, values }, link)
@@ -92,24 +98,12 @@ function needsCoupon(text: string): boolean {
   return text.includes('{{coupon}}')
 }
 
-/** What the database does not have for the fixture; `null` if it has everything. */
-function lackOf(
-  fixture: StoreFixture,
-  text: string,
-  link: ShownLink | null,
-  values: FixtureValues | null,
-): string | null {
-  if (values === null) return `it needs a click on ${link?.slug} of ${fixture.click?.days_ago} days ago`
-  if (!needsCoupon(text) || values.coupon !== undefined) return null
-  return `link ${link?.slug} has no coupon code. Give it one: affiliate links set-coupon ${link?.slug} CODE`
-}
-
 async function fillOrder(
   { app, options: { same } }: Session,
   sender: Sender,
   { fixture, text, values }: { fixture: StoreFixture; text: string; values: FixtureValues },
   link: ShownLink | null,
-): Promise<{ body: Buffer; expected: Expectation }> {
+): Promise<{ body: Buffer; expected: Sendable['expected'] }> {
   const notAfter = app.platform.clock.now()
   const filled = fillFixture(same ? text : freshOrder(text, fixture), { ...values, notAfter })
   const body = Buffer.from(filled)
@@ -130,19 +124,18 @@ async function fillOrder(
 }
 
 /** A second report of an order changes nothing. */
-const RECORDED_ALREADY: Expectation = {
+const RECORDED_ALREADY: Sendable['expected'] = {
   text: 'ignored: recorded already',
   isMet: ({ event }) => event?.state === 'ignored',
 }
 
 async function isRecorded({ platform }: App, orderId: string, storeId: string): Promise<boolean> {
-  return findOrder(platform, orderId, storeId).then(
-    () => true,
-    (error: unknown) => {
-      if (error instanceof Refusal && error.code === 'not_found') return false
-      throw error
-    },
-  )
+  try {
+    return (await findOrder(platform, orderId, storeId)).length > 0
+  } catch (error) {
+    if (error instanceof Refusal && error.code === 'not_found') return false
+    throw error
+  }
 }
 
 function isAsExpected(sale: Outcome['sale'], expect: SaleExpectation): boolean {
@@ -217,9 +210,8 @@ async function onlyStore({ platform }: App, slug: string | undefined): Promise<s
   const stores = items.filter((store) => store.removed_at === null)
   const [first] = stores
   if (first === undefined) {
-    throw new Failure('No store is connected that could send it. Connect one with POST /stores.', {
-      code: 'not_found',
-    })
+    const problem = 'No store is connected that could send it. Connect one with POST /stores.'
+    throw new Failure(problem, { code: 'not_found' })
   }
   if (slug !== undefined || stores.length === 1) return first.id
   const domains = stores.map((store) => store.shop_domain)
@@ -265,10 +257,12 @@ async function linkValues(app: App, link: ShownLink) {
 }
 
 const SERVER_ERRORS = 500
+/** What follows a link without a user agent counts as a bot. */
+const BROWSER = { 'user-agent': 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0' }
 
 /** Follows the link over HTTP like a visitor, and reads the tracking reference from the redirect. */
 export async function clickValues({ app, caller }: Session, link: ShownLink): Promise<FixtureValues> {
-  const { status, location } = await caller.visit(`/go/${encodeURIComponent(link.slug)}`)
+  const { status, location } = await caller.call(`/go/${encodeURIComponent(link.slug)}`, BROWSER)
   if (status >= SERVER_ERRORS) {
     throw new Failure(
       `The service cannot take a click just now (HTTP ${status}). "affiliate doctor" says more where it runs.`,
@@ -288,11 +282,10 @@ export async function clickValues({ app, caller }: Session, link: ShownLink): Pr
 }
 
 function untracked({ slug, offer }: ShownLink, status: number): string {
-  const why =
-    status === 404
-      ? 'the service does not know it. Is --database-url the database it uses?'
-      : offer.status === 'live'
-        ? 'a party is suspended, or the service refuses more visits for now.'
-        : `its offer is ${offer.status}. Set it live, or name another link with --link.`
+  const own =
+    offer.status === 'live'
+      ? 'a party is suspended, or the service refuses more visits for now.'
+      : `its offer is ${offer.status}. Set it live, or name another link with --link.`
+  const why = status === 404 ? 'the service does not know it. Is --database-url the database it uses?' : own
   return `Link ${slug} gave no tracking reference (HTTP ${status}): ${why}`
 }

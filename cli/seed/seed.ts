@@ -41,16 +41,7 @@ const VISITS_A_DAY = 9
 const AGENT =
   'Mozilla/5.0 (Linux; Android 14; SM-A155F) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Mobile Safari/537.36'
 
-export interface Seeded {
-  password: string
-  accounts: ReturnType<typeof accountOf>[]
-  shop_domain: string
-  offers: number
-  /** Of the approved links: the first creator's to the first offer comes first. */
-  slugs: string[]
-  clicks: number
-  orders: number
-}
+export type Seeded = Awaited<ReturnType<typeof seed>>
 
 /** A clock that stands until it is moved. Times in epoch ms. */
 export class MovingClock implements Clock {
@@ -99,37 +90,39 @@ export async function refuseUsedDatabase({ platform, database }: App): Promise<v
  * Fills an empty development database through the services: a merchant with a store, two creators and an admin, offers, approved links,
  * clicks and a week of orders, under a clock that ends at `now` (epoch ms).
  */
-export async function seed(app: App, clock: MovingClock, now: number): Promise<Seeded> {
+export async function seed(app: App, clock: MovingClock, now: number) {
   const { platform } = app
   await markSeeded(app.database, now)
-  const people = await registerPeople(platform)
-  const store = await connectStore(platform, people.merchant, {
+  const { merchant, creators } = await registerPeople(platform)
+  const { id: storeId } = await connectStore(platform, merchant, {
     shop_domain: SHOP_DOMAIN,
     webhook_secret: randomBytes(32).toString('hex'),
   })
-  const offers = []
+  const offers: string[] = []
   for (const offer of OFFERS) {
-    const { id } = await createOffer(platform, people.merchant, {
-      description: null,
-      image_url: null,
-      ...offer,
-      commission_rate: percentToBasisPoints(offer.commission_rate) ?? 0,
-    })
-    await setOfferStatus(platform, people.merchant, id, 'live')
+    const commission_rate = percentToBasisPoints(offer.commission_rate) ?? 0
+    const terms = { description: null, image_url: null, ...offer, commission_rate }
+    const { id } = await createOffer(platform, merchant, terms)
+    await setOfferStatus(platform, merchant, id, 'live')
     offers.push(id)
   }
   const [suit = '', summer = '', khussa = ''] = offers
-  const [sana = '', bilal = ''] = people.creators
-  const slugs = [
-    await approvedLink(platform, people.merchant, sana, suit, COUPON_CODE),
-    await approvedLink(platform, people.merchant, bilal, suit, 'BILAL10'),
-    await approvedLink(platform, people.merchant, sana, summer, 'SUMMER5'),
-  ]
+  const [sana = '', bilal = ''] = creators
+  const slugs: string[] = []
+  for (const [creator, offerId, coupon_code] of [
+    [sana, suit, COUPON_CODE],
+    [bilal, suit, 'BILAL10'],
+    [sana, summer, 'SUMMER5'],
+  ] as const) {
+    const { id } = await applyToOffer(platform, creator, offerId, { message: null, promotion_url: null })
+    const decision = { decision: 'approve', reason: null, coupon_code } as const
+    const { link } = await decideOnApplication(platform, merchant, id, decision)
+    if (!link) throw new Error('an approval makes a link')
+    slugs.push(link.slug)
+  }
   await applyToOffer(platform, bilal, khussa, { message: 'Khussa reviews every Friday', promotion_url: null })
   const links = await Promise.all(slugs.map((slug) => resolveLink(platform, slug)))
-  const creators = await peopleOf(platform.database.reader, people.creators)
-  const emails = new Map([...creators].map(([id, { email }]) => [id, email]))
-  const counts = await tellStory(app, clock, now, { storeId: store.id, links, emails })
+  const counts = await tellStory(app, clock, now, storeId, links)
   return {
     password: SEED_PASSWORD,
     accounts: [
@@ -139,6 +132,7 @@ export async function seed(app: App, clock: MovingClock, now: number): Promise<S
     ],
     shop_domain: SHOP_DOMAIN,
     offers: offers.length,
+    /** Of the approved links: the first creator's to the first offer comes first. */
     slugs,
     ...counts,
   }
@@ -154,30 +148,11 @@ async function registerPeople(platform: Platform): Promise<{ merchant: string; c
   const creators: string[] = []
   for (const { iban, ...creator } of CREATORS) {
     const { userId: id } = await register(platform, { ...creator, password: SEED_PASSWORD, role: 'creator' })
-    await updateProfile(platform, id, {
-      destination: { iban, account_title: creator.displayName.toUpperCase() },
-      currentPassword: SEED_PASSWORD,
-    })
+    const destination = { iban, account_title: creator.displayName.toUpperCase() }
+    await updateProfile(platform, id, { destination, currentPassword: SEED_PASSWORD })
     creators.push(id)
   }
   return { merchant: merchant.userId, creators }
-}
-
-async function approvedLink(
-  platform: Platform,
-  merchant: string,
-  creator: string,
-  offerId: string,
-  coupon_code: string,
-): Promise<string> {
-  const { id } = await applyToOffer(platform, creator, offerId, { message: null, promotion_url: null })
-  const approved = await decideOnApplication(platform, merchant, id, {
-    decision: 'approve',
-    reason: null,
-    coupon_code,
-  })
-  if (!approved.link) throw new Error('an approval makes a link')
-  return approved.link.slug
 }
 
 /** Visitors and orders of the last week, and one old click. */
@@ -185,13 +160,15 @@ async function tellStory(
   { platform, processor, eventRules }: App,
   clock: MovingClock,
   now: number,
-  {
-    storeId,
-    links,
-    emails,
-  }: { storeId: string; links: readonly LinkRecord[]; emails: ReadonlyMap<string, string> },
-): Promise<Pick<Seeded, 'clicks' | 'orders'>> {
+  storeId: string,
+  links: readonly LinkRecord[],
+): Promise<{ clicks: number; orders: number }> {
+  const { reader } = platform.database
   const { storeSales } = await readFixtures()
+  const creators = await peopleOf(
+    reader,
+    links.map((link) => link.creator_id),
+  )
   const recorder = createClickRecorder(platform)
   const counts = { clicks: 0, orders: 0 }
   const linkAt = (index: number) => links[index % links.length] as LinkRecord
@@ -219,9 +196,9 @@ async function tellStory(
     const body = fillFixture(text, {
       click: await visit(link),
       clickAt,
-      creatorEmail: emails.get(link.creator_id) ?? '',
+      creatorEmail: creators.get(link.creator_id)?.email ?? '',
       productId: FIXTURE_PRODUCT_ID,
-      coupon: (await couponCodesOf(platform.database.reader, [link.id])).get(link.id) ?? '',
+      coupon: (await couponCodesOf(reader, [link.id])).get(link.id) ?? '',
     })
     clock.moveTo(clickAt + 2 * HOUR_MS)
     await createInboxRecorder(platform).record({

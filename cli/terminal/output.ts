@@ -103,10 +103,11 @@ export class Output {
   }
 
   /** One line for each pair, the values one under the other. */
-  pairs(rows: readonly (readonly [name: string, value: string])[]): string[] {
-    const width = Math.max(0, ...rows.map(([name]) => name.length))
+  pairs(rows: readonly (readonly [name: string, value: string] | false)[]): string[] {
+    const pairs = rows.filter((row) => row !== false)
+    const width = Math.max(0, ...pairs.map(([name]) => name.length))
     const shown = (value: string) => (this.layout.width === null ? plainAmount(value) : value)
-    return rows.map(([name, value]) => `${this.style('dim', name.padEnd(width))}  ${shown(value)}`.trimEnd())
+    return pairs.map(([name, value]) => `${this.style('dim', name.padEnd(width))}  ${shown(value)}`.trimEnd())
   }
 
   heading(text: string): string {
@@ -173,6 +174,12 @@ export function wireTime(moment: number | null): string | null {
   return moment === null ? null : new Date(moment).toISOString()
 }
 
+/** The same fields under their names on the wire: `bodiesGone` → `bodies_gone`. */
+export function wireNames(fields: object): Record<string, unknown> {
+  const wireName = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [wireName(name), value]))
+}
+
 const BARS = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
 
 /** One bar a number, as high as the number is beside the greatest; nothing is a dot. */
@@ -210,6 +217,11 @@ export function fieldsText(fields: Record<string, unknown>): string {
 /** `3 sales`; the plural is with s. */
 export function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`
+}
+
+/** `3,000 sales`: for numbers that may be large. */
+export function many(count: number, noun: string): string {
+  return `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`
 }
 
 /** How many there are, and their amounts together. */

@@ -1,6 +1,6 @@
 import { createInterface, type Interface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
-import { Failure, Interrupted, wrongUsage } from '../failures.ts'
+import { interrupted as ctrlC, Failure, wrongUsage } from '../failures.ts'
 import { printLines, printPrompt, terminalLine } from './printable-text.ts'
 
 /** Asks questions at a terminal, on stderr: stdout is for the output of the command. */
@@ -48,12 +48,6 @@ export class Terminal {
 
 const MOST_BYTES = 4096
 
-/** Refuses (exit 2) where a password can neither be typed nor was promised on stdin. */
-export function requirePasswordSource(options: { passwordStdin?: boolean }): void {
-  if (options.passwordStdin || (process.stdin.isTTY && process.stderr.isTTY)) return
-  throw wrongUsage('Not a terminal; pass the password on stdin with --password-stdin.')
-}
-
 /** A new password: typed twice without echo when stdin is a terminal, else the first line of stdin. Refuses an empty one. */
 export async function readNewPassword(): Promise<string> {
   const password = process.stdin.isTTY ? await typedPassword() : await pipedPassword()
@@ -87,7 +81,7 @@ async function typedPassword(): Promise<string> {
     printPrompt(question)
     const { value, done } = await lines.next()
     printLines([''], process.stderr)
-    if (interrupted) throw new Interrupted()
+    if (interrupted) throw ctrlC()
     return done ? '' : String(value)
   }
   try {

@@ -37,8 +37,9 @@ for (const [name, recipe] of Object.entries(DESK_WORK)) {
     const way = await recipe(world)
     const { args } = way
     const before = { rows: await rows(), tables: await tableDigests(reader) }
-    const { code, stderr } = await runDeskWork(world, name, way)
-    assert.is(code, 0, stderr)
+    const { code, stdout, stderr } = await runDeskWork(world, name, { ...way, args: [...args, '--json'] })
+    assert.equal([code, stderr], [0, ''])
+    JSON.parse(stdout)
     const changed = changedTables(before.tables, await tableDigests(reader))
     // A store that is released takes its merchant's offers with it, each on the record.
     const added = (await rows()).slice(before.rows.length).filter((row) => row.action !== 'offer.pause')

@@ -1,3 +1,4 @@
+import * as assert from 'uvu/assert'
 import type { TestDialect } from '../../server/test/testkit/databases.ts'
 import { type Marketplace, openMarketplace, type Shop } from '../../server/test/testkit/marketplace.ts'
 import { orderBody } from '../../server/test/testkit/orders.ts'
@@ -18,6 +19,10 @@ export interface Books {
   /** Runs it with `--json`, expects exit 0, and answers its document. */
   // biome-ignore lint/suspicious/noExplicitAny: the document of any command
   json(...args: string[]): Promise<any>
+  /** Runs it, expects exit 0 and each of these on stdout, and returns that. */
+  says(words: readonly string[], ...patterns: RegExp[]): Promise<string>
+  /** Runs it, expects this exit code and these words on stderr. */
+  refuses(words: readonly string[], why: RegExp, code?: number): Promise<EndedHere>
   /** What a process needs for commands over these books. */
   settings: Record<string, string>
   /** Runs it at a terminal. */
@@ -52,6 +57,18 @@ export async function openBooks(dialect: TestDialect): Promise<Books> {
     settings,
     type: (args, options = {}) =>
       typeHere(args, { folder, ...options, environment: { ...settings, ...options.environment } }),
+    async says(words, ...patterns) {
+      const { code, stdout, stderr } = await affiliate([...words])
+      assert.is(code, 0, `${words.join(' ')}: ${stderr}`)
+      for (const pattern of patterns) assert.match(stdout, pattern)
+      return stdout
+    },
+    async refuses(words, why, code = 1) {
+      const ended = await affiliate([...words])
+      assert.is(ended.code, code, `${words.join(' ')}: ${ended.stderr}`)
+      assert.match(ended.stderr, why)
+      return ended
+    },
     async json(...args) {
       const { code, stdout, stderr } = await affiliate([...args, '--json'])
       if (code !== 0) throw new Error(`affiliate ${args.join(' ')}: exit ${code}: ${stderr}`)

@@ -9,7 +9,8 @@ import { testDialects } from '../../server/test/testkit/databases.ts'
 import { elsewhere, follow, openWebSide, type WebSide } from '../../server/test/testkit/live-followers.ts'
 import { type Marketplace, openMarketplace } from '../../server/test/testkit/marketplace.ts'
 import { logIn } from '../../server/test/testkit/people.ts'
-import { APP_KEY, runAffiliate, startAffiliate } from './run-affiliate.ts'
+import { APP_KEY, startAffiliate } from './run-affiliate.ts'
+import { runHere } from './run-here.ts'
 
 interface Context {
   market: Marketplace
@@ -48,9 +49,7 @@ for (const dialect of testDialects()) {
     const token = await logIn(platform, creator)
     const stream = follow(web.base, token)
     await stream.until(() => stream.events.length > 0)
-    const { code, stderr } = await runAffiliate(['users', 'suspend', creator.userId, '--yes'], {
-      environment: settings,
-    })
+    const { code, stderr } = await runHere(['users', 'suspend', creator.userId, '--yes'], settings)
     assert.is(code, 0, stderr)
     await stream.until(() => stream.refusal() === 'unauthenticated')
     const me = await fetch(`${web.base}/me`, { headers: { authorization: `Bearer ${token}` } })

@@ -1,14 +1,12 @@
 import { execFileSync } from 'node:child_process'
 import {
   chmodSync,
-  copyFileSync,
   existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
   rmSync,
   statSync,
-  truncateSync,
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
@@ -65,6 +63,11 @@ async function rowsOf(database: OpenDatabase): Promise<Record<string, string>> {
       .join('\n')
   }
   return rows
+}
+
+function fileOf(path: string, content: string | Buffer): string {
+  writeFileSync(path, content)
+  return path
 }
 
 async function databasesOn(url: string): Promise<string[]> {
@@ -188,10 +191,8 @@ export function testRestore(dialect: TestDialect, system: InstalledPostgres | nu
       what: 'half a file',
       says: /pg_restore: error|is damaged/,
       make({ backup }) {
-        const file = `${backup}.half`
-        copyFileSync(backup, file)
-        truncateSync(file, Math.floor(statSync(file).size / 2))
-        return file
+        const bytes = readFileSync(backup)
+        return fileOf(`${backup}.half`, bytes.subarray(0, Math.floor(bytes.length / 2)))
       },
     },
     {
@@ -203,25 +204,19 @@ export function testRestore(dialect: TestDialect, system: InstalledPostgres | nu
         // Over the start of a page in the middle, or over what compressed rows there are.
         const middle = Math.floor(bytes.length / 2 / 4096) * 4096
         bytes.fill(0xa5, middle, middle + 8192)
-        writeFileSync(`${backup}.changed`, bytes)
-        return `${backup}.changed`
+        return fileOf(`${backup}.changed`, bytes)
       },
     },
     {
       what: 'a file that is no backup',
       says: /is not a backup of this service/,
-      make({ backup }) {
-        writeFileSync(`${backup}.sql`, 'SQL'.repeat(1000))
-        return `${backup}.sql`
-      },
+      make: ({ backup }) => fileOf(`${backup}.sql`, 'SQL'.repeat(1000)),
     },
     {
       what: "the other database's backup",
       says: /is a backup of (SQLite|PostgreSQL), but DATABASE_URL names (SQLite|PostgreSQL)/,
-      make({ backup }) {
-        writeFileSync(`${backup}.other`, dialect === 'sqlite' ? 'PGDMP\x01\x0e' : 'SQLite format 3\0')
-        return `${backup}.other`
-      },
+      make: ({ backup }) =>
+        fileOf(`${backup}.other`, dialect === 'sqlite' ? 'PGDMP\x01\x0e' : 'SQLite format 3\0'),
     },
     { what: 'a wrong key', says: /setting APP_KEY: /, key: WRONG_KEY, make: ({ backup }) => backup },
     {
@@ -229,9 +224,8 @@ export function testRestore(dialect: TestDialect, system: InstalledPostgres | nu
       says: /was made by a newer version .*99999-later/,
       changes: true,
       async make({ filled, backup, affiliate }) {
-        await sql`insert into mikro_orm_migrations (name) values ('99999-later')`.execute(
-          filled.database.writer,
-        )
+        const { writer } = filled.database
+        await sql`insert into mikro_orm_migrations (name) values ('99999-later')`.execute(writer)
         assert.is((await affiliate(['db', 'backup', `${backup}.newer`])).code, 0)
         return `${backup}.newer`
       },

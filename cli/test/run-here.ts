@@ -11,6 +11,8 @@ export type EndedHere = Ended & { code: number }
 export interface HereOptions {
   /** What stands on stdin. */
   input?: string
+  /** What comes on stdin once this has been printed. */
+  answer?: (printed: { stdout: string; stderr: string }) => string | undefined
   /** The working folder of the command. */
   folder?: string
 }
@@ -37,13 +39,19 @@ function inTurn<T>(work: () => Promise<T>): Promise<T> {
 export function runHere(
   args: readonly string[],
   environment: Record<string, string> = {},
-  { input = '', folder }: HereOptions = {},
+  { input = '', answer, folder }: HereOptions = {},
 ): Promise<EndedHere> {
   return inTurn(async () => {
     const printed = { stdout: '', stderr: '' }
-    const into = (name: keyof typeof printed) => outputTo((text) => (printed[name] += text))
-    const streams = { stdin: new PassThrough(), stdout: into('stdout'), stderr: into('stderr') }
-    streams.stdin.end(input)
+    const stdin = new PassThrough()
+    const into = (name: keyof typeof printed) =>
+      outputTo((text) => {
+        printed[name] += text
+        const typed = answer?.(printed)
+        if (typed !== undefined) stdin.write(typed)
+      })
+    const streams = { stdin, stdout: into('stdout'), stderr: into('stderr') }
+    if (!answer) stdin.end(input)
     const code = await runNow(args, { APP_KEY, ...environment }, streams, folder)
     return { code, ...printed }
   })

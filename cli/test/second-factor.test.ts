@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert'
 import { codeOf } from '../../server/test/testkit/authenticator.ts'
 import { confirmTotp, startTotp } from '../../server/users/second-factor.service.ts'
 import { type Books, openBooks } from './books.ts'
-import { startAffiliate } from './run-affiliate.ts'
+import { runHere } from './run-here.ts'
 import type { Typed } from './run-in-pty.ts'
 
 const PASSWORD = 'a long passphrase'
@@ -44,41 +44,37 @@ const audits = async (action: string) =>
     .execute()
 
 it('are set up with a code of the secret that is shown', async () => {
-  const { settings, market } = books
-  const running = startAffiliate(['users', 'enroll-second-factor', 'op@example.pk'], {
-    environment: { ...PRODUCTION, ...settings },
-    folder: market.bed.testDatabase.folder,
-  })
-  const { child, printed } = running
-  const answer = (code: string) => child.stdin.write(`${code}\n`)
-  await running.until(() => /app shows: $/.test(printed.stderr))
-  const secret = SECRET.exec(printed.stderr)?.[1]?.replaceAll(' ', '') ?? ''
-  assert.match(printed.stderr, `otpauth://totp/market.example.pk:op%40example.pk?secret=${secret}&issuer=`)
-  answer('000000')
-  await running.until(() => /not the current code[\s\S]*app shows: $/.test(printed.stderr))
-  answer(codeOf(secret, WALL))
-  child.stdin.end()
-  assert.is((await running.ended).code, 0, printed.stderr)
-  assert.match(printed.stdout, /^The second factor of op@example\.pk is on\.$/m)
-  assert.is(printed.stdout.match(/^ {2}[A-Z2-7]{4}(-[A-Z2-7]{4}){3}$/gm)?.length, 10)
-  assert.not.match(printed.stdout, secret)
+  const enroll = ['users', 'enroll-second-factor', 'op@example.pk']
+  const secretIn = (text: string) => SECRET.exec(text)?.[1]?.replaceAll(' ', '') ?? ''
+  const { code, stdout, stderr } = await runHere(
+    enroll,
+    { ...PRODUCTION, ...books.settings },
+    {
+      answer(printed) {
+        if (!/app shows: $/.test(printed.stderr)) return undefined
+        const isSecond = /not the current code/.test(printed.stderr)
+        return isSecond ? `${codeOf(secretIn(printed.stderr), WALL)}\n` : '000000\n'
+      },
+    },
+  )
+  assert.is(code, 0, stderr)
+  const secret = secretIn(stderr)
+  assert.match(stderr, `otpauth://totp/market.example.pk:op%40example.pk?secret=${secret}&issuer=`)
+  assert.match(stdout, /^The second factor of op@example\.pk is on\.$/m)
+  assert.is(stdout.match(/^ {2}[A-Z2-7]{4}(-[A-Z2-7]{4}){3}$/gm)?.length, 10)
+  assert.not.match(stdout, secret)
   assert.equal(await audits('user.enable_second_factor'), [{ actor: 'operator', reason: null }])
-  const again = await books.affiliate(['users', 'enroll-second-factor', 'op@example.pk'])
-  assert.is(again.code, 1)
-  assert.match(again.stderr, /The second factor is on/)
+  await books.refuses(enroll, /The second factor is on/)
 })
 
 it('are off without a code', async () => {
   await addAdmin('none@example.pk')
-  const ended = await books.affiliate(['users', 'enroll-second-factor', 'none@example.pk'])
-  assert.is(ended.code, 1)
-  assert.match(ended.stderr, /No code was given; the second factor is off/)
+  const off = /No code was given; the second factor is off/
+  await books.refuses(['users', 'enroll-second-factor', 'none@example.pk'], off)
 })
 
 it('are for admins only, since others set up their own', async () => {
-  const { code, stderr } = await books.affiliate(['users', 'enroll-second-factor', books.creatorId])
-  assert.is(code, 1)
-  assert.match(stderr, /is not an admin/)
+  await books.refuses(['users', 'enroll-second-factor', books.creatorId], /is not an admin/)
 })
 
 it('are removed with a reason, after a question', async () => {
@@ -87,11 +83,10 @@ it('are removed with a reason, after a question', async () => {
   const { secret } = await startTotp(platform, creatorId)
   await confirmTotp(platform, creatorId, codeOf(secret, platform.clock), creatorId)
   const reset = ['users', 'reset-second-factor', creatorId]
-  assert.is((await books.affiliate(reset)).code, 2)
-  assert.is((await books.affiliate([...reset, '--reason', ' ', '--yes'])).code, 2)
+  await books.refuses(reset, /required option '--reason <text>'/, 2)
+  await books.refuses([...reset, '--reason', ' ', '--yes'], /--reason must be one line/, 2)
   const words = [...reset, '--reason', 'lost the phone']
-  const unasked = await books.affiliate(words)
-  assert.equal([unasked.code, unasked.stderr], [1, 'affiliate: Not a terminal; confirm with --yes.\n'])
+  await books.refuses(words, /^affiliate: Not a terminal; confirm with --yes\.\n$/)
   assert.is((await books.json(...words, '--yes')).changed, true)
   assert.is((await books.json(...words)).changed, false)
   assert.equal(await audits('user.reset_second_factor'), [{ actor: 'operator', reason: 'lost the phone' }])

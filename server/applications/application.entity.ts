@@ -1,9 +1,9 @@
 import { defineEntity } from '@mikro-orm/core'
+import { applicationStatus } from '../../shared/schemas/applications.ts'
 import { Offer } from '../offers/offer.entity.ts'
 import { enumText, epochMs, id, oneOf, refersTo, rowDigest, text } from '../platform/database/columns.ts'
 import { User } from '../users/user.entity.ts'
-
-export const APPLICATION_STATUSES = ['pending', 'approved', 'rejected'] as const
+import type { ApplicationStatus } from './application.rule.ts'
 
 export const Application = defineEntity({
   name: 'Application',
@@ -14,7 +14,7 @@ export const Application = defineEntity({
     /** The offer's merchant; a merchant's list needs no join. */
     merchant_id: () => refersTo(User, 'merchant_id'),
     creator_id: () => refersTo(User, 'creator_id'),
-    status: enumText<(typeof APPLICATION_STATUSES)[number]>(),
+    status: enumText<ApplicationStatus>(),
     message: text().strictNullable(),
     promotion_url: text().strictNullable(),
     decision_reason: text().strictNullable(),
@@ -22,7 +22,7 @@ export const Application = defineEntity({
     created_at: epochMs(),
     row_digest: rowDigest(),
   },
-  checks: [oneOf('applications', 'status', APPLICATION_STATUSES)],
+  checks: [oneOf('applications', 'status', applicationStatus.options)],
   uniques: [
     {
       name: 'applications_one_alive',

@@ -1,9 +1,9 @@
-import type { OfferStatus } from '../offers/offer-status.rule.ts'
+import type { z } from 'zod'
+import type { applicationStatus } from '../../shared/schemas/applications.ts'
+import { type OfferStatus, type Refused, refused } from '../offers/offer-status.rule.ts'
 import { type VettingState, vettingPermits } from '../offers/vetting.rule.ts'
 
-export const APPLICATION_STATUSES = ['pending', 'approved', 'rejected'] as const
-
-export type ApplicationStatus = (typeof APPLICATION_STATUSES)[number]
+export type ApplicationStatus = z.infer<typeof applicationStatus>
 
 export interface ApplicationDecisionFacts {
   /** The application's status before the decision. */
@@ -17,10 +17,8 @@ export interface ApplicationDecisionFacts {
 }
 
 export type ApplicationDecision =
-  | { kind: 'approve' }
-  | { kind: 'reject' }
-  | { kind: 'unchanged' }
-  | { kind: 'refused'; code: 'already_decided' | 'offer_not_live' | 'vetting_required'; detail: string }
+  | { kind: 'approve' | 'reject' | 'unchanged' }
+  | Refused<'already_decided' | 'offer_not_live' | 'vetting_required'>
 
 /**
  * Decides a merchant's answer to an application. Repeating a decision is `unchanged`; the opposite one, and one with another reason or
@@ -28,32 +26,21 @@ export type ApplicationDecision =
  * present rate needs no vetting or is approved (`vetting_required`).
  */
 export function decideApplication(facts: ApplicationDecisionFacts): ApplicationDecision {
-  const { status, decision } = facts
+  const { status, decision, offerStatus, differsIn } = facts
   if (status !== 'pending') {
-    const same = (status === 'approved') === (decision === 'approve')
-    if (same && facts.differsIn) {
-      const detail = `This application is already ${status}, with another ${facts.differsIn}.`
-      return { kind: 'refused', code: 'already_decided', detail }
-    }
-    if (same) return { kind: 'unchanged' }
-    return { kind: 'refused', code: 'already_decided', detail: `This application is already ${status}.` }
+    const isSame = (status === 'approved') === (decision === 'approve')
+    if (isSame && !differsIn) return { kind: 'unchanged' }
+    const detail = `This application is already ${status}${isSame ? `, with another ${differsIn}` : ''}.`
+    return refused('already_decided', detail)
   }
   if (decision === 'reject') return { kind: 'reject' }
-  if (facts.offerStatus !== 'live') {
-    return {
-      kind: 'refused',
-      code: 'offer_not_live',
-      detail: `The offer is ${facts.offerStatus}; applications can be approved only while it is live.`,
-    }
+  if (offerStatus !== 'live') {
+    const detail = `The offer is ${offerStatus}; applications can be approved only while it is live.`
+    return refused('offer_not_live', detail)
   }
-  if (!vettingPermits(facts.vetting)) {
-    return {
-      kind: 'refused',
-      code: 'vetting_required',
-      detail: "The offer's commission rate needs an approved vetting before applications are approved.",
-    }
-  }
-  return { kind: 'approve' }
+  if (vettingPermits(facts.vetting)) return { kind: 'approve' }
+  const detail = "The offer's commission rate needs an approved vetting before applications are approved."
+  return refused('vetting_required', detail)
 }
 
 export interface ApplyFacts {
@@ -67,26 +54,18 @@ export type ApplyDecision =
   | { kind: 'allowed' }
   /** The creator cannot see the offer. */
   | { kind: 'invisible' }
-  | { kind: 'refused'; code: 'offer_not_live' | 'already_applied'; detail: string }
+  | Refused<'offer_not_live' | 'already_applied'>
 
 /**
  * Whether a creator may apply to an offer. A draft and a suspended merchant's offer are `invisible`. Refuses a paused or ended offer with
  * `offer_not_live`, and an offer with a pending or approved application of this creator with `already_applied`.
  */
 export function mayApply(facts: ApplyFacts): ApplyDecision {
-  if (facts.offerStatus === 'draft' || facts.merchantSuspended) return { kind: 'invisible' }
-  if (facts.offerStatus !== 'live') {
-    return {
-      kind: 'refused',
-      code: 'offer_not_live',
-      detail: `The offer is ${facts.offerStatus} and takes no applications.`,
-    }
-  }
+  const { offerStatus } = facts
+  if (offerStatus === 'draft' || facts.merchantSuspended) return { kind: 'invisible' }
+  if (offerStatus !== 'live')
+    return refused('offer_not_live', `The offer is ${offerStatus} and takes no applications.`)
   const standing = facts.existing.find((status) => status !== 'rejected')
   if (standing === undefined) return { kind: 'allowed' }
-  return {
-    kind: 'refused',
-    code: 'already_applied',
-    detail: `Your application to this offer is already ${standing}.`,
-  }
+  return refused('already_applied', `Your application to this offer is already ${standing}.`)
 }

@@ -6,9 +6,11 @@ import {
   listApplicationsInput,
   listOfferApplicationsInput,
 } from '../../shared/schemas/applications.ts'
+import { COUPON_QUOTA } from '../links/coupons.service.ts'
 import { mapPage } from '../platform/api/page.ts'
 import { procedure } from '../platform/api/procedure.ts'
 import {
+  APPLICATION_QUOTA,
   applyToOffer,
   decideOnApplication,
   listApplications,
@@ -24,7 +26,7 @@ export const applicationsProcedures = {
     description:
       'One pending or approved application for each creator and offer; after a rejection, the creator may apply again.',
     errors: ['not_found', 'offer_not_live', 'already_applied', 'quota_exceeded', 'email_not_verified'],
-    details: { quota_exceeded: 'At most 100 applications within 24 hours. Apply to this offer later.' },
+    details: { quota_exceeded: APPLICATION_QUOTA.detail },
   })
     .input(applyInput)
     .output(application)
@@ -53,7 +55,9 @@ export const applicationsProcedures = {
     .input(listApplicationsInput)
     .output(applicationPage)
     .query(async ({ ctx, input }) => {
-      const page = await listApplications(ctx.platform, ctx.actor, input)
+      const { role, userId } = ctx.actor
+      const scope = role === 'creator' ? { creatorId: userId } : { merchantId: userId }
+      const page = await listApplications(ctx.platform, scope, input)
       return mapPage(page, (row) => wireApplication(ctx.platform, row))
     }),
 
@@ -70,7 +74,7 @@ export const applicationsProcedures = {
       'coupon_taken',
       'quota_exceeded',
     ],
-    details: { quota_exceeded: 'At most 200 new coupon codes within 24 hours. Try again later.' },
+    details: { quota_exceeded: COUPON_QUOTA.detail },
   })
     .input(decideApplicationInput)
     .output(application)

@@ -4,14 +4,19 @@ import type { Application as WireApplication } from '../../shared/schemas/applic
 import { changeCoupon, couponCodesOf } from '../links/coupons.service.ts'
 import { createLink, type LinkRecord, linksOfApplications, linkUrl } from '../links/links.service.ts'
 import { publishEvents } from '../notifications/outbox.service.ts'
-import { authenticOffer, type OfferRecord, offerNotFound } from '../offers/offers.service.ts'
+import { authenticOffer, offerNotFound } from '../offers/offers.service.ts'
 import { checkProductUrl } from '../offers/product-url.rule.ts'
 import { type Page, pageById } from '../platform/api/page.ts'
-import type { Actor } from '../platform/api/procedure.ts'
 import { invalidFields, Refusal } from '../platform/api/refusal.ts'
 import { isoTime } from '../platform/clock.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
-import { type KeysetScan, pageItems, type ScanScope } from '../platform/database/keyset-scan.ts'
+import {
+  countRows,
+  type KeysetScan,
+  pageItems,
+  type ScanPage,
+  type ScanScope,
+} from '../platform/database/keyset-scan.ts'
 import { changeRow, insertRow, lockRows } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import {
@@ -25,13 +30,15 @@ import { type ApplicationStatus, decideApplication, mayApply } from './applicati
 import {
   type ApplicationRow,
   type ApplicationScope,
-  countApplications,
+  applicationsIn,
   countApplicationsSince,
-  listApplications as listRows,
   statusesOf,
 } from './applications.store.ts'
 
-export const MAX_APPLICATIONS_PER_DAY = 100
+export const APPLICATION_QUOTA = {
+  most: 100,
+  detail: 'At most 100 applications within 24 hours. Apply to this offer later.',
+}
 
 /** An application as callers see it; times in epoch ms. */
 export interface ShownApplication extends ApplicationRow {
@@ -61,7 +68,7 @@ export async function applyToOffer(
     // A creator's applications run one after the other, so that none is missed here.
     await lockAccount(tx, creatorId)
     await requireVerifiedEmail(platform, tx, creatorId)
-    const offer = await offerOf(platform, tx, offerId)
+    const offer = await authenticOffer(platform, tx, offerId)
     const decision = mayApply({
       offerStatus: offer.status,
       existing: await statusesOf(tx, offerId, creatorId),
@@ -70,11 +77,8 @@ export async function applyToOffer(
     if (decision.kind === 'invisible') throw offerNotFound()
     if (decision.kind === 'refused') throw new Refusal(decision.code, decision.detail)
     const now = platform.clock.now()
-    await checkQuota(tx, creatorId, {
-      most: MAX_APPLICATIONS_PER_DAY,
-      count: () => countApplicationsSince(tx, creatorId, now - DAY_MS),
-      detail: `At most ${MAX_APPLICATIONS_PER_DAY} applications within 24 hours. Apply to this offer later.`,
-    })
+    const count = () => countApplicationsSince(tx, creatorId, now - DAY_MS)
+    await checkQuota(tx, creatorId, { ...APPLICATION_QUOTA, count })
     const application = await insertRow(tx, 'applications', {
       id: platform.ids.next(),
       offer_id: offerId,
@@ -112,7 +116,7 @@ export async function decideOnApplication(
     const key = { id: applicationId, merchant_id: merchantId }
     const [application] = await lockRows(tx, 'applications', key)
     if (!application) throw new Refusal('not_found', 'Application not found.')
-    const offer = await offerOf(platform, tx, application.offer_id)
+    const offer = await authenticOffer(platform, tx, application.offer_id)
     const decision = decideApplication({
       status: application.status,
       decision: answer.decision,
@@ -166,37 +170,23 @@ export async function listOfferApplications(
   offerId: string,
   query: ListQuery,
 ): Promise<Page<ShownApplication>> {
-  const offer = await offerOf(platform, platform.database.reader, offerId)
+  const offer = await authenticOffer(platform, platform.database.reader, offerId)
   if (offer.merchant_id !== merchantId) throw offerNotFound()
-  return listEveryApplication(platform, { merchantId, offerId }, query)
+  return listApplications(platform, { merchantId, offerId }, query)
 }
 
-/** A creator's own applications, or those to all of a merchant's offers, newest first. */
-export function listApplications(
-  platform: Platform,
-  actor: Actor,
-  query: ListQuery,
-): Promise<Page<ShownApplication>> {
-  const scope = actor.role === 'creator' ? { creatorId: actor.userId } : { merchantId: actor.userId }
-  return listEveryApplication(platform, scope, query)
-}
-
-/** The applications in a scope, newest first, for the operator. Refuses another list's cursor with `validation_failed`. */
-export async function listEveryApplication(
+/** The applications in a scope, newest first. Refuses another list's cursor with `validation_failed`. */
+export async function listApplications(
   platform: Platform,
   scope: ApplicationScope,
   query: ListQuery,
 ): Promise<Page<ShownApplication>> {
   const { reader } = platform.database
   const { status } = query
-  const page = await pageById(query, (request) => listRows(reader, scope, { status, ...request }))
+  const page = await pageById(query, (request) =>
+    applicationsIn(reader, scope, { status, ...request }).execute(),
+  )
   return { ...page, items: await shownApplications(page.items, reader) }
-}
-
-async function offerOf(platform: Platform, db: Queries | Tx, offerId: string): Promise<OfferRecord> {
-  const offer = await authenticOffer(platform, db, offerId)
-  if (!offer) throw offerNotFound()
-  return offer
 }
 
 /** Tells the merchant of a new application, and the creator of a decision. */
@@ -217,8 +207,7 @@ async function shownApplication(
   db: Queries = platform.database.reader,
 ): Promise<ShownApplication> {
   const [shown] = await shownApplications([row], db)
-  if (!shown) throw new Error('an application was lost')
-  return shown
+  return shown as ShownApplication
 }
 
 /** Adds creators' names and links, in the given order. */
@@ -252,11 +241,12 @@ function checkedAddress(text: string): string {
 /** A creator's own applications, those to a merchant's offers, or all, for exports. */
 export function scanApplications(platform: Platform, scope: ScanScope): KeysetScan<WireApplication> {
   const db = platform.database.reader
-  const whose = scope === 'all' ? {} : scope
+  const rowsOf = ({ below, size }: ScanPage) =>
+    applicationsIn(db, scope === 'all' ? {} : scope, { before: below, limit: size })
   return {
-    count: (step) => countApplications(db, whose, step),
+    count: (step) => countRows(db, step, rowsOf(step)),
     async read(step) {
-      const rows = await listRows(db, whose, { before: step.below, limit: step.size })
+      const rows = await rowsOf(step).execute()
       return pageItems(step, await shownApplications(rows, db), (row) => wireApplication(platform, row))
     },
   }

@@ -1,7 +1,6 @@
 import type { Selectable } from 'kysely'
 import { countOf } from '../platform/database/bulk-values.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
-import { countRows, type ScanCount, type ScanPage } from '../platform/database/keyset-scan.ts'
 import type { Schema } from '../platform/database/schema.ts'
 import type { ApplicationStatus } from './application.rule.ts'
 
@@ -39,30 +38,17 @@ interface ApplicationPage {
   limit: number
 }
 
-function applicationsIn(
+/** Up to `limit` applications in the scope, newest first. */
+export function applicationsIn(
   db: Queries,
   { creatorId, merchantId, offerId }: ApplicationScope,
   { status, before, limit }: ApplicationPage,
 ) {
-  let query = db.selectFrom('applications')
+  let query = db.selectFrom('applications').selectAll()
   if (creatorId !== undefined) query = query.where('creator_id', '=', creatorId)
   if (merchantId !== undefined) query = query.where('merchant_id', '=', merchantId)
   if (offerId !== undefined) query = query.where('offer_id', '=', offerId)
   if (status !== undefined) query = query.where('status', '=', status)
   if (before !== null) query = query.where('id', '<', before)
   return query.orderBy('id', 'desc').limit(limit)
-}
-
-/** Up to `limit` applications in the scope, newest first. */
-export function listApplications(
-  db: Queries,
-  scope: ApplicationScope,
-  page: ApplicationPage,
-): Promise<ApplicationRow[]> {
-  return applicationsIn(db, scope, page).selectAll().execute()
-}
-
-export function countApplications(db: Queries, scope: ApplicationScope, step: ScanPage): Promise<ScanCount> {
-  const page = { before: step.below, limit: step.size }
-  return countRows(db, step, applicationsIn(db, scope, page).select(['id', 'created_at']))
 }

@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import type { OfferStatus } from '../offers/offer-status.rule.ts'
 import {
   createOffer,
   type ShownOffer,
@@ -12,12 +13,15 @@ import type { Platform } from '../platform/platform.ts'
 import { addLiveOffer, addMerchant, OFFER } from '../test/testkit/listings.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { addUser, outcomeOf, requestOf, setSuspended } from '../test/testkit/people.ts'
-import { MINUTE, type Testbed } from '../test/testkit/testbed.ts'
+import { MINUTE } from '../test/testkit/testbed.ts'
 import { applicationsProcedures } from './applications.procedures.ts'
 
 /** In this process `caller.apply()` would be a function's own `apply`; clients call it by its wire name. */
 const { apply, ...others } = applicationsProcedures
 const applicationsRouter = router({ ...others, submit: apply })
+
+const as = (platform: Platform, actor: Actor | null) =>
+  applicationsRouter.createCaller(requestOf(platform, actor))
 
 /** As if HIGH_COMMISSION_RATE had been lowered below a live offer's rate. */
 async function forgetVetting(platform: Platform, offerId: string): Promise<void> {
@@ -27,31 +31,31 @@ async function forgetVetting(platform: Platform, offerId: string): Promise<void>
 }
 
 interface Context {
-  bed: Testbed
-  platform: Platform
   merchant: Actor
   creator: Actor
   offer: ShownOffer
+  /** What the two call. */
+  shop: ReturnType<typeof as>
+  applicant: ReturnType<typeof as>
 }
 
 for (const { it } of marketSuites<Context>('applications')) {
   it.before.each(async (context) => {
-    context.merchant = await addMerchant(context.platform)
-    context.creator = await addUser(context.platform, 'creator', 'Ayesha')
-    context.offer = await addLiveOffer(context.platform, context.merchant, { product_ids: ['12', '34'] })
+    const { platform } = context
+    context.merchant = await addMerchant(platform)
+    context.creator = await addUser(platform, 'creator', 'Ayesha')
+    context.offer = await addLiveOffer(platform, context.merchant, { product_ids: ['12', '34'] })
+    context.shop = as(platform, context.merchant)
+    context.applicant = as(platform, context.creator)
   })
 
-  const as = (platform: Platform, actor: Actor | null) =>
-    applicationsRouter.createCaller(requestOf(platform, actor))
   const links = (platform: Platform) =>
     platform.database.reader.selectFrom('affiliate_links').selectAll().execute()
-  const move = ({ platform, merchant, offer }: Context, status: 'live' | 'paused' | 'ended') =>
-    setOfferStatus(platform, merchant.userId, offer.id, status)
 
   it('takes an application and approves it into a link with the terms of that moment', async (context) => {
-    const { bed, platform, merchant, creator, offer } = context
+    const { clock, platform, merchant, creator, offer, shop, applicant } = context
     const input = { id: offer.id, message: 'Hello\nthere', promotion_url: 'https://instagram.com/ayesha' }
-    const made = await as(platform, creator).submit(input)
+    const made = await applicant.submit(input)
     assert.equal(made, {
       id: made.id,
       offer_id: offer.id,
@@ -65,20 +69,13 @@ for (const { it } of marketSuites<Context>('applications')) {
       decided_at: null,
       created_at: '2026-11-01T07:00:00.000Z',
     })
-    bed.clock.pass(MINUTE)
-    const approved = await as(platform, merchant).decide({
-      id: made.id,
-      decision: 'approve',
-      reason: 'welcome',
-    })
+    clock.pass(MINUTE)
+    const approved = await shop.decide({ id: made.id, decision: 'approve', reason: 'welcome' })
     const { affiliate_link, ...rest } = approved
     assert.equal(
       { ...rest, affiliate_link: null },
       {
-        ...made,
-        status: 'approved',
-        locked_commission_rate: 12.5,
-        decision_reason: 'welcome',
+        ...{ ...made, status: 'approved', locked_commission_rate: 12.5, decision_reason: 'welcome' },
         decided_at: '2026-11-01T07:01:00.000Z',
       },
     )
@@ -87,7 +84,7 @@ for (const { it } of marketSuites<Context>('applications')) {
 
     const change = { commission_rate: 500, attribution_window_days: 7, product_ids: null }
     await updateOffer(platform, merchant.userId, offer.id, change)
-    const { decide } = as(platform, merchant)
+    const { decide } = shop
     const approval = { id: made.id, decision: 'approve' } as const
     assert.equal(await decide({ ...approval, reason: 'welcome' }), approved)
     assert.equal(await decide(approval), approved)
@@ -95,85 +92,75 @@ for (const { it } of marketSuites<Context>('applications')) {
     assert.is(await outcomeOf(decide({ ...approval, coupon_code: 'AYESHA10' })), 'already_decided')
     const [link, ...more] = await links(platform)
     assert.equal(more, [])
-    assert.is(link?.commission_rate, 1250)
-    assert.is(link?.attribution_window_days, 30)
-    assert.is(link?.product_ids, '["12","34"]')
-    const other = as(platform, merchant).decide({ id: made.id, decision: 'reject' })
+    const { commission_rate, attribution_window_days, product_ids } = link ?? {}
+    assert.equal([commission_rate, attribution_window_days, product_ids], [1250, 30, '["12","34"]'])
+    const other = shop.decide({ id: made.id, decision: 'reject' })
     assert.is(await outcomeOf(other), 'already_decided')
   })
 
-  it('lets a rejected creator apply again, others only once', async ({
-    platform,
-    merchant,
-    creator,
-    offer,
-  }) => {
-    const applications = as(platform, creator)
-    const first = await applications.submit({ id: offer.id })
-    assert.is(await outcomeOf(applications.submit({ id: offer.id })), 'already_applied')
+  it('lets a rejected creator apply again, others once', async ({ platform, offer, shop, applicant }) => {
+    const first = await applicant.submit({ id: offer.id })
+    assert.is(await outcomeOf(applicant.submit({ id: offer.id })), 'already_applied')
     const decision = { id: first.id, decision: 'reject', reason: 'not yet' } as const
-    assert.is((await as(platform, merchant).decide(decision)).status, 'rejected')
-    assert.is((await as(platform, merchant).decide(decision)).status, 'rejected')
+    assert.is((await shop.decide(decision)).status, 'rejected')
+    assert.is((await shop.decide(decision)).status, 'rejected')
     const approval = { id: first.id, decision: 'approve' } as const
-    assert.is(await outcomeOf(as(platform, merchant).decide(approval)), 'already_decided')
-    const second = await applications.submit({ id: offer.id })
-    await as(platform, merchant).decide({ id: second.id, decision: 'approve' })
-    assert.is(await outcomeOf(applications.submit({ id: offer.id })), 'already_applied')
+    assert.is(await outcomeOf(shop.decide(approval)), 'already_decided')
+    const second = await applicant.submit({ id: offer.id })
+    await shop.decide({ id: second.id, decision: 'approve' })
+    assert.is(await outcomeOf(applicant.submit({ id: offer.id })), 'already_applied')
     assert.is((await links(platform)).length, 1)
   })
 
   it('takes applications for live offers of active merchants only', async (context) => {
-    const { platform, merchant, creator, offer } = context
-    const { submit } = as(platform, creator)
+    const { platform, merchant, offer } = context
+    const { submit } = context.applicant
+    const move = (status: OfferStatus) => setOfferStatus(platform, merchant.userId, offer.id, status)
     assert.is(await outcomeOf(submit({ id: platform.ids.next() })), 'not_found')
     const draft = await createOffer(platform, merchant.userId, OFFER)
     assert.is(await outcomeOf(submit({ id: draft.id })), 'not_found')
     await setSuspended(platform, merchant.userId, true)
     assert.is(await outcomeOf(submit({ id: offer.id })), 'not_found')
     await setSuspended(platform, merchant.userId, false)
-    await move(context, 'paused')
+    await move('paused')
     assert.is(await outcomeOf(submit({ id: offer.id })), 'offer_not_live')
-    await move(context, 'ended')
+    await move('ended')
     assert.is(await outcomeOf(submit({ id: offer.id })), 'offer_not_live')
   })
 
   it('approves only while the offer is live and its rate vetted; rejects always', async (context) => {
-    const { platform, merchant, creator, offer } = context
-    const { decide } = as(platform, merchant)
-    const { id } = await as(platform, creator).submit({ id: offer.id })
-    await move(context, 'paused')
+    const { platform, merchant, offer } = context
+    const { decide } = context.shop
+    const move = (status: OfferStatus) => setOfferStatus(platform, merchant.userId, offer.id, status)
+    const { id } = await context.applicant.submit({ id: offer.id })
+    await move('paused')
     assert.is(await outcomeOf(decide({ id, decision: 'approve' })), 'offer_not_live')
     await updateOffer(platform, merchant.userId, offer.id, { commission_rate: 4000 })
     const vetting = { offerId: offer.id, actor: 'operator', reason: null }
     await vetOffer(platform, { ...vetting, decision: 'approve' })
-    await move(context, 'live')
+    await move('live')
     await forgetVetting(platform, offer.id)
     assert.is(await outcomeOf(decide({ id, decision: 'approve' })), 'vetting_required')
     assert.equal(await links(platform), [])
-    await move(context, 'ended')
+    await move('ended')
     assert.is(await outcomeOf(decide({ id, decision: 'reject' })), 'ok')
   })
 
-  it('is refused to other merchants, and with the wrong input', async ({
-    platform,
-    merchant,
-    creator,
-    offer,
-  }) => {
-    const { id } = await as(platform, creator).submit({ id: offer.id })
+  it('is refused to other merchants, and with the wrong input', async (context) => {
+    const { platform, creator, offer, shop, applicant } = context
+    const { id } = await applicant.submit({ id: offer.id })
     const decision = { id, decision: 'approve' } as const
     const stranger = as(platform, await addMerchant(platform))
     assert.is(await outcomeOf(stranger.decide(decision)), 'not_found')
     assert.is(await outcomeOf(stranger.listForOffer({ id: offer.id })), 'not_found')
     assert.equal((await stranger.list({})).items, [])
-    const own = as(platform, merchant)
-    assert.is(await outcomeOf(own.decide({ id, decision: 'maybe' as 'approve' })), 'validation_failed')
+    assert.is(await outcomeOf(shop.decide({ id, decision: 'maybe' as 'approve' })), 'validation_failed')
     assert.is(
-      await outcomeOf(own.decide({ ...decision, status: 'x' } as typeof decision)),
+      await outcomeOf(shop.decide({ ...decision, status: 'x' } as typeof decision)),
       'validation_failed',
     )
-    assert.is(await outcomeOf(own.decide({ ...decision, id: platform.ids.next() })), 'not_found')
-    assert.is(await outcomeOf(own.listForOffer({ id: platform.ids.next() })), 'not_found')
+    assert.is(await outcomeOf(shop.decide({ ...decision, id: platform.ids.next() })), 'not_found')
+    assert.is(await outcomeOf(shop.listForOffer({ id: platform.ids.next() })), 'not_found')
     const { submit } = as(platform, await addUser(platform, 'creator'))
     for (const field of [
       { promotion_url: 'javascript:alert(1)' },
@@ -186,61 +173,52 @@ for (const { it } of marketSuites<Context>('applications')) {
     }
   })
 
-  it('lists to each what is theirs, by status and in pages', async ({
-    platform,
-    merchant,
-    creator,
-    offer,
-  }) => {
+  it('lists to each what is theirs, by status and in pages', async (context) => {
+    const { platform, merchant, offer, shop, applicant } = context
     const other = await addUser(platform, 'creator')
     const secondOffer = await addLiveOffer(platform, merchant)
-    const first = await as(platform, creator).submit({ id: offer.id })
+    const first = await applicant.submit({ id: offer.id })
     const second = await as(platform, other).submit({ id: offer.id })
-    const third = await as(platform, creator).submit({ id: secondOffer.id })
-    await as(platform, merchant).decide({ id: first.id, decision: 'approve' })
+    const third = await applicant.submit({ id: secondOffer.id })
+    await shop.decide({ id: first.id, decision: 'approve' })
     const ids = (page: { items: { id: string }[] }) => page.items.map((item) => item.id)
-    assert.equal(ids(await as(platform, merchant).list({})), [third.id, second.id, first.id])
-    assert.equal(ids(await as(platform, creator).list({})), [third.id, first.id])
-    assert.equal(ids(await as(platform, creator).list({ status: 'approved' })), [first.id])
-    assert.equal(ids(await as(platform, merchant).listForOffer({ id: offer.id })), [second.id, first.id])
-    const pending = await as(platform, merchant).listForOffer({ id: offer.id, status: 'pending' })
+    assert.equal(ids(await shop.list({})), [third.id, second.id, first.id])
+    assert.equal(ids(await applicant.list({})), [third.id, first.id])
+    assert.equal(ids(await applicant.list({ status: 'approved' })), [first.id])
+    assert.equal(ids(await shop.listForOffer({ id: offer.id })), [second.id, first.id])
+    const pending = await shop.listForOffer({ id: offer.id, status: 'pending' })
     assert.equal(ids(pending), [second.id])
-    const page = await as(platform, merchant).list({ limit: 2 })
-    const rest = await as(platform, merchant).list({ limit: 2, cursor: page.next_cursor ?? undefined })
+    const page = await shop.list({ limit: 2 })
+    const rest = await shop.list({ limit: 2, cursor: page.next_cursor ?? undefined })
     assert.equal(ids(rest), [first.id])
     assert.ok(rest.items[0]?.affiliate_link)
     assert.is(rest.next_cursor, null)
   })
 
-  it('survives the same application and the same approval many times at once', async ({
-    platform,
-    merchant,
-    creator,
-    offer,
-  }) => {
+  it('survives the same request many times at once', async ({ platform, offer, shop, applicant }) => {
     const applied = await Promise.all(
-      Array.from({ length: 6 }, () => outcomeOf(as(platform, creator).submit({ id: offer.id }))),
+      Array.from({ length: 6 }, () => outcomeOf(applicant.submit({ id: offer.id }))),
     )
     assert.equal(applied.sort(), [...Array(5).fill('already_applied'), 'ok'])
-    const [pending] = (await as(platform, merchant).list({})).items
+    const [pending] = (await shop.list({})).items
     const id = pending?.id ?? ''
     const approved = await Promise.all(
-      Array.from({ length: 6 }, () => as(platform, merchant).decide({ id, decision: 'approve' })),
+      Array.from({ length: 6 }, () => shop.decide({ id, decision: 'approve' })),
     )
     const slugs = new Set(approved.map((application) => application.affiliate_link?.slug))
     assert.is(slugs.size, 1)
     assert.is((await links(platform)).length, 1)
   })
 
-  it('lets one decision win over its opposite', async ({ platform, merchant, creator, offer }) => {
-    const { id } = await as(platform, creator).submit({ id: offer.id })
+  it('lets one decision win over its opposite', async ({ platform, offer, shop, applicant }) => {
+    const { id } = await applicant.submit({ id: offer.id })
     const outcomes = await Promise.all(
       (['approve', 'reject', 'approve', 'reject'] as const).map((decision) =>
-        outcomeOf(as(platform, merchant).decide({ id, decision })),
+        outcomeOf(shop.decide({ id, decision })),
       ),
     )
     assert.equal(outcomes.sort(), ['already_decided', 'already_decided', 'ok', 'ok'])
-    const [decided] = (await as(platform, merchant).list({})).items
+    const [decided] = (await shop.list({})).items
     assert.is((await links(platform)).length, decided?.status === 'approved' ? 1 : 0)
   })
 

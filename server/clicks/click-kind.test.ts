@@ -21,44 +21,29 @@ test('crawlers, tools and clients that do not say what they are are bots', () =>
   }
 })
 
-test('a browser that fetches ahead says so', () => {
-  for (const header of [
+test('a browser that fetches ahead says so, whatever it fetches for', () => {
+  const prefetches: Record<string, string>[] = [
     { 'sec-purpose': 'prefetch' },
     { 'sec-purpose': 'prefetch;prerender' },
     { purpose: 'prefetch' },
     { 'x-moz': 'prefetch' },
     { 'x-purpose': 'preview' },
-  ]) {
-    assert.is(clickKindOf('GET', { 'user-agent': CHROME, ...header }), 'prefetch')
-  }
+    ...['empty', 'document', 'image'].map((destination) => ({
+      ...{ 'sec-fetch-dest': destination, 'sec-purpose': 'prefetch' },
+    })),
+  ]
+  for (const headers of prefetches)
+    assert.is(clickKindOf('GET', { 'user-agent': CHROME, ...headers }), 'prefetch', JSON.stringify(headers))
   assert.is(clickKindOf('GET', { 'user-agent': CHROME, purpose: 'navigate' }), 'visit')
 })
 
 test('a link that a page loads as an image, frame, script or by fetch is embedded', () => {
-  for (const destination of [
-    'image',
-    'iframe',
-    'frame',
-    'script',
-    'style',
-    'video',
-    'object',
-    'embed',
-    'empty',
-    '',
-  ]) {
+  for (const destination of 'image iframe frame script style video object embed empty '.split(' ')) {
     const headers = { 'user-agent': CHROME, 'sec-fetch-dest': destination }
     assert.is(clickKindOf('GET', headers), 'embedded', destination)
   }
   const fromPage = { 'user-agent': CHROME, 'sec-fetch-dest': 'document', 'sec-fetch-mode': 'navigate' }
   assert.is(clickKindOf('GET', fromPage), 'visit')
-})
-
-test('a prefetch is one whatever it is fetched for', () => {
-  for (const destination of ['empty', 'document', 'image']) {
-    const headers = { 'user-agent': CHROME, 'sec-fetch-dest': destination, 'sec-purpose': 'prefetch' }
-    assert.is(clickKindOf('GET', headers), 'prefetch', destination)
-  }
 })
 
 test('HEAD is of its own kind for every client', () => {

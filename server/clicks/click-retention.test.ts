@@ -14,10 +14,7 @@ for (const { it, dialect } of marketSuites('retention of clicks', {
   const clickIds = async ({ database }: Platform) =>
     (await database.reader.selectFrom('clicks').select('id').orderBy('id').execute()).map(({ id }) => id)
 
-  it('takes old clicks away once they are counted, keeps the counts, and the books stay right', async ({
-    market,
-    platform,
-  }) => {
+  it('takes old clicks away, keeps the counts, and the books stay right', async ({ market, platform }) => {
     const { clock } = market
     const shop = await market.addShop()
     const link = await market.addLink(shop, await market.addCreator())

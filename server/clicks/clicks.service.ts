@@ -113,19 +113,14 @@ export function createClickRecorder(platform: Platform): ClickRecorder {
 
 /** At most nine combinations of kind and `tracked`. */
 function countWritten(written: WrittenClicks[], kind: ClickKind, tracked: boolean): void {
-  for (const one of written) {
-    if (one.kind !== kind || one.tracked !== tracked) continue
-    one.count += 1
-    return
-  }
-  written.push({ kind, tracked, count: 1 })
+  const one = written.find((some) => some.kind === kind && some.tracked === tracked)
+  if (one) one.count += 1
+  else written.push({ kind, tracked, count: 1 })
 }
 
 /**
- * Says of each click whether it repeats one, and writes them. That is said no earlier than here, where the clicks before
- * are on disk or are known to have failed: a visit repeats none that was never written. When the write fails its visitors are
- * forgotten, and counted when they come back; if it was written nevertheless, one visit counts twice and none is lost. Returns the
- * visits that repeat none.
+ * Marks the clicks that repeat one, and writes them: here the clicks before are on disk or known to have failed, so none repeats a lost one.
+ * When the write fails its visitors are forgotten; if it was written nevertheless, one visit counts twice. Returns the visits that repeat none.
  */
 async function writeClicks(
   { database }: Platform,
@@ -158,11 +153,7 @@ export interface LinkedClick {
  * Clicks with their links, by click id. What cannot be an id, or is none of ours, is missing. Throws `TamperedRow` for a link that was
  * changed, and `UnknownKeyError`.
  */
-export async function linksOfClicks(
-  db: Queries | Tx,
-  keys: AppKeys,
-  clickIds: readonly string[],
-): Promise<Map<string, LinkedClick>> {
+export async function linksOfClicks(db: Queries | Tx, keys: AppKeys, clickIds: readonly string[]) {
   const clicks = await clicksById(db, [...new Set(clickIds.filter(isId))])
   const links = await linkTerms(
     db,

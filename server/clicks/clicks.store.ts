@@ -24,12 +24,7 @@ export function clicksById(db: Queries | Tx, ids: readonly string[]): Promise<Cl
 }
 
 /** Tracked visits through a link before `before` (epoch ms), newest first: for the operator's tools, since it reads the table. */
-export function earlierVisits(
-  db: Queries,
-  linkId: string,
-  before: number,
-  limit: number,
-): Promise<ClickRow[]> {
+export function earlierVisits(db: Queries, linkId: string, before: number, limit: number) {
   return db
     .selectFrom('clicks')
     .selectAll()

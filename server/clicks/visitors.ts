@@ -64,18 +64,14 @@ export function newKey(): string {
 /** The visitors counted on each link within the last hour, in the memory of this process. */
 export class CountedVisitors {
   /** When each was counted last. Created at first use: it reserves memory for all. */
-  #store: LRUCache<string, number> | undefined
-
-  get #counted(): LRUCache<string, number> {
-    this.#store ??= new LRUCache({ max: MAX_VISITORS })
-    return this.#store
-  }
+  #counted: LRUCache<string, number> | undefined
 
   /**
    * Whether a visit at `at` (epoch ms) repeats a counted one; counts it otherwise. The hour starts at the counted visit, so a frequent visitor
    * counts once an hour. A clock that was set back by more than an hour counts again.
    */
   repeats(linkId: string, visitor: string, at: number): boolean {
+    this.#counted ??= new LRUCache({ max: MAX_VISITORS })
     const countedAt = this.#counted.get(linkId + visitor)
     const repeated = countedAt !== undefined && Math.abs(at - countedAt) < REPEAT_WITHIN_MS
     if (!repeated) this.#counted.set(linkId + visitor, at)
@@ -84,6 +80,6 @@ export class CountedVisitors {
 
   /** Removes visits whose clicks were not stored. */
   remove(visits: readonly { link_id: string; visitor: string }[]): void {
-    for (const { link_id, visitor } of visits) this.#counted.delete(link_id + visitor)
+    for (const { link_id, visitor } of visits) this.#counted?.delete(link_id + visitor)
   }
 }

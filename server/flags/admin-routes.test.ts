@@ -5,7 +5,7 @@ import type { Actor } from '../platform/api/procedure.ts'
 import { recordOrders } from '../sales/sales.service.ts'
 import { readOrderFacts } from '../shopify/order-facts.ts'
 import { testDialects } from '../test/testkit/databases.ts'
-import { addLink, addLiveOffer, addMerchant } from '../test/testkit/listings.ts'
+import { addLink, addLiveOffer, addMerchant, OFFER, storeIdOf } from '../test/testkit/listings.ts'
 import { orderBody } from '../test/testkit/orders.ts'
 import { addUser, logIn } from '../test/testkit/people.ts'
 import { HOUR } from '../test/testkit/testbed.ts'
@@ -64,26 +64,19 @@ for (const dialect of testDialects()) {
     await raise(web, 'self_purchase', merchant.userId)
     await raise(web, 'shared_iban', creator.userId)
     const all = await queue(world)
-    assert.equal(
-      all.items.map((flag) => [flag.kind, flag.subject_id]),
-      [
-        ['shared_iban', creator.userId],
-        ['self_purchase', merchant.userId],
-        ['self_purchase', creator.userId],
-      ],
-    )
+    const about = all.items.map((flag) => [flag.kind, flag.subject_id])
+    const [made, bought] = [creator.userId, merchant.userId]
+    assert.equal(about, [
+      ['shared_iban', made],
+      ['self_purchase', bought],
+      ['self_purchase', made],
+    ])
     const { id, created_at, ...rest } = all.items[2] as Body
     assert.ok(id && created_at)
     assert.equal(rest, {
-      kind: 'self_purchase',
-      severity: 'medium',
-      subject_type: 'user',
-      subject_id: creator.userId,
-      summary: 'a self_purchase',
-      evidence: { self_purchases: 2 },
-      status: 'open',
-      note: null,
-      resolved_at: null,
+      ...{ kind: 'self_purchase', severity: 'medium', subject_type: 'user', subject_id: made },
+      ...{ summary: 'a self_purchase', evidence: { self_purchases: 2 } },
+      ...{ status: 'open', note: null, resolved_at: null },
     })
     assert.equal((await queue(world, '?kind=shared_iban')).items, [all.items[0]])
     assert.equal((await queue(world, '?severity=medium')).items, all.items.slice(1))
@@ -123,14 +116,9 @@ for (const dialect of testDialects()) {
   it('puts high commissions on the queue, and takes them off when they are decided', async (world) => {
     const { web, admin, merchant } = world
     const waiting = async () => (await queue(world, '?kind=offer_vetting')).items
-    const made = await post(world, merchant, '/offers', {
-      title: 'Lawn kurta',
-      product_url: 'https://kurta.pk/products/lawn',
-      category: 'Fashion',
-      niche: 'Lawn',
-      commission_rate: 45,
-    })
-    const id = String(made.body.id)
+    const { title, product_url, category, niche } = OFFER
+    const made = { title, product_url, category, niche, commission_rate: 45 }
+    const id = String((await post(world, merchant, '/offers', made)).body.id)
     const patch = (body: Body, path = '') =>
       web.ask('PATCH', `/offers/${id}${path}`, { token: merchant.token, body })
     const vet = (body: Body) => post(world, admin, `/admin/offers/${id}/vet`, body)
@@ -175,14 +163,10 @@ for (const dialect of testDialects()) {
     const { web, admin, creator } = world
     const path = `/admin/users/${creator.userId}`
     const suspended = await post(world, admin, `${path}/suspend`, { reason: 'self-clicks' })
+    const at = '2026-11-01T07:00:00.000Z'
     assert.equal(suspended.body, {
-      id: creator.userId,
-      email: `${creator.userId}@example.com`,
-      role: 'creator',
-      display_name: 'creator',
-      suspended: true,
-      created_at: '2026-11-01T07:00:00.000Z',
-      email_verified_at: '2026-11-01T07:00:00.000Z',
+      ...{ id: creator.userId, email: `${creator.userId}@example.com`, role: 'creator' },
+      ...{ display_name: 'creator', suspended: true, created_at: at, email_verified_at: at },
     })
     assert.equal((await post(world, admin, `${path}/suspend`)).body, suspended.body)
     assert.is((await post(world, admin, `${path}/reinstate`)).body.suspended, false)
@@ -202,13 +186,8 @@ for (const dialect of testDialects()) {
     const asked = await post(world, merchant, path, wish)
     assert.is(asked.status, 202)
     const { flag_id, ...stored } = asked.body
-    assert.equal(stored, {
-      sale_id: accepted,
-      ...wish,
-      currency: 'PKR',
-      status: 'pending',
-      created_at: new Date(web.clock.now()).toISOString(),
-    })
+    const created_at = new Date(web.clock.now()).toISOString()
+    assert.equal(stored, { sale_id: accepted, ...wish, currency: 'PKR', status: 'pending', created_at })
     web.clock.pass(1000)
     assert.equal((await post(world, merchant, path, wish)).body, asked.body)
     const [flag, ...more] = (await queue(world, '?kind=credit_request')).items as [Body]
@@ -230,18 +209,9 @@ for (const dialect of testDialects()) {
       codeOf(
         await post(world, who, `/sales/${sale}/credit-request`, { amount: '1', reason: 'why', ...changes }),
       )
-    for (const changes of [
-      { amount: '0' },
-      { amount: '0.00' },
-      { amount: '-1' },
-      { amount: '1.234' },
-      { amount: 1 },
-      { reason: '' },
-      { reason: undefined },
-      { role: 'admin' },
-    ]) {
+    const amounts = ['0', '0.00', '-1', '1.234', 1].map((amount) => ({ amount }))
+    for (const changes of [...amounts, { reason: '' }, { reason: undefined }, { role: 'admin' }])
       assert.is(await ask(merchant, accepted, changes), '400 validation_failed', JSON.stringify(changes))
-    }
     assert.is(await ask(merchant, 'no-id'), '400 validation_failed')
     assert.is(await ask(merchant, web.platform.ids.next()), '404 not_found')
     const other = await withToken(web, await addMerchant(web.platform))
@@ -289,28 +259,21 @@ for (const dialect of testDialects()) {
     const { platform } = web
     const offer = await addLiveOffer(platform, merchant)
     const link = await addLink(platform, merchant, creator, offer.id)
-    const { reader } = platform.database
-    const store = await reader
-      .selectFrom('stores')
-      .select('id')
-      .where('merchant_id', '=', merchant.userId)
-      .executeTakeFirstOrThrow()
+    const storeId = await storeIdOf(platform, merchant.userId)
     const now = platform.clock.now()
     const click = platform.ids.next()
     const row = { id: click, link_id: link.id, tracked: 1, kind: 'visit' as const, created_at: now }
     await platform.database.transaction((tx) => tx.insertInto('clicks').values(row).execute())
     const reports = [{ click }, {}].map((changes) => ({
       eventId: platform.ids.next(),
-      storeId: store.id,
+      storeId,
       merchantId: merchant.userId,
       order: readOrderFacts(orderBody({ createdAt: now, price: 100_000, ...changes }), 'aff_ref'),
     }))
     const sales = await platform.database.transaction((tx) => recordOrders(platform, tx, reports))
-    assert.equal(
-      sales.map((sale) => sale.acceptanceStatus),
-      ['accepted', 'rejected'],
-    )
-    return { accepted: sales[0]?.saleId as string, rejected: sales[1]?.saleId as string }
+    const [accepted, rejected] = sales.map((sale) => sale.saleId)
+    assert.is(sales.map((sale) => sale.acceptanceStatus).join(), 'accepted,rejected')
+    return { accepted: accepted as string, rejected: rejected as string }
   }
 
   it.run()

@@ -24,9 +24,8 @@ export const flagProcedures = {
   })
     .input(resolveFlagInput)
     .output(flag)
-    .mutation(async ({ ctx, input }) =>
-      wireFlag(
-        await resolveFlag(ctx.platform, { flagId: input.id, note: input.note, actor: ctx.actor.userId }),
-      ),
-    ),
+    .mutation(async ({ ctx, input: { id: flagId, note } }) => {
+      const { userId: actor } = ctx.actor
+      return wireFlag(await resolveFlag(ctx.platform, { flagId, note, actor }))
+    }),
 }

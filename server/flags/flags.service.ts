@@ -171,9 +171,7 @@ export function openFlags(db: Queries, kind: FlagKind, subjectId?: string): Prom
 }
 
 /** How many flags of every kind are open, also of kinds with none. */
-export async function openFlagsByKind(
-  db: Queries,
-): Promise<{ kind: FlagKind; severity: FlagRow['severity']; count: number }[]> {
+export async function openFlagsByKind(db: Queries) {
   const counts = new Map((await countOpenFlags(db)).map(({ kind, count }) => [kind, count]))
   return flagKind.options.map((kind) => ({
     kind,
@@ -189,11 +187,7 @@ export async function openFlagAbout(db: Queries | Tx, subject: FlagSubject): Pro
 }
 
 /** The flag of this kind and subject id that was resolved last. */
-export async function lastResolvedFlag(
-  db: Queries,
-  kind: FlagKind,
-  subjectId: string,
-): Promise<FlagRow | undefined> {
+export async function lastResolvedFlag(db: Queries, kind: FlagKind, subjectId: string) {
   const [flag] = await findFlags(db, { kind, subjectId, status: 'resolved' }, { limit: 1 })
   return flag
 }

@@ -57,11 +57,7 @@ export function findFlag(db: Queries, id: string): Promise<FlagRow | undefined> 
 }
 
 /** When each subject's flag of this kind was last resolved, epoch ms; subjects without one are missing. */
-export async function resolvedFlagTimes(
-  db: Queries,
-  kind: string,
-  subjectIds: readonly string[],
-): Promise<Map<string, number>> {
+export async function resolvedFlagTimes(db: Queries, kind: string, subjectIds: readonly string[]) {
   if (subjectIds.length === 0) return new Map()
   const rows = await db
     .selectFrom('flags')

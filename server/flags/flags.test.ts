@@ -6,20 +6,12 @@ for (const { it } of marketSuites('flags')) {
   it('raises one for each of many subjects, and refreshes those that are open', async ({ bed }) => {
     const { platform } = bed
     const subjects = Array.from({ length: 250 }, () => platform.ids.next())
-    const raise = (times: number) =>
-      platform.database.transaction((tx) =>
-        raiseFlags(
-          platform,
-          tx,
-          subjects.map((subjectId) => ({
-            kind: 'click_velocity',
-            subjectType: 'affiliate_link',
-            subjectId,
-            summary: `visited ${times} times`,
-            evidence: { times },
-          })),
-        ),
-      )
+    const raise = (times: number) => {
+      const what = { summary: `visited ${times} times`, evidence: { times } }
+      const kind = { kind: 'click_velocity', subjectType: 'affiliate_link' } as const
+      const flags = subjects.map((subjectId) => ({ ...kind, subjectId, ...what }))
+      return platform.database.transaction((tx) => raiseFlags(platform, tx, flags))
+    }
     await raise(1)
     const first = await openFlags(platform.database.reader, 'click_velocity')
     await raise(2)

@@ -1,6 +1,6 @@
 import type { Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
-import { type FlagKind, openFlags, raiseFlags } from './flags.service.ts'
+import { type FlagKind, type NewFlag, openFlags, raiseFlags } from './flags.service.ts'
 
 /** The evidence lists the latest orders only. */
 const MAX_ORDERS_LISTED = 20
@@ -13,22 +13,17 @@ export interface OrderNote {
   order: { sale_id: string; order_id: string } & Record<string, unknown>
 }
 
-interface OrderEvidence {
-  merchant_id: string
-  reports: number
-  latest_orders: OrderNote['order'][]
-}
-
+/** Of one report, and of several. */
 const SUMMARIES = {
-  order_changed: (reports: number) =>
-    reports === 1
-      ? 'A store reported a known order again with a different reference, code, amount or date.'
-      : `A store reported known orders again with a different reference, code, amount or date: ${reports} reports.`,
-  order_date_suspicious: (reports: number) =>
-    reports === 1
-      ? 'A store reported an order whose creation time cannot be right, precedes the coupon code or is unusually old.'
-      : `A store reported orders whose creation time cannot be right, precedes the coupon code or is unusually old: ${reports} reports.`,
-} satisfies Partial<Record<FlagKind, (reports: number) => string>>
+  order_changed: [
+    'A store reported a known order again with a different reference, code, amount or date.',
+    'A store reported known orders again with a different reference, code, amount or date',
+  ],
+  order_date_suspicious: [
+    'A store reported an order whose creation time cannot be right, precedes the coupon code or is unusually old.',
+    'A store reported orders whose creation time cannot be right, precedes the coupon code or is unusually old',
+  ],
+} satisfies Partial<Record<FlagKind, [string, string]>>
 
 /** Raises a flag for each store, or adds to its open one. */
 export async function flagOrders(
@@ -37,24 +32,21 @@ export async function flagOrders(
   kind: keyof typeof SUMMARIES,
   notes: readonly OrderNote[],
 ): Promise<void> {
-  const flags = []
+  const flags: NewFlag[] = []
   for (const [storeId, ofStore] of Map.groupBy(notes, (note) => note.storeId)) {
     const [open] = await openFlags(tx, kind, storeId)
-    const former = open ? (JSON.parse(open.evidence) as OrderEvidence) : { reports: 0, latest_orders: [] }
-    const reports = former.reports + ofStore.length
-    const evidence: OrderEvidence = {
-      merchant_id: ofStore[0]?.merchantId ?? '',
-      reports,
-      latest_orders: [...former.latest_orders, ...ofStore.map((note) => note.order)].slice(
-        -MAX_ORDERS_LISTED,
-      ),
-    }
+    const former = JSON.parse(open?.evidence ?? '{"reports": 0, "latest_orders": []}')
+    const reports: number = former.reports + ofStore.length
+    const orders = [...former.latest_orders, ...ofStore.map((note) => note.order)]
+    const [one, several] = SUMMARIES[kind]
     flags.push({
-      kind,
-      subjectType: 'store' as const,
-      subjectId: storeId,
-      summary: SUMMARIES[kind](reports),
-      evidence: { ...evidence },
+      ...{ kind, subjectType: 'store', subjectId: storeId },
+      summary: reports === 1 ? one : `${several}: ${reports} reports.`,
+      evidence: {
+        merchant_id: ofStore[0]?.merchantId,
+        reports,
+        latest_orders: orders.slice(-MAX_ORDERS_LISTED),
+      },
     })
   }
   await raiseFlags(platform, tx, flags)

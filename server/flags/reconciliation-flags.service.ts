@@ -35,9 +35,7 @@ async function openFinding(tx: Tx, { subjectType, subjectId }: Subject) {
 }
 
 /** Ids of the cycles and payouts with an open flag. */
-export async function flaggedDifferences(
-  db: Queries,
-): Promise<Record<Subject['subjectType'], readonly string[]>> {
+export async function flaggedDifferences(db: Queries) {
   const flags = await openFlags(db, KIND)
   const idsOf = (type: string) =>
     flags.filter((flag) => flag.subject_type === type).map((flag) => flag.subject_id)

@@ -5,23 +5,24 @@ import { offerStatusesAt } from '../offers/offers.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import type { AppKeys } from '../platform/crypto/key-ring.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
+import { insertRow, updateRows } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import { checkQuota, lockAccount } from '../users/users.service.ts'
 import {
-  addCoupon,
   type CouponRow,
   countCodesSince,
   couponsInForce,
-  endCoupon,
   historyOfCodes,
   lastOfCode,
 } from './coupons.store.ts'
 import { type LinkRecord, type LinkTerms, linkOfSlug, linkTerms } from './links.service.ts'
 
-const MAX_CODES_PER_DAY = 200
+export const COUPON_QUOTA = {
+  most: 200,
+  detail: 'At most 200 new coupon codes within 24 hours. Try again later.',
+}
 
 interface CouponChange {
-  slug: string
   /** The link's merchant; `OPERATOR` may change every link. */
   actor: string
   /** Upper case; `null` takes the link's code away. */
@@ -32,12 +33,15 @@ interface CouponChange {
  * Gives a link a coupon code in place of the one that it has, or takes it away. The code that it has already changes nothing. Refuses
  * with `not_found`, `coupon_taken` (another link of the merchant has the code) and `quota_exceeded`.
  */
-export function setCoupon(platform: Platform, { slug, actor, code }: CouponChange): Promise<LinkRecord> {
+export function setCoupon(
+  platform: Platform,
+  { slug, ...change }: CouponChange & { slug: string },
+): Promise<LinkRecord> {
   return platform.database.transaction(async (tx) => {
     const link = await linkOfSlug(platform, tx, slug)
-    const mayChange = link && (actor === OPERATOR || actor === link.merchant_id)
+    const mayChange = link && [OPERATOR, link.merchant_id].includes(change.actor)
     if (!mayChange) throw new Refusal('not_found', 'Affiliate link not found.')
-    await changeCoupon(platform, tx, link, { actor, code })
+    await changeCoupon(platform, tx, link, change)
     return link
   })
 }
@@ -47,7 +51,7 @@ export async function changeCoupon(
   platform: Platform,
   tx: Tx,
   link: Pick<LinkRecord, 'id' | 'merchant_id'>,
-  { actor, code }: Pick<CouponChange, 'actor' | 'code'>,
+  { actor, code }: CouponChange,
 ): Promise<void> {
   const now = platform.clock.now()
   // So that two changes of one merchant run one after the other.
@@ -59,18 +63,15 @@ export async function changeCoupon(
     throw new Refusal('coupon_taken', `Another of the merchant's links has the coupon code ${code}.`)
   }
   if (code !== null) {
-    await checkQuota(tx, link.merchant_id, {
-      most: MAX_CODES_PER_DAY,
-      count: () => countCodesSince(tx, link.merchant_id, now - DAY_MS),
-      detail: `At most ${MAX_CODES_PER_DAY} new coupon codes within 24 hours. Try again later.`,
-    })
+    const count = () => countCodesSince(tx, link.merchant_id, now - DAY_MS)
+    await checkQuota(tx, link.merchant_id, { ...COUPON_QUOTA, count })
   }
   // Never before an earlier end or start, also when the clock was set back: no two rows of a code may overlap.
   const at = Math.max(now, former?.starts_at ?? 0, last?.ends_at ?? 0)
-  if (former) await endCoupon(tx, former.id, at)
+  if (former) await updateRows(tx, 'link_coupons', { id: former.id }, { ends_at: at })
   if (code !== null) {
     const row = { link_id: link.id, merchant_id: link.merchant_id, code, starts_at: at, ends_at: null }
-    await addCoupon(tx, { id: platform.ids.next(), ...row })
+    await insertRow(tx, 'link_coupons', { id: platform.ids.next(), ...row })
   }
   await recordAudit(platform, tx, {
     actor,
@@ -83,10 +84,7 @@ export async function changeCoupon(
 }
 
 /** The coupon codes in force by link id. Links without one are missing. */
-export async function couponCodesOf(
-  db: Queries | Tx,
-  linkIds: readonly string[],
-): Promise<Map<string, string>> {
+export async function couponCodesOf(db: Queries | Tx, linkIds: readonly string[]) {
   const rows = await couponsInForce(db, linkIds)
   return new Map(rows.map((row) => [row.link_id, row.code]))
 }

@@ -2,7 +2,7 @@ import { type Selectable, sql } from 'kysely'
 import type { AppKeys } from '../platform/crypto/key-ring.ts'
 import { countOf, valuesTable } from '../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
-import { authentic, insertRows, type NewRow, updateRows } from '../platform/database/protected-rows.ts'
+import { authentic } from '../platform/database/protected-rows.ts'
 import type { Schema } from '../platform/database/schema.ts'
 
 export type CouponRow = Selectable<Schema['link_coupons']>
@@ -19,11 +19,7 @@ export function couponsInForce(db: Queries | Tx, linkIds: readonly string[]): Pr
 }
 
 /** The last row of a merchant's code: the one in force, if any is. */
-export function lastOfCode(
-  db: Queries | Tx,
-  merchantId: string,
-  code: string,
-): Promise<CouponRow | undefined> {
+export function lastOfCode(db: Queries | Tx, merchantId: string, code: string) {
   return db
     .selectFrom('link_coupons')
     .selectAll()
@@ -42,14 +38,6 @@ export function countCodesSince(tx: Tx, merchantId: string, since: number): Prom
   )
 }
 
-export async function addCoupon(tx: Tx, row: NewRow<'link_coupons'>): Promise<void> {
-  await insertRows(tx, 'link_coupons', [row])
-}
-
-export async function endCoupon(tx: Tx, id: string, endsAt: number): Promise<void> {
-  await updateRows(tx, 'link_coupons', { id }, { ends_at: endsAt })
-}
-
 /** A code that an order of a merchant's store carries. */
 interface MerchantCode {
   merchant_id: string
@@ -59,11 +47,7 @@ interface MerchantCode {
 const wantedCodes = valuesTable<MerchantCode>('wanted', { merchant_id: 'uuid', code: 'text' })
 
 /** Every time that one of these codes belonged to a link, oldest first. Throws `TamperedRow` and `UnknownKeyError`. */
-export async function historyOfCodes(
-  db: Queries | Tx,
-  keys: AppKeys,
-  codes: readonly MerchantCode[],
-): Promise<readonly CouponRow[]> {
+export async function historyOfCodes(db: Queries | Tx, keys: AppKeys, codes: readonly MerchantCode[]) {
   if (codes.length === 0) return []
   const found = await sql<CouponRow>`
     select coupon.*

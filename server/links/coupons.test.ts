@@ -18,8 +18,7 @@ interface Context {
   other: LinkRecord
 }
 
-const api = appRouter
-const as = (platform: Platform, actor: Actor | null) => api.createCaller(requestOf(platform, actor))
+const as = (platform: Platform, actor: Actor | null) => appRouter.createCaller(requestOf(platform, actor))
 
 for (const { it } of marketSuites<Context>('coupon codes', { verify: true })) {
   it.before.each(async (context) => {
@@ -47,13 +46,7 @@ for (const { it } of marketSuites<Context>('coupon codes', { verify: true })) {
     assert.is(await outcomeOf(unknown), 'not_found')
   })
 
-  it('are unique among the codes in force of one merchant', async ({
-    platform,
-    market,
-    shop,
-    link,
-    other,
-  }) => {
+  it('are unique among the codes of a merchant in force', async ({ platform, market, shop, link, other }) => {
     const give = (slug: string, code: string | null, actor = shop.merchantId) =>
       outcomeOf(setCoupon(platform, { slug, actor, code }))
     assert.is(await give(link.slug, 'EID25'), 'ok')
@@ -75,27 +68,16 @@ for (const { it } of marketSuites<Context>('coupon codes', { verify: true })) {
     await setCoupon(platform, { slug: link.slug, actor: 'operator', code: 'TWO' })
     clock.pass(-60_000)
     await setCoupon(platform, { slug: link.slug, actor: shop.merchantId, code: 'ONE' })
-    const rows = await reader
-      .selectFrom('link_coupons')
-      .select(['code', 'starts_at', 'ends_at'])
-      .orderBy('id')
-      .execute()
-    assert.equal(rows, [
+    const coupons = reader.selectFrom('link_coupons').select(['code', 'starts_at', 'ends_at'])
+    assert.equal(await coupons.orderBy('id').execute(), [
       { code: 'ONE', starts_at: started, ends_at: started + 1000 },
       { code: 'TWO', starts_at: started + 1000, ends_at: started + 1000 },
       { code: 'ONE', starts_at: started + 1000, ends_at: null },
     ])
-    const audit = await reader
-      .selectFrom('audit_entries')
-      .select(['actor', 'before', 'after'])
-      .where('action', '=', 'link.coupon')
-      .orderBy('id')
-      .execute()
-    assert.equal(audit[1], {
-      actor: 'operator',
-      before: '{"coupon_code":"ONE"}',
-      after: '{"coupon_code":"TWO"}',
-    })
+    const entries = reader.selectFrom('audit_entries').select(['actor', 'before', 'after'])
+    const audit = await entries.where('action', '=', 'link.coupon').orderBy('id').execute()
+    const [before, after] = ['{"coupon_code":"ONE"}', '{"coupon_code":"TWO"}']
+    assert.equal(audit[1], { actor: 'operator', before, after })
   })
 
   it('are shown to the parties of the link and to admins, and to no one else', async (context) => {
@@ -122,10 +104,8 @@ for (const { it } of marketSuites<Context>('coupon codes', { verify: true })) {
     const { applications } = as(platform, shop.actor)
     const approve = (coupon_code: string) => applications.decide({ id, decision: 'approve', coupon_code })
     assert.is(await outcomeOf(approve('taken')), 'coupon_taken')
-    assert.is(
-      await outcomeOf(applications.decide({ id, decision: 'reject', coupon_code: 'FREE' })),
-      'validation_failed',
-    )
+    const rejection = applications.decide({ id, decision: 'reject', coupon_code: 'FREE' })
+    assert.is(await outcomeOf(rejection), 'validation_failed')
     assert.is((await applications.list({ status: 'pending' })).items.length, 1)
     assert.is((await approve('free')).affiliate_link?.coupon_code, 'FREE')
     assert.is((await approve('free')).affiliate_link?.coupon_code, 'FREE', 'the same decision')

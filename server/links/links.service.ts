@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { randomInt } from 'node:crypto'
 import type { ResolvedLink } from '../../shared/schemas/links.ts'
 import { AUTHENTIC_COLUMNS, LINK_TARGETS, type OfferRecord, offerRecords } from '../offers/offers.service.ts'
 import { withoutTrackingReference, withTrackingReference } from '../offers/product-url.rule.ts'
@@ -47,20 +47,13 @@ export function linkUrl(platform: Platform, slug: string): string {
 }
 
 /** The link of a slug; `null` for an unknown one. Throws `TamperedRow` and `UnknownKeyError`. */
-export async function linkOfSlug(
-  { keys }: Pick<Platform, 'keys'>,
-  db: Queries | Tx,
-  slug: string,
-): Promise<LinkRecord | null> {
+export async function linkOfSlug({ keys }: Pick<Platform, 'keys'>, db: Queries | Tx, slug: string) {
   const row = canBeSlug(slug) ? await linkBySlug(db, keys, slug) : undefined
   return row ? linkRecordOf(row) : null
 }
 
 /** Links by id; unknown ids are missing. */
-export async function linkRecords(
-  db: Queries | Tx,
-  linkIds: readonly string[],
-): Promise<Map<string, LinkRecord>> {
+export async function linkRecords(db: Queries | Tx, linkIds: readonly string[]) {
   const rows = await linksById(db, [...new Set(linkIds)])
   return new Map(rows.map((row) => [row.id, linkRecordOf(row)]))
 }
@@ -69,20 +62,13 @@ export async function linkRecords(
  * What a sale is decided by, by link id; unknown ids are missing. Throws `TamperedRow` for a link that was changed, so that no sale is
  * decided by it, and `UnknownKeyError`.
  */
-export async function linkTerms(
-  db: Queries | Tx,
-  keys: AppKeys,
-  linkIds: readonly string[],
-): Promise<Map<string, LinkTerms>> {
+export async function linkTerms(db: Queries | Tx, keys: AppKeys, linkIds: readonly string[]) {
   const rows = authentic(keys, 'affiliate_links', await linksById(db, [...new Set(linkIds)]))
   return new Map(rows.map((row) => [row.id, termsOf(linkRecordOf(row))]))
 }
 
 /** Links by application id; applications without a link are missing. */
-export async function linksOfApplications(
-  db: Queries | Tx,
-  applicationIds: readonly string[],
-): Promise<Map<string, LinkRecord>> {
+export async function linksOfApplications(db: Queries | Tx, applicationIds: readonly string[]) {
   const rows = await linksByApplication(db, applicationIds)
   return new Map(rows.map((row) => [row.application_id, linkRecordOf(row)]))
 }
@@ -210,19 +196,10 @@ export function wireLinkedOffer({ id, title, category, niche, status, merchant }
 const ALPHABET = '23456789abcdefghjkmnpqrstuvwxyz'
 /** 31^10 is about 2^49: too many to guess, and short enough for a caption. */
 const LENGTH = 10
-/** The largest multiple of the alphabet's length in a byte: bytes above it would favor its first letters. */
-const FAIR_BYTES = 256 - (256 % ALPHABET.length)
-
 const SLUG = /^[0-9a-z]{4,32}$/
 
 export function randomSlug(): string {
-  let slug = ''
-  while (slug.length < LENGTH) {
-    for (const byte of randomBytes(LENGTH)) {
-      if (byte < FAIR_BYTES && slug.length < LENGTH) slug += ALPHABET[byte % ALPHABET.length]
-    }
-  }
-  return slug
+  return Array.from({ length: LENGTH }, () => ALPHABET[randomInt(ALPHABET.length)]).join('')
 }
 
 /** Whether a text can be a slug. Accepts more than `randomSlug` makes, so that its format can change. */

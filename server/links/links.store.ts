@@ -17,11 +17,7 @@ export function linksByApplication(db: Queries | Tx, applicationIds: readonly st
 }
 
 /** Throws `TamperedRow` and `UnknownKeyError`. */
-export async function linkBySlug(
-  db: Queries | Tx,
-  keys: AppKeys,
-  slug: string,
-): Promise<LinkRow | undefined> {
+export async function linkBySlug(db: Queries | Tx, keys: AppKeys, slug: string) {
   const row = await db.selectFrom('affiliate_links').selectAll().where('slug', '=', slug).executeTakeFirst()
   if (row) requireAuthentic(keys, 'affiliate_links', row)
   return row

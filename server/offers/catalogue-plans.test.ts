@@ -5,8 +5,8 @@ import type { Database } from '../platform/database/database.ts'
 import { foldedWords } from '../platform/database/folded-text.ts'
 import { insertRows } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
-import { OFFER } from '../test/testkit/listings.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
+import { rowOf } from '../test/testkit/offer-rows.ts'
 import { setSuspended } from '../test/testkit/people.ts'
 import { listOffers, listStatements, type OfferFilter, type OfferListing } from './offer-list.store.ts'
 
@@ -25,39 +25,28 @@ for (const { it, dialect } of marketSuites<{ database: Database; merchantId: str
   })
 
   /** The steps of the plan, and the indexes by which it reads offers. */
-  const planOf = async (
-    database: Database,
+  const planOf = (
+    { reader }: Database,
     listing: OfferListing,
     plan: Parameters<typeof listStatements>[2] = 'none',
-  ) => {
-    const plans: Plan[] = []
-    for (const statement of listStatements(dialect, listing, plan)) {
-      const explain = async <Row>(words: string) => {
-        const { sql: text, parameters } = statement
-        return (
-          await database.reader.executeQuery<Row>(CompiledQuery.raw(`${words} ${text}`, [...parameters]))
-        ).rows
-      }
-      plans.push(
-        dialect === 'sqlite'
-          ? sqlitePlan(await explain<SqliteStep>('explain query plan'))
-          : postgresPlan(await explain<PostgresExplained>('explain (format json)')),
-      )
-    }
-    return plans
-  }
+  ) =>
+    Promise.all(
+      listStatements(dialect, listing, plan).map(async (statement) => {
+        const explain = async <Row>(words: string) => {
+          const text = `${words} ${statement.sql}`
+          return (await reader.executeQuery<Row>(CompiledQuery.raw(text, [...statement.parameters]))).rows
+        }
+        return dialect === 'sqlite'
+          ? sqlitePlan(await explain('explain query plan'))
+          : postgresPlan(await explain('explain (format json)'))
+      }),
+    )
 
-  /** Of each sort the first page and one from the middle. */
-  const pagesOf = async (
-    database: Database,
-    filter: OfferFilter,
-    sort: OfferSort,
-    scope: OfferListing['scope'],
-  ) => {
-    const first = { scope, filter, sort, after: null, limit: 26 }
-    const rows = await listOffers(database.reader, dialect, { ...first, limit: 300 })
-    const middle = rows.at(-1)
-    if (!middle) throw new Error(`nothing is found by ${JSON.stringify(filter)}`)
+  /** The first page and one from the middle. */
+  const pagesOf = async (database: Database, listing: Pick<OfferListing, 'filter' | 'sort' | 'scope'>) => {
+    const first = { ...listing, after: null, limit: 26 }
+    const middle = (await listOffers(database.reader, dialect, { ...first, limit: 300 })).at(-1)
+    if (!middle) throw new Error(`nothing is found by ${JSON.stringify(listing)}`)
     return [first, { ...first, after: { commissionRate: middle.commission_rate, id: middle.id } }]
   }
 
@@ -69,7 +58,7 @@ for (const { it, dialect } of marketSuites<{ database: Database; merchantId: str
     scope: OfferListing['scope'] = PUBLIC,
   ) => {
     for (const sort of sorts) {
-      for (const listing of await pagesOf(database, filter, sort, scope)) {
+      for (const listing of await pagesOf(database, { filter, sort, scope })) {
         for (const plan of await planOf(database, listing)) {
           const said = `${JSON.stringify(listing)}: ${JSON.stringify(plan)}`
           assert.equal(plan.scans, [], said)
@@ -87,30 +76,26 @@ for (const { it, dialect } of marketSuites<{ database: Database; merchantId: str
     await expectIndex(database, { category: 'CATEGORY 3' }, SORTS, 'category')
     await expectIndex(database, { niche: 'niche 3' }, SORTS, 'niche')
     await expectIndex(database, { category: 'category 3', niche: 'niche 3' }, SORTS, 'category_niche')
-    await expectIndex(database, { merchantId }, SORTS, 'merchant')
+    await expectIndex(database, { merchant_id: merchantId }, SORTS, 'merchant')
     await expectIndex(database, {}, SORTS, 'merchant', { kind: 'own', merchantId, status: undefined })
     await expectIndex(database, {}, SORTS, 'merchant', { kind: 'own', merchantId, status: 'live' })
   })
 
   it('looks a commission range up in the index of its sort', async ({ database, merchantId }) => {
-    const range = { commissionMin: 500, commissionMax: 2500 }
+    const range = { commission_min: 500, commission_max: 2500 }
     const byRate = ['commission_desc', 'commission_asc'] as const
     await expectIndex(database, range, byRate, 'live')
     await expectIndex(database, { ...range, category: 'category 3' }, byRate, 'category')
     await expectIndex(database, { ...range, niche: 'niche 3' }, byRate, 'niche')
-    await expectIndex(
-      database,
-      { ...range, category: 'category 3', niche: 'niche 3' },
-      byRate,
-      'category_niche',
-    )
-    await expectIndex(database, { ...range, merchantId }, byRate, 'merchant')
+    const both = { ...range, category: 'category 3', niche: 'niche 3' }
+    await expectIndex(database, both, byRate, 'category_niche')
+    await expectIndex(database, { ...range, merchant_id: merchantId }, byRate, 'merchant')
     await expectIndex(database, range, ['newest'], 'live')
   })
 
   it('finds few matches of a text by its own index, and sorts no more than those', async ({ database }) => {
     for (const sort of SORTS) {
-      const listing = { scope: PUBLIC, filter: { text: 'rare' }, sort, after: null, limit: 26 }
+      const listing = { scope: PUBLIC, filter: { q: 'rare' }, sort, after: null, limit: 26 }
       for (const plan of await planOf(database, listing, 'collect')) {
         assert.ok(plan.text, JSON.stringify(plan))
         assert.equal(plan.scans, [], JSON.stringify(plan))
@@ -121,7 +106,7 @@ for (const { it, dialect } of marketSuites<{ database: Database; merchantId: str
   it('walks the index of the sort where a text matches many', async ({ database }) => {
     if (dialect !== 'sqlite') return
     for (const sort of SORTS) {
-      const listing = { scope: PUBLIC, filter: { text: 'common' }, sort, after: null, limit: 26 }
+      const listing = { scope: PUBLIC, filter: { q: 'common' }, sort, after: null, limit: 26 }
       for (const plan of await planOf(database, listing, 'scan')) {
         assert.equal([plan.scans, plan.sorts], [[], []], JSON.stringify(plan))
       }
@@ -132,8 +117,8 @@ for (const { it, dialect } of marketSuites<{ database: Database; merchantId: str
     if (dialect !== 'sqlite') return
     await sql`analyze`.execute(bed.testDatabase.database.writer)
     await expectIndex(database, {}, SORTS, 'live')
-    await expectIndex(database, { category: 'category 3', commissionMin: 500 }, SORTS, 'category')
-    await expectIndex(database, { merchantId, niche: 'niche 0' }, SORTS, 'merchant')
+    await expectIndex(database, { category: 'category 3', commission_min: 500 }, SORTS, 'category')
+    await expectIndex(database, { merchant_id: merchantId, niche: 'niche 0' }, SORTS, 'merchant')
   })
 
   it.run()
@@ -150,11 +135,7 @@ interface Plan {
   text: boolean
 }
 
-interface SqliteStep {
-  detail: string
-}
-
-function sqlitePlan(steps: SqliteStep[]): Plan {
+function sqlitePlan(steps: { detail: string }[]): Plan {
   const details = steps.map((step) => step.detail)
   const found = (pattern: RegExp) => details.flatMap((detail) => detail.match(pattern)?.[1] ?? [])
   return {
@@ -171,11 +152,8 @@ interface PostgresNode {
   'Index Name'?: string
   Plans?: PostgresNode[]
 }
-interface PostgresExplained {
-  'QUERY PLAN': { Plan: PostgresNode }[]
-}
 
-function postgresPlan(rows: PostgresExplained[]): Plan {
+function postgresPlan(rows: { 'QUERY PLAN': { Plan: PostgresNode }[] }[]): Plan {
   const nodesIn = (node: PostgresNode): PostgresNode[] => [node, ...(node.Plans ?? []).flatMap(nodesIn)]
   const nodes = rows.flatMap((row) => row['QUERY PLAN']).flatMap(({ Plan: top }) => nodesIn(top))
   const named = (name: RegExp) => nodes.flatMap((node) => node['Index Name']?.match(name)?.[0] ?? [])
@@ -207,25 +185,16 @@ async function fill(platform: Platform): Promise<string> {
   const offer = (i: number) => {
     const title = ['Offer', i % 2 ? 'common' : '', i % 1000 ? '' : 'rare'].join(' ')
     return {
-      ...OFFER,
-      product_ids: null,
-      id: ids.next(),
-      merchant_id: merchants[i % 20 === 0 ? 0 : i % MERCHANTS] ?? '',
-      title,
-      category: `Category ${i % 4}`,
+      ...rowOf(platform, merchants[i % 20 === 0 ? 0 : i % MERCHANTS] ?? '', {
+        title,
+        category: `Category ${i % 4}`,
+        niche: `Niche ${(i >> 2) % 5}`,
+        commission_rate: 500 * (1 + ((i * 7919) % 7)),
+        status: i % 5 === 1 ? 'ended' : 'live',
+      }),
       category_key: `category ${i % 4}`,
-      niche: `Niche ${(i >> 2) % 5}`,
       niche_key: `niche ${(i >> 2) % 5}`,
       search_words: foldedWords(title).join(' '),
-      commission_rate: 500 * (1 + ((i * 7919) % 7)),
-      status: i % 5 === 1 ? ('ended' as const) : ('live' as const),
-      status_count: 1,
-      vetting_verdict: null,
-      vetted_rate: null,
-      rejection_scope: null,
-      vetting_reason: null,
-      created_at: clock.now(),
-      updated_at: clock.now(),
     }
   }
   for (let start = 0; start < OFFERS; start += 1000) {

@@ -1,6 +1,7 @@
 import { CompiledQuery } from 'kysely'
+import type { z } from 'zod'
 import type { BasisPoints } from '../../shared/rates.ts'
-import type { OfferSort } from '../../shared/schemas/offers.ts'
+import type { listOffersInput, OfferSort } from '../../shared/schemas/offers.ts'
 import type { Dialect, Queries } from '../platform/database/database.ts'
 import { foldedKey, foldedWords } from '../platform/database/folded-text.ts'
 import type { OfferStatus } from './offer-status.rule.ts'
@@ -11,17 +12,13 @@ export type OfferScope =
   | { kind: 'public' }
   | { kind: 'own'; merchantId: string; status: OfferStatus | undefined }
 
-export interface OfferFilter {
-  /** The full name, in any case and spelling. */
-  category?: string | undefined
-  niche?: string | undefined
-  /** Basis points, both inclusive. */
-  commissionMin?: BasisPoints | undefined
-  commissionMax?: BasisPoints | undefined
-  merchantId?: string | undefined
-  /** Words that must occur in title or description, the last one as a prefix. */
-  text?: string | undefined
-}
+/** As on the wire, but rates in basis points. */
+export type OfferFilter = Partial<
+  Pick<
+    z.output<typeof listOffersInput>,
+    'category' | 'niche' | 'commission_min' | 'commission_max' | 'merchant_id' | 'q'
+  >
+>
 
 /** The last offer of the previous page. */
 export interface OfferPosition {
@@ -46,12 +43,8 @@ type SearchPlan = 'none' | 'collect' | 'scan'
 export type ListedOffer = OfferRow & { merchant_name: string }
 
 /** Up to `limit` offers after `after`, in the order of `sort`; of equal rates the newest first. */
-export async function listOffers(
-  db: Queries,
-  dialect: Dialect,
-  listing: OfferListing,
-): Promise<ListedOffer[]> {
-  const words = listing.filter.text === undefined ? null : foldedWords(listing.filter.text)
+export async function listOffers(db: Queries, dialect: Dialect, listing: OfferListing) {
+  const words = listing.filter.q === undefined ? null : foldedWords(listing.filter.q)
   // A text without any word, such as a single quotation mark, is in no offer.
   if (words?.length === 0) return []
   const plan = words ? await searchPlan(db, dialect, words) : 'none'
@@ -66,11 +59,7 @@ export async function listOffers(
 }
 
 /** The number of live offers of active merchants by category and niche, the most used first, up to `limit`. */
-export async function countByCategory(
-  db: Queries,
-  dialect: Dialect,
-  limit: number,
-): Promise<{ category: string; niche: string; offers: number }[]> {
+export async function countByCategory(db: Queries, dialect: Dialect, limit: number) {
   const { join, isActive } = MERCHANT[dialect]
   const hint = dialect === 'sqlite' ? 'indexed by offers_category_niche_newest' : ''
   const statement = rawStatement<{ category: string; niche: string; offers: number }>(
@@ -84,12 +73,8 @@ export async function countByCategory(
 }
 
 /** The statements of a list, for tests of their query plans. */
-export function listStatements(
-  dialect: Dialect,
-  listing: OfferListing,
-  plan: SearchPlan,
-): CompiledQuery<ListedOffer>[] {
-  const words = plan === 'none' ? null : foldedWords(listing.filter.text ?? '')
+export function listStatements(dialect: Dialect, listing: OfferListing, plan: SearchPlan) {
+  const words = plan === 'none' ? null : foldedWords(listing.filter.q ?? '')
   return indexRanges(listing).map((range) => rangeStatement(dialect, listing, range, words, plan))
 }
 
@@ -167,7 +152,7 @@ interface IndexRange {
  * above it: within one rate the newest come first, so no single row comparison covers both.
  */
 function indexRanges({ filter, sort, after }: OfferListing): IndexRange[] {
-  const { commissionMin: low, commissionMax: high } = filter
+  const { commission_min: low, commission_max: high } = filter
   if (after === null) return [{ low, high }]
   if (sort === 'newest') return [{ low, high, olderThan: after.id }]
   const rate = after.commissionRate
@@ -183,13 +168,7 @@ function indexRanges({ filter, sort, after }: OfferListing): IndexRange[] {
 }
 
 /** How a statement reads an offer's merchant. */
-interface MerchantSource {
-  join: string
-  name: string
-  isActive: string
-}
-
-const MERCHANT: Record<Dialect, MerchantSource> = {
+const MERCHANT = {
   // SQLite keeps the order of a `cross join`; looking up each merchant costs it less than a list of the suspended ones.
   sqlite: {
     join: 'cross join users on users.id = offers.merchant_id',
@@ -238,11 +217,11 @@ function scopeConditions(scope: OfferScope, isActive: string, bind: Bind): strin
   return scope.status === undefined ? [own] : [own, `offers.status = ${bind(scope.status)}`]
 }
 
-function filterConditions({ category, niche, merchantId }: OfferFilter, bind: Bind): string[] {
+function filterConditions({ category, niche, merchant_id }: OfferFilter, bind: Bind): string[] {
   const conditions: string[] = []
   if (category !== undefined) conditions.push(`offers.category_key = ${bind(foldedKey(category))}`)
   if (niche !== undefined) conditions.push(`offers.niche_key = ${bind(foldedKey(niche))}`)
-  if (merchantId !== undefined) conditions.push(`offers.merchant_id = ${bind(merchantId)}`)
+  if (merchant_id !== undefined) conditions.push(`offers.merchant_id = ${bind(merchant_id)}`)
   return conditions
 }
 
@@ -275,8 +254,8 @@ function indexHint(dialect: Dialect, { scope, filter, sort }: OfferListing): str
   return dialect === 'sqlite' ? `indexed by offers_${prefixOf(scope, filter)}_${INDEX_ORDER[sort]}` : ''
 }
 
-function prefixOf(scope: OfferScope, { merchantId, category, niche }: OfferFilter): string {
-  if (scope.kind === 'own' || merchantId !== undefined) return 'merchant'
+function prefixOf(scope: OfferScope, { merchant_id, category, niche }: OfferFilter): string {
+  if (scope.kind === 'own' || merchant_id !== undefined) return 'merchant'
   if (category !== undefined && niche !== undefined) return 'category_niche'
   if (category !== undefined) return 'category'
   return niche === undefined ? 'live' : 'niche'

@@ -1,8 +1,8 @@
+import type { z } from 'zod'
+import type { offerStatus } from '../../shared/schemas/offers.ts'
 import { type VettingState, vettingPermits } from './vetting.rule.ts'
 
-export const OFFER_STATUSES = ['draft', 'live', 'paused', 'ended'] as const
-
-export type OfferStatus = (typeof OFFER_STATUSES)[number]
+export type OfferStatus = z.infer<typeof offerStatus>
 
 /** All allowed transitions. A draft cannot end, and `ended` is final. */
 const MOVES: Readonly<Record<OfferStatus, readonly OfferStatus[]>> = {
@@ -22,9 +22,18 @@ export interface OfferMoveFacts {
 }
 
 export type OfferMove =
-  | { kind: 'moved'; to: OfferStatus }
-  | { kind: 'unchanged' }
-  | { kind: 'refused'; code: 'illegal_transition' | 'conflict' | 'vetting_required'; detail: string }
+  | { kind: 'moved' | 'unchanged' }
+  | Refused<'illegal_transition' | 'conflict' | 'vetting_required'>
+
+export interface Refused<Code> {
+  kind: 'refused'
+  code: Code
+  detail: string
+}
+
+export function refused<const Code>(code: Code, detail: string): Refused<Code> {
+  return { kind: 'refused', code, detail }
+}
 
 /**
  * Decides a merchant's change of an offer's status; the present status is `unchanged`. Going live has the same conditions from `draft`
@@ -34,27 +43,17 @@ export function decideOfferMove(facts: OfferMoveFacts): OfferMove {
   const { from, to } = facts
   if (from === to) return { kind: 'unchanged' }
   if (!MOVES[from].includes(to)) {
-    return {
-      kind: 'refused',
-      code: 'illegal_transition',
-      detail: `An offer that is ${from} cannot become ${to}; ${movesFrom(from)}.`,
-    }
+    const detail = `An offer that is ${from} cannot become ${to}; ${movesFrom(from)}.`
+    return refused('illegal_transition', detail)
   }
-  if (to !== 'live') return { kind: 'moved', to }
-  if (!facts.merchantHasStore) {
-    return { kind: 'refused', code: 'conflict', detail: 'Connect a store before an offer goes live.' }
-  }
-  if (!vettingPermits(facts.vetting)) {
-    return {
-      kind: 'refused',
-      code: 'vetting_required',
-      detail:
-        facts.vetting === 'rejected'
-          ? 'An admin rejected this offer; its vetting_reason says why.'
-          : 'This commission rate needs an approved vetting before the offer goes live.',
-    }
-  }
-  return { kind: 'moved', to }
+  if (to !== 'live') return { kind: 'moved' }
+  if (!facts.merchantHasStore) return refused('conflict', 'Connect a store before an offer goes live.')
+  if (vettingPermits(facts.vetting)) return { kind: 'moved' }
+  const detail =
+    facts.vetting === 'rejected'
+      ? 'An admin rejected this offer; its vetting_reason says why.'
+      : 'This commission rate needs an approved vetting before the offer goes live.'
+  return refused('vetting_required', detail)
 }
 
 function movesFrom(from: OfferStatus): string {

@@ -1,4 +1,5 @@
 import { defineEntity } from '@mikro-orm/core'
+import { offerStatus } from '../../shared/schemas/offers.ts'
 import {
   basisPoints,
   count,
@@ -12,9 +13,8 @@ import {
   text,
 } from '../platform/database/columns.ts'
 import { User } from '../users/user.entity.ts'
+import type { OfferStatus } from './offer-status.rule.ts'
 import type { RejectionScope } from './vetting.rule.ts'
-
-export const OFFER_STATUSES = ['draft', 'live', 'paused', 'ended'] as const
 
 export const Offer = defineEntity({
   name: 'Offer',
@@ -29,7 +29,7 @@ export const Offer = defineEntity({
     category: text(),
     niche: text(),
     commission_rate: basisPoints(),
-    status: enumText<(typeof OFFER_STATUSES)[number]>(),
+    status: enumText<OfferStatus>(),
     /** The sequence of its last row in `offer_status_changes`. */
     status_count: count(),
     attribution_window_days: count(),
@@ -50,7 +50,7 @@ export const Offer = defineEntity({
     row_digest: rowDigest(),
   },
   checks: [
-    oneOf('offers', 'status', OFFER_STATUSES),
+    oneOf('offers', 'status', offerStatus.options),
     { name: 'offers_rate_check', expression: 'commission_rate between 1 and 9000' },
   ],
   indexes: [
@@ -70,11 +70,11 @@ export const OfferStatusChange = defineEntity({
     offer_id: () => refersTo(Offer, 'offer_id').primary(),
     /** From 1 for each offer. */
     sequence: count().primary(),
-    status: enumText<(typeof OFFER_STATUSES)[number]>(),
+    status: enumText<OfferStatus>(),
     changed_at: epochMs(),
     row_digest: rowDigest(),
   },
-  checks: [oneOf('offer_status_changes', 'status', OFFER_STATUSES)],
+  checks: [oneOf('offer_status_changes', 'status', offerStatus.options)],
 })
 
 /** One index for each order of the list; a merchant sees own offers in every status, all others only live ones. */

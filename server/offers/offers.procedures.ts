@@ -16,9 +16,9 @@ import { mapPage } from '../platform/api/page.ts'
 import { procedure, publicProcedure, router, syncInput } from '../platform/api/procedure.ts'
 import type { Platform } from '../platform/platform.ts'
 import { readReplica } from '../platform/replica-reads.ts'
-import { wireOffer } from './offer-wire.ts'
 import {
   createOffer,
+  DRAFT_QUOTA,
   getOffer,
   listCategories,
   listOffers,
@@ -26,6 +26,7 @@ import {
   setOfferStatus,
   updateOffer,
   vetOffer,
+  wireOffer,
 } from './offers.service.ts'
 
 export const offersRouter = router({
@@ -39,14 +40,9 @@ export const offersRouter = router({
   })
     .input(syncInput(listOffersInput))
     .query(async ({ ctx, input }): Promise<z.output<typeof offerPage>> => {
-      const { q, merchant_id, commission_min, commission_max, ...rest } = input
-      const query = {
-        ...rest,
-        text: q,
-        merchantId: merchant_id,
-        commissionMin: rateOrNone(commission_min),
-        commissionMax: rateOrNone(commission_max),
-      }
+      const commission_min = rateOrNone(input.commission_min)
+      const commission_max = rateOrNone(input.commission_max)
+      const query = { ...input, commission_min, commission_max }
       const read = (platform: Platform) => listOffers(platform, ctx.actor, query)
       return mapPage(await (ctx.actor ? read(ctx.platform) : readReplica(ctx.platform, read)), wireOffer)
     }),
@@ -78,10 +74,7 @@ export const offersRouter = router({
     rest: { method: 'POST', path: '/offers', status: 201 },
     summary: 'Create an offer as a draft',
     errors: ['quota_exceeded'],
-    details: {
-      quota_exceeded:
-        'At most 500 draft offers per account. Edit a draft or take one live instead of adding another.',
-    },
+    details: { quota_exceeded: DRAFT_QUOTA.detail },
   })
     .input(createOfferInput)
     .output(offer)
@@ -150,7 +143,7 @@ export const vettingProcedures = {
         actor: ctx.actor.userId,
         decision,
         reason: reason ?? null,
-        commissionRate: rate === undefined ? undefined : (percentToBasisPoints(rate) ?? undefined),
+        commissionRate: rateOrNone(rate),
       })
       return wireOffer(vetted)
     }),

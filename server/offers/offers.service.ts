@@ -1,82 +1,64 @@
 import { z } from 'zod'
-import type { BasisPoints } from '../../shared/rates.ts'
+import { type BasisPoints, basisPointsToPercent } from '../../shared/rates.ts'
 import { idParam } from '../../shared/schemas/common.ts'
-import type { OfferCategories, OfferSort } from '../../shared/schemas/offers.ts'
+import type {
+  createOfferInput,
+  listOffersInput,
+  OfferCategories,
+  OfferSort,
+  Offer as WireOffer,
+} from '../../shared/schemas/offers.ts'
 import { recordAudit } from '../flags/audit.service.ts'
 import { closeFlag, raiseFlag } from '../flags/flags.service.ts'
 import { decodeCursor, encodeCursor, mapPage, type Page, pageOf } from '../platform/api/page.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import { invalidFields, Refusal } from '../platform/api/refusal.ts'
+import { isoTime } from '../platform/clock.ts'
 import { advisoryLock, afterCommit, type Queries, type Tx } from '../platform/database/database.ts'
 import { lockRows, type RowOf } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import { merchantHasStore, merchantStoresLock } from '../stores/stores.service.ts'
 import { checkQuota, isSuspended, peopleOf, requireVerifiedEmail } from '../users/users.service.ts'
-import {
-  countByCategory,
-  listOffers as listRows,
-  type OfferFilter,
-  type OfferScope,
-} from './offer-list.store.ts'
+import { countByCategory, listOffers as listRows, type OfferScope } from './offer-list.store.ts'
 import { decideOfferMove, type OfferStatus } from './offer-status.rule.ts'
 import {
   addOffer,
   assignOffer,
   authenticOffers,
-  countDrafts,
+  countOffers,
   type EveryOfferFilter,
   findEveryOffer,
-  hasLiveOffer,
   type OfferChange,
   type OfferRow,
   offersById,
 } from './offers.store.ts'
 import { flagUnverifiedHost } from './product-host.service.ts'
 import { checkProductUrl, withoutTrackingReference } from './product-url.rule.ts'
-import {
-  mayRaiseLiveOffer,
-  rejectionScopeOf,
-  type VettingDecision,
-  type VettingState,
-  vettingStateOf,
-} from './vetting.rule.ts'
+import { mayChangeLiveRate, rejectionScopeOf, type VettingState, vettingStateOf } from './vetting.rule.ts'
 
 /** The cache of public offers as anonymous callers get them. */
 export const PUBLIC_OFFERS = 'offers'
 /** The cache of where links lead, by slug. Cleared when an offer's status or product address changes. */
 export const LINK_TARGETS = 'slug'
-export const MAX_DRAFTS = 500
+export const DRAFT_QUOTA = {
+  most: 500,
+  detail: 'At most 500 draft offers per account. Edit a draft or take one live instead of adding another.',
+}
 const MAX_CATEGORIES = 500
 
-/** The fields that a merchant sets. Rates in basis points. */
-export interface OfferFields {
-  title: string
-  description: string | null
-  product_url: string
-  image_url: string | null
-  category: string
-  niche: string
-  commission_rate: BasisPoints
-  attribution_window_days: number
+/** An offer as other concepts see it; times in epoch ms, rates in basis points. */
+export type OfferRecord = Omit<OfferRow, 'product_ids'> & {
   product_ids: string[] | null
-}
-
-/** An offer as other concepts see it; times in epoch ms. */
-export interface OfferRecord extends OfferFields {
-  id: string
-  merchant_id: string
-  status: OfferStatus
   vetting: VettingState
   /** Why an admin rejected the offer; `null` for a live offer, which anyone can read. */
   vetting_reason: string | null
-  created_at: number
-  updated_at: number
 }
 
+/** The fields that a merchant sets. */
+export type OfferFields = Pick<OfferRecord, keyof z.output<typeof createOfferInput>>
+
 /** An offer with its merchant's name, as callers see it. */
-export interface ShownOffer extends OfferRecord {
-  merchant: { id: string; display_name: string }
-}
+export type ShownOffer = OfferRecord & { merchant: { id: string; display_name: string } }
 
 /** Creates a draft. Refuses with `validation_failed` (an address that is not public) and `quota_exceeded`. */
 export async function createOffer(
@@ -102,11 +84,8 @@ export async function createOffer(
     updated_at: now,
   }
   await platform.database.transaction(async (tx) => {
-    await checkQuota(tx, merchantId, {
-      most: MAX_DRAFTS,
-      count: () => countDrafts(tx, merchantId),
-      detail: `At most ${MAX_DRAFTS} draft offers per account. Edit a draft or take one live instead of adding another.`,
-    })
+    const count = () => countOffers(tx, merchantId, 'draft')
+    await checkQuota(tx, merchantId, { ...DRAFT_QUOTA, count })
     await addOffer(tx, row)
     await flagUnverifiedHost(platform, tx, row, null)
     await updateVettingQueue(platform, tx, row)
@@ -131,7 +110,12 @@ export async function updateOffer(
     const [offer] = await lockRows(tx, 'offers', { id: offerId, merchant_id: merchantId })
     if (!offer) throw offerNotFound()
     if (offer.status === 'ended') throw new Refusal('conflict', 'An ended offer cannot be edited.')
-    refuseUnvettedRaise(platform, offer, fields.commission_rate)
+    const rate = fields.commission_rate ?? offer.commission_rate
+    if (offer.status === 'live' && !mayChangeLiveRate(offer, rate, platform.config.HIGH_COMMISSION_RATE)) {
+      const detail =
+        'This commission rate needs an approved vetting. To change the rate before an admin decides, pause the offer.'
+      throw new Refusal('vetting_required', detail)
+    }
     await changeOffer(platform, tx, offer, change)
     return offer
   })
@@ -158,9 +142,9 @@ export async function setOfferStatus(
       from: offer.status,
       to,
       merchantHasStore: await merchantHasStore(tx, merchantId),
-      vetting: vettingOf(platform, offer),
+      vetting: vettingStateOf(offer, platform.config.HIGH_COMMISSION_RATE),
     })
-    if (move.kind === 'moved') await changeOffer(platform, tx, offer, { status: move.to })
+    if (move.kind === 'moved') await changeOffer(platform, tx, offer, { status: to })
     // Committed although the merchant is refused.
     if (move.kind === 'refused' && move.code === 'vetting_required')
       await updateVettingQueue(platform, tx, offer)
@@ -217,12 +201,11 @@ export async function vetOffer(platform: Platform, vetting: Vetting): Promise<Sh
     if (vetting.commissionRate !== undefined && vetting.commissionRate !== rate) {
       throw new Refusal('conflict', `The offer's commission rate is now ${rate / 100} %.`)
     }
-    const { HIGH_COMMISSION_RATE: highCommissionRate } = platform.config
+    const scope = rejectionScopeOf(rate, platform.config.HIGH_COMMISSION_RATE)
     const decided = {
       vetting_verdict: verdict,
       vetted_rate: rate,
-      rejection_scope:
-        verdict === 'rejected' ? rejectionScopeOf({ commissionRate: rate, highCommissionRate }) : null,
+      rejection_scope: verdict === 'rejected' ? scope : null,
       status: verdict === 'rejected' && status === 'live' ? 'paused' : status,
     } as const
     const isRepeat =
@@ -274,7 +257,7 @@ async function changeOffer(
 /** Adds an offer to the admins' queue while its rate needs a decision, and removes it otherwise. */
 async function updateVettingQueue(platform: Platform, tx: Tx, offer: OfferRow): Promise<void> {
   if (offer.status === 'ended') return closeVettingFlag(platform, tx, offer.id, 'The offer has ended.')
-  if (vettingOf(platform, offer) !== 'pending') {
+  if (vettingStateOf(offer, platform.config.HIGH_COMMISSION_RATE) !== 'pending') {
     return closeVettingFlag(platform, tx, offer.id, 'The rate needs no decision.')
   }
   await raiseFlag(platform, tx, {
@@ -301,7 +284,7 @@ function clearPublicOffers(platform: Platform, tx: Tx): void {
 
 /** Call when a merchant's display name changes, which public offers show. */
 export async function refreshMerchantName(platform: Platform, tx: Tx, merchantId: string): Promise<void> {
-  if (await hasLiveOffer(tx, merchantId)) clearPublicOffers(platform, tx)
+  if ((await countOffers(tx, merchantId, 'live')) > 0) clearPublicOffers(platform, tx)
 }
 
 /** A live offer of an active merchant; owners and admins get every offer. Refuses with `not_found`. */
@@ -321,14 +304,8 @@ export async function getOffer(
   return shownOffer(platform, row)
 }
 
-export interface OfferQuery extends OfferFilter {
-  sort: OfferSort
-  /** The caller's own offers in every status; the caller must be a merchant. */
-  mine: boolean
-  status?: OfferStatus | undefined
-  limit: number
-  cursor?: string | undefined
-}
+/** As on the wire, but rates in basis points. */
+type OfferQuery = z.output<typeof listOffersInput>
 
 const cursorKey = <Sort extends OfferSort>(sort: Sort) =>
   z.tuple([z.literal(sort), z.int().min(0).max(10_000), idParam])
@@ -396,7 +373,11 @@ export async function listEveryOffer(platform: Platform, query: EveryOfferQuery)
   for (let { before } = query; found.length < limit; ) {
     const filter = { merchantId, status, above, before, limit: ROWS_PER_READ }
     const rows = await findEveryOffer(platform.database.reader, filter)
-    found.push(...rows.filter((row) => vetting === null || vettingOf(platform, row) === vetting))
+    found.push(
+      ...rows.filter(
+        (row) => vetting === null || vettingStateOf(row, platform.config.HIGH_COMMISSION_RATE) === vetting,
+      ),
+    )
     if (rows.length < ROWS_PER_READ) break
     before = rows.at(-1)?.id ?? null
   }
@@ -404,23 +385,16 @@ export async function listEveryOffer(platform: Platform, query: EveryOfferQuery)
 }
 
 /** Offers by id, for other concepts; unknown ids are missing. */
-export async function offerRecords(
-  platform: Platform,
-  db: Queries | Tx,
-  offerIds: readonly string[],
-): Promise<Map<string, OfferRecord>> {
+export async function offerRecords(platform: Platform, db: Queries | Tx, offerIds: readonly string[]) {
   const rows = await offersById(db, [...new Set(offerIds)])
   return new Map(rows.map((row) => [row.id, recordOf(platform, row)]))
 }
 
-/** An offer whose terms are to be locked; `null` for an unknown one. Throws `TamperedRow` when it was changed, and `UnknownKeyError`. */
-export async function authenticOffer(
-  platform: Platform,
-  db: Queries | Tx,
-  offerId: string,
-): Promise<OfferRecord | null> {
+/** An offer whose terms are to be locked. Refuses with `not_found`; throws `TamperedRow` when it was changed, and `UnknownKeyError`. */
+export async function authenticOffer(platform: Platform, db: Queries | Tx, offerId: string) {
   const [row] = await authenticOffers(db, platform.keys, [offerId])
-  return row ? recordOf(platform, row) : null
+  if (!row) throw offerNotFound()
+  return recordOf(platform, row)
 }
 
 /** Titles by offer id. */
@@ -440,60 +414,21 @@ async function shownOffers(platform: Platform, rows: readonly OfferRow[]): Promi
 }
 
 function withMerchant(platform: Platform, row: OfferRow, name: string): ShownOffer {
-  return Object.assign(recordOf(platform, row), { merchant: { id: row.merchant_id, display_name: name } })
+  return { ...recordOf(platform, row), merchant: { id: row.merchant_id, display_name: name } }
 }
 
-function recordOf(platform: Platform, row: OfferRow): OfferRecord {
-  const vetting = vettingOf(platform, row)
+function recordOf({ config }: Platform, row: OfferRow): OfferRecord {
+  const vetting = vettingStateOf(row, config.HIGH_COMMISSION_RATE)
   return {
-    id: row.id,
-    merchant_id: row.merchant_id,
-    title: row.title,
-    description: row.description,
-    product_url: row.product_url,
-    image_url: row.image_url,
-    category: row.category,
-    niche: row.niche,
-    commission_rate: row.commission_rate,
-    status: row.status,
+    ...row,
+    product_ids: row.product_ids === null ? null : JSON.parse(row.product_ids),
     vetting,
     vetting_reason: vetting === 'rejected' && row.status !== 'live' ? row.vetting_reason : null,
-    attribution_window_days: row.attribution_window_days,
-    product_ids: row.product_ids === null ? null : JSON.parse(row.product_ids),
-    created_at: row.created_at,
-    updated_at: row.updated_at,
   }
 }
 
-function refuseUnvettedRaise(platform: Platform, offer: OfferRow, rate: BasisPoints | undefined): void {
-  if (offer.status !== 'live' || rate === undefined) return
-  const decision = mayRaiseLiveOffer({
-    presentRate: offer.commission_rate,
-    commissionRate: rate,
-    highCommissionRate: platform.config.HIGH_COMMISSION_RATE,
-    decision: lastVetting(offer),
-  })
-  if (decision.kind === 'refused') throw new Refusal(decision.code, decision.detail)
-}
-
-function vettingOf(platform: Platform, offer: OfferRow): VettingState {
-  return vettingStateOf({
-    commissionRate: offer.commission_rate,
-    highCommissionRate: platform.config.HIGH_COMMISSION_RATE,
-    decision: lastVetting(offer),
-  })
-}
-
-function lastVetting({ vetting_verdict, vetted_rate, rejection_scope }: OfferRow): VettingDecision | null {
-  if (vetting_verdict === null || vetted_rate === null) return null
-  return { verdict: vetting_verdict, commissionRate: vetted_rate, rejectionScope: rejection_scope }
-}
-
 /** The given addresses, normalized and without a tracking reference. Refuses with `validation_failed`. */
-function checkedAddresses(
-  { config }: Platform,
-  fields: Partial<OfferFields>,
-): Pick<OfferChange, 'product_url' | 'image_url'> {
+function checkedAddresses({ config }: Platform, fields: Partial<OfferFields>) {
   const checked: Pick<OfferChange, 'product_url' | 'image_url'> = {}
   const issues: { path: string; message: string }[] = []
   for (const path of ['product_url', 'image_url'] as const) {
@@ -505,6 +440,28 @@ function checkedAddresses(
   }
   if (issues.length === 0) return checked
   throw invalidFields(issues)
+}
+
+/** An offer as every procedure that returns one sends it. */
+export function wireOffer(offer: ShownOffer): WireOffer {
+  return {
+    id: offer.id,
+    merchant: offer.merchant,
+    title: offer.title,
+    description: offer.description,
+    product_url: offer.product_url,
+    image_url: offer.image_url,
+    category: offer.category,
+    niche: offer.niche,
+    commission_rate: basisPointsToPercent(offer.commission_rate),
+    status: offer.status,
+    vetting: offer.vetting,
+    vetting_reason: offer.vetting_reason,
+    attribution_window_days: offer.attribution_window_days,
+    product_ids: offer.product_ids,
+    created_at: isoTime(offer.created_at),
+    updated_at: isoTime(offer.updated_at),
+  }
 }
 
 export function offerNotFound(): Refusal {

@@ -103,11 +103,7 @@ export function offersById(db: Queries | Tx, ids: readonly string[]): Promise<Of
 export const AUTHENTIC_COLUMNS = [...OFFER_COLUMNS, 'row_digest'] as const
 
 /** As `offersById`, for terms that are locked. Throws `TamperedRow` for an offer that was changed, and `UnknownKeyError`. */
-export async function authenticOffers(
-  db: Queries | Tx,
-  keys: AppKeys,
-  ids: readonly string[],
-): Promise<OfferRow[]> {
+export async function authenticOffers(db: Queries | Tx, keys: AppKeys, ids: readonly string[]) {
   if (ids.length === 0) return []
   const rows = await db
     .selectFrom('offers')
@@ -118,19 +114,8 @@ export async function authenticOffers(
   return rows
 }
 
-export function countDrafts(tx: Tx, merchantId: string): Promise<number> {
-  return countOf(tx.selectFrom('offers').where('merchant_id', '=', merchantId).where('status', '=', 'draft'))
-}
-
-export async function hasLiveOffer(tx: Tx, merchantId: string): Promise<boolean> {
-  const row = await tx
-    .selectFrom('offers')
-    .select('id')
-    .where('merchant_id', '=', merchantId)
-    .where('status', '=', 'live')
-    .limit(1)
-    .executeTakeFirst()
-  return row !== undefined
+export function countOffers(tx: Tx, merchantId: string, status: OfferStatus): Promise<number> {
+  return countOf(tx.selectFrom('offers').where('merchant_id', '=', merchantId).where('status', '=', status))
 }
 
 export interface EveryOfferFilter {
@@ -163,11 +148,7 @@ export interface OfferMoment {
  * The status that each offer had at its time, in the given order; `null` before its creation. Throws `TamperedRow` for an offer, or a row of
  * its history, that was changed, added or deleted, and `UnknownKeyError`.
  */
-export async function statusesAt(
-  db: Queries | Tx,
-  keys: AppKeys,
-  moments: readonly OfferMoment[],
-): Promise<(OfferStatus | null)[]> {
+export async function statusesAt(db: Queries | Tx, keys: AppKeys, moments: readonly OfferMoment[]) {
   const ids = [...new Set(moments.map(({ offer_id }) => offer_id))]
   // First, because histories grow meanwhile.
   const offers = await authenticOffers(db, keys, ids)

@@ -1,6 +1,5 @@
 import * as assert from 'uvu/assert'
 import type { Actor } from '../platform/api/procedure.ts'
-import { updateRows } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import { connectStore } from '../stores/stores.service.ts'
 import { addLiveOffer, addMerchant } from '../test/testkit/listings.ts'
@@ -18,98 +17,84 @@ const DRAFT = {
   commission_rate: 12.5,
 }
 
-for (const { it } of marketSuites<{ merchant: Actor }>('offers')) {
+const as = (platform: Platform, actor: Actor | null) => offersRouter.createCaller(requestOf(platform, actor))
+
+interface Context {
+  merchant: Actor
+  offers: ReturnType<typeof as>
+  visitor: ReturnType<typeof as>
+}
+
+for (const { it } of marketSuites<Context>('offers')) {
   it.before.each(async (context) => {
     context.merchant = await addMerchant(context.platform, 'Kurta House')
+    context.offers = as(context.platform, context.merchant)
+    context.visitor = as(context.platform, null)
   })
 
-  const as = (platform: Platform, actor: Actor | null) =>
-    offersRouter.createCaller(requestOf(platform, actor))
-
-  it('creates a draft with the defaults of the contract', async ({ platform, merchant }) => {
-    const made = await as(platform, merchant).create(DRAFT)
+  it('creates a draft with the defaults of the contract', async ({ merchant, offers }) => {
+    const made = await offers.create(DRAFT)
     const { id, ...rest } = made
+    const at = '2026-11-01T07:00:00.000Z'
     assert.equal(rest, {
       merchant: { id: merchant.userId, display_name: 'Kurta House' },
-      ...DRAFT,
-      description: null,
-      image_url: null,
-      status: 'draft',
-      vetting: 'not_required',
-      vetting_reason: null,
-      attribution_window_days: 30,
-      product_ids: null,
-      created_at: '2026-11-01T07:00:00.000Z',
-      updated_at: '2026-11-01T07:00:00.000Z',
+      ...{ ...DRAFT, description: null, image_url: null, attribution_window_days: 30, product_ids: null },
+      ...{ status: 'draft', vetting: 'not_required', vetting_reason: null, created_at: at, updated_at: at },
     })
-    assert.equal(await as(platform, merchant).get({ id }), made)
+    assert.equal(await offers.get({ id }), made)
   })
 
-  it('refuses fields out of bounds, unknown ones, and addresses that are not public', async ({
-    platform,
-    merchant,
-  }) => {
-    const refused = [
-      { commission_rate: 0 },
-      { commission_rate: 90.01 },
-      { commission_rate: 1.234 },
-      { title: ' ' },
-      { title: 'x'.repeat(201) },
-      { category: 'x'.repeat(61) },
-      { niche: 'a\0b' },
-      { description: 'x'.repeat(5001) },
-      { attribution_window_days: 0 },
-      { attribution_window_days: 366 },
-      { product_ids: [] },
-      { product_ids: ['gid://1'] },
-      { product_url: 'http://kurta.pk/x' },
-      { product_url: 'https://127.0.0.1/x' },
-      { product_url: 'https://user:pass@kurta.pk/x' },
-      { image_url: 'https://localhost/x.png' },
-      { status: 'live' },
-      { merchant_id: merchant.userId },
-    ]
-    for (const field of refused) {
-      const outcome = await outcomeOf(as(platform, merchant).create({ ...DRAFT, ...field } as typeof DRAFT))
-      assert.is(outcome, 'validation_failed', JSON.stringify(field))
+  it('refuses fields out of bounds, unknown ones, and private addresses', async ({ merchant, offers }) => {
+    const refused = {
+      commission_rate: [0, 90.01, 1.234],
+      title: [' ', 'x'.repeat(201)],
+      category: ['x'.repeat(61)],
+      niche: ['a\0b'],
+      description: ['x'.repeat(5001)],
+      attribution_window_days: [0, 366],
+      product_ids: [[], ['gid://1']],
+      product_url: ['http://kurta.pk/x', 'https://127.0.0.1/x', 'https://user:pass@kurta.pk/x'],
+      image_url: ['https://localhost/x.png'],
+      ...{ status: ['live'], merchant_id: [merchant.userId] },
     }
+    for (const [field, values] of Object.entries(refused))
+      for (const value of values) {
+        const outcome = await outcomeOf(offers.create({ ...DRAFT, [field]: value }))
+        assert.is(outcome, 'validation_failed', `${field} ${value}`)
+      }
   })
 
-  it('lets merchants edit and move only their own offers', async ({ platform, merchant }) => {
-    const { id } = await as(platform, merchant).create(DRAFT)
+  it('lets merchants edit and move only their own offers', async ({ platform, offers }) => {
+    const { id } = await offers.create(DRAFT)
     const other = as(platform, await addMerchant(platform))
     assert.is(await outcomeOf(other.update({ id, title: 'x' })), 'not_found')
     assert.is(await outcomeOf(other.setStatus({ id, status: 'live' })), 'not_found')
   })
 
-  it('shows live offers to everybody and the others to their owner and admins', async ({
-    platform,
-    merchant,
-  }) => {
-    const own = as(platform, merchant)
-    const { id } = await own.create(DRAFT)
-    const strangers = [null, await addUser(platform, 'creator'), await addMerchant(platform)]
-    const admin = await addUser(platform, 'admin')
+  it('shows live offers to all, others to their owner and admins', async ({ platform, offers, visitor }) => {
+    const { id } = await offers.create(DRAFT)
+    const others = [await addUser(platform, 'creator'), await addMerchant(platform)]
+    const strangers = [visitor, ...others.map((actor) => as(platform, actor))]
+    const admin = as(platform, await addUser(platform, 'admin'))
     for (const status of ['draft', 'live', 'paused', 'ended'] as const) {
-      if (status !== 'draft') await own.setStatus({ id, status })
-      assert.is((await own.get({ id })).status, status)
-      assert.is((await as(platform, admin).get({ id })).status, status)
-      for (const actor of strangers) {
-        const offers = as(platform, actor)
-        assert.is(await outcomeOf(offers.get({ id })), status === 'live' ? 'ok' : 'not_found')
-        assert.is((await offers.list({})).items.length, status === 'live' ? 1 : 0)
+      if (status !== 'draft') await offers.setStatus({ id, status })
+      assert.is((await offers.get({ id })).status, status)
+      assert.is((await admin.get({ id })).status, status)
+      for (const stranger of strangers) {
+        assert.is(await outcomeOf(stranger.get({ id })), status === 'live' ? 'ok' : 'not_found')
+        assert.is((await stranger.list({})).items.length, status === 'live' ? 1 : 0)
       }
     }
-    assert.is(await outcomeOf(own.get({ id: platform.ids.next() })), 'not_found')
-    assert.is(await outcomeOf(own.get({ id: 'x' })), 'validation_failed')
+    assert.is(await outcomeOf(offers.get({ id: platform.ids.next() })), 'not_found')
+    assert.is(await outcomeOf(offers.get({ id: 'x' })), 'validation_failed')
   })
 
-  it('hides a suspended merchant', async ({ platform, merchant }) => {
-    const { id } = await as(platform, merchant).create(DRAFT)
-    await as(platform, merchant).setStatus({ id, status: 'live' })
+  it('hides a suspended merchant', async ({ platform, merchant, offers, visitor }) => {
+    const { id } = await offers.create(DRAFT)
+    await offers.setStatus({ id, status: 'live' })
     await changeUser(platform, merchant.userId, { suspended_at: 1 })
-    assert.equal((await as(platform, null).list({})).items, [])
-    assert.is(await outcomeOf(as(platform, null).get({ id })), 'not_found')
+    assert.equal((await visitor.list({})).items, [])
+    assert.is(await outcomeOf(visitor.get({ id })), 'not_found')
   })
 
   it('moves along the allowed ways, with a store only', async ({ platform }) => {
@@ -127,30 +112,22 @@ for (const { it } of marketSuites<{ merchant: Actor }>('offers')) {
     assert.is(await outcomeOf(offers.setStatus({ id, status: 'live' })), 'illegal_transition')
   })
 
-  it('edits what is given and leaves the rest', async ({ bed, platform, merchant }) => {
-    const offers = as(platform, merchant)
+  it('edits what is given and leaves the rest', async ({ bed, offers }) => {
     const made = await offers.create({ ...DRAFT, description: 'old', product_ids: ['1', '2'] })
     assert.equal(await offers.update({ id: made.id }), made)
     bed.clock.pass(MINUTE)
     const change = { description: null, product_url: 'https://kurta.pk/ü', commission_rate: 15 }
     const edited = await offers.update({ id: made.id, ...change })
-    assert.equal(edited, {
-      ...made,
-      ...change,
-      product_url: 'https://kurta.pk/%C3%BC',
-      updated_at: '2026-11-01T07:01:00.000Z',
-    })
+    const product_url = 'https://kurta.pk/%C3%BC'
+    assert.equal(edited, { ...made, ...change, product_url, updated_at: '2026-11-01T07:01:00.000Z' })
     assert.equal(await offers.get({ id: made.id }), edited)
     assert.equal((await offers.update({ id: made.id, product_ids: null })).product_ids, null)
-    assert.is(
-      await outcomeOf(offers.update({ id: made.id, product_url: 'ftp://kurta.pk' })),
-      'validation_failed',
-    )
+    const badUrl = offers.update({ id: made.id, product_url: 'ftp://kurta.pk' })
+    assert.is(await outcomeOf(badUrl), 'validation_failed')
     assert.is(await outcomeOf(offers.update({ id: made.id, id2: 1 } as { id: string })), 'validation_failed')
   })
 
-  it('asks for a vetting of high rates before they are live', async ({ platform, merchant }) => {
-    const offers = as(platform, merchant)
+  it('asks for a vetting of high rates before they are live', async ({ platform, offers }) => {
     const actor = (await addUser(platform, 'admin')).userId
     const { id } = await offers.create({ ...DRAFT, commission_rate: 40 })
     assert.is((await offers.get({ id })).vetting, 'pending')
@@ -158,14 +135,9 @@ for (const { it } of marketSuites<{ merchant: Actor }>('offers')) {
     const vetting = { offerId: id, actor, reason: 'known shop' }
     await vetOffer(platform, { ...vetting, decision: 'reject' })
     assert.is(await outcomeOf(offers.setStatus({ id, status: 'live' })), 'vetting_required')
-    const stale = vetOffer(platform, { ...vetting, decision: 'approve', commissionRate: 3500 })
-    assert.is(await outcomeOf(stale), 'conflict')
     const vetted = await vetOffer(platform, { ...vetting, decision: 'approve', commissionRate: 4000 })
     assert.is(vetted.vetting, 'approved')
-    await vetOffer(platform, { ...vetting, decision: 'approve' })
     await vetOffer(platform, { ...vetting, decision: 'approve', reason: null })
-    const otherReason = vetOffer(platform, { ...vetting, decision: 'approve', reason: 'a launch' })
-    assert.is(await outcomeOf(otherReason), 'already_decided')
     await offers.setStatus({ id, status: 'live' })
     assert.is(await outcomeOf(offers.update({ id, commission_rate: 40.01 })), 'vetting_required')
     assert.is((await offers.update({ id, commission_rate: 39 })).vetting, 'approved')
@@ -174,42 +146,26 @@ for (const { it } of marketSuites<{ merchant: Actor }>('offers')) {
     assert.is((await offers.update({ id, commission_rate: 50 })).vetting, 'pending')
     assert.is(await outcomeOf(offers.setStatus({ id, status: 'live' })), 'vetting_required')
 
-    const unknown = { ...vetting, offerId: platform.ids.next(), decision: 'approve' as const }
-    assert.is(await outcomeOf(vetOffer(platform, unknown)), 'not_found')
-    const audit = await platform.database.reader
-      .selectFrom('audit_entries')
-      .selectAll()
-      .where('action', '=', 'offer.vet')
-      .orderBy('id')
-      .execute()
+    const entries = platform.database.reader.selectFrom('audit_entries').selectAll()
+    const audit = await entries.where('action', '=', 'offer.vet').orderBy('id').execute()
+    const after = (vetting: string) => `{"vetting":"${vetting}","vetted_rate":4000,"status":"draft"}`
     assert.equal(
       audit.map((entry) => [entry.actor, entry.subject_id, entry.reason, entry.after]),
-      [
-        [actor, id, 'known shop', '{"vetting":"rejected","vetted_rate":4000,"status":"draft"}'],
-        [actor, id, 'known shop', '{"vetting":"approved","vetted_rate":4000,"status":"draft"}'],
-      ],
+      ['rejected', 'approved'].map((verdict) => [actor, id, 'known shop', after(verdict)]),
     )
   })
 
-  it('takes a rejected live offer off the market until an admin approves it', async ({
-    platform,
-    merchant,
-  }) => {
-    const offers = as(platform, merchant)
+  it('pauses a rejected live offer until it is approved', async ({ platform, merchant, offers, visitor }) => {
     const admin = await addUser(platform, 'admin')
     const offer = await addLiveOffer(platform, merchant, { commission_rate: 1250 })
-    const reject = {
-      offerId: offer.id,
-      actor: admin.userId,
-      reason: 'counterfeit',
-      decision: 'reject',
-    } as const
+    const vetting = { offerId: offer.id, actor: admin.userId, reason: 'counterfeit' }
+    const reject = { ...vetting, decision: 'reject' } as const
     const rejected = await vetOffer(platform, reject)
     assert.equal([rejected.status, rejected.vetting], ['paused', 'rejected'])
     const seen = await offers.get({ id: offer.id })
     assert.equal([seen.status, seen.vetting, seen.vetting_reason], ['paused', 'rejected', 'counterfeit'])
-    assert.is(await outcomeOf(as(platform, null).get({ id: offer.id })), 'not_found')
-    assert.equal((await as(platform, null).list({})).items, [])
+    assert.is(await outcomeOf(visitor.get({ id: offer.id })), 'not_found')
+    assert.equal((await visitor.list({})).items, [])
 
     for (const commission_rate of [1, 12.5, 40]) {
       await offers.update({ id: offer.id, commission_rate })
@@ -225,30 +181,13 @@ for (const { it } of marketSuites<{ merchant: Actor }>('offers')) {
     assert.equal([again.status, repeated.updated_at], ['paused', again.updated_at])
   })
 
-  it('gives a rejection of an earlier version its new effect only when it is repeated', async ({
-    platform,
-    merchant,
-  }) => {
-    const offer = await addLiveOffer(platform, merchant, { commission_rate: 1250 })
-    await platform.database.transaction((tx) =>
-      updateRows(tx, 'offers', { id: offer.id }, { vetting_verdict: 'rejected', vetted_rate: 1250 }),
-    )
-    const { status, vetting, vetting_reason } = await as(platform, null).get({ id: offer.id })
-    assert.equal([status, vetting, vetting_reason], ['live', 'not_required', null])
-    const rejection = { offerId: offer.id, actor: 'operator', reason: null, decision: 'reject' } as const
-    assert.is((await vetOffer(platform, rejection)).status, 'paused')
-  })
-
-  it('drops the redirect targets when visitors must go elsewhere', async ({ platform, merchant }) => {
-    const offers = as(platform, merchant)
+  it('drops the redirect targets when visitors must go elsewhere', async ({ platform, offers }) => {
     const { id } = await offers.create(DRAFT)
+    let loads = 0
     const remembers = async () => {
-      let loaded = false
-      await platform.caches.get('slug', 'x', async () => {
-        loaded = true
-        return 1
-      })
-      return !loaded
+      const before = loads
+      await platform.caches.get('slug', 'x', async () => ++loads)
+      return loads === before
     }
     await remembers()
     await offers.update({ id, product_url: 'https://kurta.pk/draft' })
@@ -265,8 +204,7 @@ for (const { it } of marketSuites<{ merchant: Actor }>('offers')) {
     assert.not.ok(await remembers())
   })
 
-  it('clears the public offers only for a change that everybody can see', async ({ platform, merchant }) => {
-    const offers = as(platform, merchant)
+  it('clears the public offers only for a visible change', async ({ platform, merchant, offers }) => {
     const cleared: (string | null)[] = []
     platform.caches.onInvalidation((name) => cleared.push(name))
     const clearedBy = async (work: Promise<unknown>) => {
@@ -300,75 +238,21 @@ for (const { it } of marketSuites<{ merchant: Actor }>('offers')) {
     assert.not(await clearedBy(offers.setStatus({ id, status: 'ended' })))
   })
 
-  it('filters, sorts and pages what is live', async ({ platform, merchant }) => {
-    const offers = as(platform, merchant)
-    const shelf: [string, string, string, number, string | null][] = [
-      ['Lawn kurta', 'Fashion', 'Lawn', 10, '100% cotton'],
-      ['Khussa', 'Shoes', 'Hand made', 20, null],
-      ['Shawl_A', 'fashion', 'Winter', 10, 'Warm'],
-      ['Cap', 'Fashion', 'Sindhi', 5.25, null],
-    ]
-    for (const [title, category, niche, commission_rate, description] of shelf) {
-      const { id } = await offers.create({
-        title,
-        category,
-        niche,
-        commission_rate,
-        description,
-        product_url: 'https://a.pk',
-      })
-      await offers.setStatus({ id, status: 'live' })
-    }
-    const visitor = as(platform, null)
-    const titles = async (query: Parameters<typeof visitor.list>[0]) =>
-      (await visitor.list(query)).items.map((item) => item.title)
-
-    assert.equal(await titles({}), ['Cap', 'Shawl_A', 'Khussa', 'Lawn kurta'])
-    assert.equal(await titles({ category: 'FASHION' }), ['Cap', 'Shawl_A', 'Lawn kurta'])
-    assert.equal(await titles({ niche: 'hand made' }), ['Khussa'])
-    assert.equal(await titles({ commission_min: 10, commission_max: 10 }), ['Shawl_A', 'Lawn kurta'])
-    assert.equal(await titles({ merchant_id: merchant.userId, commission_min: 20 }), ['Khussa'])
-    assert.equal(await titles({ merchant_id: platform.ids.next() }), [])
-    assert.equal(await titles({ q: 'KURTA' }), ['Lawn kurta'])
-    assert.equal(await titles({ q: '100%' }), ['Lawn kurta'])
-    assert.equal(await titles({ q: 'a shawl_' }), ['Shawl_A'])
-    assert.equal(await titles({ q: '_' }), [])
-    assert.equal(await titles({ q: '\\' }), [])
-    for (const [sort, order] of [
-      ['commission_desc', ['Khussa', 'Shawl_A', 'Lawn kurta', 'Cap']],
-      ['commission_asc', ['Cap', 'Shawl_A', 'Lawn kurta', 'Khussa']],
-      ['newest', ['Cap', 'Shawl_A', 'Khussa', 'Lawn kurta']],
-    ] as const) {
-      const seen: string[] = []
-      let cursor: string | null | undefined
-      do {
-        const page = await visitor.list({ sort, limit: 1, cursor: cursor ?? undefined })
-        seen.push(...page.items.map((item) => item.title))
-        cursor = page.next_cursor
-      } while (cursor)
-      assert.equal(seen, order)
-    }
-    const { next_cursor } = await visitor.list({ limit: 1 })
-    const other = visitor.list({ sort: 'commission_asc', cursor: next_cursor ?? undefined })
-    assert.is(await outcomeOf(other), 'validation_failed')
-    assert.is(await outcomeOf(visitor.list({ limit: 101 })), 'validation_failed')
-  })
-
-  it('lists own offers in every status, for merchants only', async ({ platform, merchant }) => {
-    const offers = as(platform, merchant)
+  it('lists only what a caller may see, and refuses the cursor of another sort', async (context) => {
+    const { platform, offers, visitor } = context
     const { id } = await offers.create(DRAFT)
     await offers.create({ ...DRAFT, title: 'Other' })
     await offers.setStatus({ id, status: 'live' })
-    assert.is((await offers.list({ mine: true })).items.length, 2)
-    assert.equal(
-      (await offers.list({ mine: true, status: 'draft' })).items.map((o) => o.title),
-      ['Other'],
-    )
+    await addLiveOffer(platform, context.merchant)
+    assert.is((await offers.list({ mine: true })).items.length, 3)
     const other = as(platform, await addMerchant(platform))
     assert.equal((await other.list({ mine: true })).items, [])
-    const creator = as(platform, await addUser(platform, 'creator'))
-    assert.is(await outcomeOf(creator.list({ status: 'draft' })), 'validation_failed')
-    assert.is((await creator.list({ status: 'live' })).items.length, 1)
+    assert.is(await outcomeOf(visitor.list({ status: 'draft' })), 'validation_failed')
+    assert.is((await visitor.list({ status: 'live' })).items.length, 2)
+    const cursor = (await visitor.list({ limit: 1 })).next_cursor ?? ''
+    assert.is(await outcomeOf(visitor.list({ cursor })), 'ok')
+    assert.is(await outcomeOf(visitor.list({ sort: 'commission_asc', cursor })), 'validation_failed')
+    assert.is(await outcomeOf(visitor.list({ limit: 101 })), 'validation_failed')
   })
 
   it.run()

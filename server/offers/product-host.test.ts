@@ -2,6 +2,7 @@ import * as assert from 'uvu/assert'
 import { OPERATOR } from '../flags/audit.service.ts'
 import { resolveFlag } from '../flags/flags.service.ts'
 import { appRouter } from '../http/router.ts'
+import { countOf } from '../platform/database/bulk-values.ts'
 import { connectStore } from '../stores/stores.service.ts'
 import { OFFER } from '../test/testkit/listings.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
@@ -31,6 +32,11 @@ for (const { it } of marketSuites<{ shop: Shop }>('hosts of offers')) {
   async function hostsFlagged(market: Marketplace, merchantId: string): Promise<string[]> {
     const flags = await flagsAbout(market, merchantId)
     return flags.flatMap(({ evidence }) => evidence.hosts.map((use: { host: string }) => use.host))
+  }
+
+  function order(market: Marketplace, shop: Shop, fields: Record<string, unknown>) {
+    const body = JSON.parse(orderBody({ price: 1000, createdAt: market.clock.now() }))
+    return market.deliver(shop, JSON.stringify({ ...body, ...fields }))
   }
 
   it('are flagged once for each merchant and host', async ({ market, shop }) => {
@@ -79,15 +85,9 @@ for (const { it } of marketSuites<{ shop: Shop }>('hosts of offers')) {
 
   it('are not flagged once a signed order has shown them', async ({ market, shop }) => {
     const { platform } = market
-    const order = (fields: Record<string, unknown>) =>
-      JSON.stringify({
-        ...JSON.parse(orderBody({ price: 1000, createdAt: market.clock.now() })),
-        ...fields,
-      })
-    await market.deliver(shop, order({ order_status_url: 'https://status.pk/62/orders/1/authenticate' }))
-    await market.deliver(shop, order({ landing_site: 'https://www.landing.pk/?aff_ref=1' }))
-    const other = await market.addShop()
-    await market.deliver(other, order({ order_status_url: 'https://others.pk/1' }))
+    await order(market, shop, { order_status_url: 'https://status.pk/62/orders/1/authenticate' })
+    await order(market, shop, { landing_site: 'https://www.landing.pk/?aff_ref=1' })
+    await order(market, await market.addShop(), { order_status_url: 'https://others.pk/1' })
     await market.drainUntilIdle()
     for (const host of ['status.pk', 'landing.pk', 'others.pk']) {
       await createOffer(platform, shop.merchantId, at(host))
@@ -96,17 +96,10 @@ for (const { it } of marketSuites<{ shop: Shop }>('hosts of offers')) {
   })
 
   it('are kept for a store up to twenty', async ({ market, shop }) => {
-    for (let n = 0; n < 25; n += 1) {
-      const body = JSON.parse(orderBody({ price: 1000, createdAt: market.clock.now() }))
-      await market.deliver(shop, JSON.stringify({ ...body, order_status_url: `https://s${n}.pk/` }))
-    }
+    for (let n = 0; n < 25; n += 1) await order(market, shop, { order_status_url: `https://s${n}.pk/` })
     await market.drainUntilIdle()
-    const rows = await market.platform.database.reader
-      .selectFrom('store_hosts')
-      .selectAll()
-      .where('store_id', '=', shop.storeId)
-      .execute()
-    assert.is(rows.length, 20)
+    const hosts = market.platform.database.reader.selectFrom('store_hosts')
+    assert.is(await countOf(hosts.where('store_id', '=', shop.storeId)), 20)
   })
 
   it('of a merchant without a store are looked at when the offer goes live', async ({ market }) => {
@@ -123,9 +116,8 @@ for (const { it } of marketSuites<{ shop: Shop }>('hosts of offers')) {
     const { platform } = market
     const hosts = Array.from({ length: 60 }, (_, n) => `h${n}.pk`)
     for (let from = 0; from < hosts.length; from += 5) {
-      await Promise.all(
-        hosts.slice(from, from + 5).map((host) => createOffer(platform, shop.merchantId, at(host))),
-      )
+      const some = hosts.slice(from, from + 5)
+      await Promise.all(some.map((host) => createOffer(platform, shop.merchantId, at(host))))
     }
     const [flag, ...more] = await flagsAbout(market, shop.merchantId)
     assert.equal(more, [])

@@ -6,24 +6,11 @@ export type ProductUrlCheck = { ok: true; url: string } | { ok: false; message: 
  * Top-level domains without public hosts: RFC 2606, 6761, 6762 (with appendix G), 7686, 8375 and 9476, and the names that ICANN
  * reserves for private use. `example.com` is an ordinary registered name and allowed.
  */
-const PRIVATE_DOMAINS = new Set([
-  'alt',
-  'arpa',
-  'corp',
-  'example',
-  'home',
-  'internal',
-  'intranet',
-  'invalid',
-  'lan',
-  'local',
-  'localdomain',
-  'localhost',
-  'mail',
-  'onion',
-  'private',
-  'test',
-])
+const PRIVATE_DOMAINS = new Set(
+  'alt arpa corp example home internal intranet invalid lan local localdomain localhost mail onion private test'.split(
+    ' ',
+  ),
+)
 
 const HOST_LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
 const LAST_LABEL = /^(?:[a-z]{2,63}|xn--[a-z0-9-]{1,59})$/

@@ -1,115 +1,78 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { vettingState } from '../../shared/schemas/offers.ts'
 import { fc } from '../test/testkit/property.ts'
 import {
-  mayRaiseLiveOffer,
+  mayChangeLiveRate,
   rejectionScopeOf,
-  type VettingDecision,
+  type VettedOffer,
   vettingPermits,
   vettingStateOf,
 } from './vetting.rule.ts'
 
 const THRESHOLD = 3000
-const approvedAt = (commissionRate: number): VettingDecision => ({
-  verdict: 'approved',
-  commissionRate,
-  rejectionScope: null,
+type Decision = Omit<VettedOffer, 'commission_rate'>
+const UNDECIDED: Decision = { vetting_verdict: null, vetted_rate: null, rejection_scope: null }
+const decided = (verdict: 'approved' | 'rejected', rate: number, threshold = THRESHOLD): Decision => ({
+  vetting_verdict: verdict,
+  vetted_rate: rate,
+  rejection_scope: verdict === 'rejected' ? rejectionScopeOf(rate, threshold) : null,
 })
-const rejectedAt = (commissionRate: number): VettingDecision => ({
-  verdict: 'rejected',
-  commissionRate,
-  rejectionScope: rejectionScopeOf({ commissionRate, highCommissionRate: THRESHOLD }),
-})
-/** Made before scopes were recorded. */
-const formerlyRejectedAt = (commissionRate: number): VettingDecision => ({
-  verdict: 'rejected',
-  commissionRate,
-  rejectionScope: null,
-})
-const stateAt = (commissionRate: number, decision: VettingDecision | null) =>
-  vettingStateOf({ commissionRate, highCommissionRate: THRESHOLD, decision })
+const stateAt = (commission_rate: number, decision: Decision, threshold = THRESHOLD) =>
+  vettingStateOf({ ...decision, commission_rate }, threshold)
 
-test('a rate up to and including the threshold needs no vetting unless the offer itself was rejected', () => {
-  for (const decision of [null, approvedAt(4000), rejectedAt(4000), formerlyRejectedAt(3000)]) {
-    assert.is(stateAt(1, decision), 'not_required')
-    assert.is(stateAt(3000, decision), 'not_required')
-  }
-  assert.is(stateAt(3001, null), 'pending')
-})
-
-test('an approval holds for its rate and lower ones', () => {
-  assert.is(stateAt(4000, approvedAt(4000)), 'approved')
-  assert.is(stateAt(3500, approvedAt(4000)), 'approved')
-  assert.is(stateAt(4001, approvedAt(4000)), 'pending')
-})
-
-test('a rejection holds for its rate and higher ones', () => {
-  assert.is(stateAt(4000, rejectedAt(4000)), 'rejected')
-  assert.is(stateAt(4500, rejectedAt(4000)), 'rejected')
-  assert.is(stateAt(3999, rejectedAt(4000)), 'pending')
-})
-
-test('a rejection at or below the threshold holds for every rate', () => {
-  for (const rate of [1, 2000, 3000, 3001, 9000]) {
-    assert.is(stateAt(rate, rejectedAt(2000)), 'rejected')
-    assert.is(stateAt(rate, rejectedAt(3000)), 'rejected')
-  }
-})
-
-test('a former rejection keeps its effect: none at or below the threshold', () => {
-  assert.is(stateAt(2000, formerlyRejectedAt(2000)), 'not_required')
-  assert.is(stateAt(4000, formerlyRejectedAt(4000)), 'rejected')
-  assert.is(stateAt(3900, formerlyRejectedAt(4000)), 'pending')
+test('the state at a rate follows from the threshold and the latest decision', () => {
+  const [approved, rejected, low] = [
+    decided('approved', 4000),
+    decided('rejected', 4000),
+    decided('rejected', 3000),
+  ]
+  assert.equal(
+    [1, 3000, 3001, 3500, 4000, 4001, 9000].map((rate) =>
+      [UNDECIDED, approved, rejected, low].map((decision) => stateAt(rate, decision)),
+    ),
+    [
+      ['not_required', 'not_required', 'not_required', 'rejected'],
+      ['not_required', 'not_required', 'not_required', 'rejected'],
+      ['pending', 'approved', 'pending', 'rejected'],
+      ['pending', 'approved', 'pending', 'rejected'],
+      ['pending', 'approved', 'rejected', 'rejected'],
+      ['pending', 'pending', 'rejected', 'rejected'],
+      ['pending', 'pending', 'rejected', 'rejected'],
+    ],
+  )
 })
 
 test('only not_required and approved permit', () => {
-  assert.equal((['not_required', 'pending', 'approved', 'rejected'] as const).map(vettingPermits), [
-    true,
-    false,
-    true,
-    false,
-  ])
+  assert.equal(vettingState.options.filter(vettingPermits), ['not_required', 'approved'])
 })
 
 test('a live offer is raised above the threshold only with an approval that reaches the new rate', () => {
-  const raise = (commissionRate: number, decision: VettingDecision | null) =>
-    mayRaiseLiveOffer({ presentRate: 2000, commissionRate, highCommissionRate: THRESHOLD, decision })
-  assert.equal(raise(3000, null), { kind: 'allowed' })
-  assert.equal(raise(3500, approvedAt(3500)), { kind: 'allowed' })
-  for (const refused of [raise(3001, null), raise(3600, approvedAt(3500)), raise(3500, rejectedAt(3500))]) {
-    assert.is(refused.kind === 'refused' && refused.code, 'vetting_required')
-  }
+  const raise = (rate: number, decision: Decision) =>
+    mayChangeLiveRate({ ...decision, commission_rate: 2000 }, rate, THRESHOLD)
+  assert.ok(raise(3000, UNDECIDED) && raise(3500, decided('approved', 3500)))
+  assert.not(raise(3001, UNDECIDED))
+  assert.not(raise(3600, decided('approved', 3500)))
+  assert.not(raise(3500, decided('rejected', 3500)))
 })
 
 test('lowering or keeping the rate is allowed even above a threshold that has moved', () => {
-  const lower = { presentRate: 4000, highCommissionRate: THRESHOLD, decision: null }
-  assert.equal(mayRaiseLiveOffer({ ...lower, commissionRate: 3900 }), { kind: 'allowed' })
-  assert.equal(mayRaiseLiveOffer({ ...lower, commissionRate: 4000 }), { kind: 'allowed' })
+  const offer = { ...UNDECIDED, commission_rate: 4000 }
+  assert.ok(mayChangeLiveRate(offer, 3900, THRESHOLD) && mayChangeLiveRate(offer, 4000, THRESHOLD))
 })
 
 const rate = fc.integer({ min: 1, max: 9000 })
-const decision = fc.option(
-  fc.oneof(
-    fc.record({
-      verdict: fc.constant('approved' as const),
-      commissionRate: rate,
-      rejectionScope: fc.constant(null),
-    }),
-    fc.record({
-      verdict: fc.constant('rejected' as const),
-      commissionRate: rate,
-      rejectionScope: fc.constantFrom('rate_and_above', 'every_rate', null),
-    }),
-  ),
-)
+const verdict = fc.constantFrom('approved' as const, 'rejected' as const)
 
 test('property: if a rate is permitted, every lower rate is; if rejected, every higher one above the threshold is', () => {
+  const decision = fc.oneof(
+    fc.constant(UNDECIDED),
+    fc.tuple(verdict, rate, rate).map((drawn) => decided(...drawn)),
+  )
   fc.assert(
-    fc.property(rate, rate, rate, decision, (one, other, highCommissionRate, made) => {
+    fc.property(rate, rate, rate, decision, (one, other, threshold, made) => {
       const [low, high] = one < other ? [one, other] : [other, one]
-      const facts = { highCommissionRate, decision: made }
-      const atLow = vettingStateOf({ ...facts, commissionRate: low })
-      const atHigh = vettingStateOf({ ...facts, commissionRate: high })
+      const [atLow, atHigh] = [stateAt(low, made, threshold), stateAt(high, made, threshold)]
       if (vettingPermits(atHigh)) assert.ok(vettingPermits(atLow))
       if (atLow === 'rejected') assert.is(atHigh, 'rejected')
     }),
@@ -119,12 +82,10 @@ test('property: if a rate is permitted, every lower rate is; if rejected, every 
 
 test('property: a decision always counts for the very rate it was made on', () => {
   fc.assert(
-    fc.property(rate, rate, fc.constantFrom('approved', 'rejected'), (at, highCommissionRate, verdict) => {
-      const facts = { commissionRate: at, highCommissionRate }
-      const rejectionScope = verdict === 'rejected' ? rejectionScopeOf(facts) : null
-      const state = vettingStateOf({ ...facts, decision: { verdict, commissionRate: at, rejectionScope } })
-      const approved = at <= highCommissionRate ? 'not_required' : 'approved'
-      assert.is(state, verdict === 'rejected' ? 'rejected' : approved)
+    fc.property(rate, rate, verdict, (at, threshold, made) => {
+      const approved = at <= threshold ? 'not_required' : 'approved'
+      const expected = made === 'rejected' ? 'rejected' : approved
+      assert.is(stateAt(at, decided(made, at, threshold), threshold), expected)
     }),
     { numRuns: 300 },
   )

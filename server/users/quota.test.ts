@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
-import { applyToOffer, MAX_APPLICATIONS_PER_DAY } from '../applications/applications.service.ts'
+import { APPLICATION_QUOTA, applyToOffer } from '../applications/applications.service.ts'
 import { raiseFlag } from '../flags/flags.service.ts'
-import { createOffer, MAX_DRAFTS, setOfferStatus } from '../offers/offers.service.ts'
+import { createOffer, DRAFT_QUOTA, setOfferStatus } from '../offers/offers.service.ts'
 import { insertRows } from '../platform/database/protected-rows.ts'
 import { MAX_OPEN_REQUESTS, requestCredit } from '../sales/credit-request.service.ts'
 import { removeStore } from '../stores/remove-store.service.ts'
@@ -72,9 +72,9 @@ for (const { it } of marketSuites('quotas')) {
     )
   })
 
-  it(`allow ${MAX_DRAFTS} drafts`, async ({ market, platform }) => {
+  it(`allow ${DRAFT_QUOTA.most} drafts`, async ({ market, platform }) => {
     const { actor } = await market.addShop()
-    const drafts = Array.from({ length: MAX_DRAFTS - 1 }, () =>
+    const drafts = Array.from({ length: DRAFT_QUOTA.most - 1 }, () =>
       rowOf(platform, actor.userId, { status: 'draft' }),
     )
     await addOffers(platform, drafts)
@@ -90,7 +90,7 @@ for (const { it } of marketSuites('quotas')) {
     assert.is(await outcomeOf(draft()), 'ok', 'live offers do not count')
   })
 
-  it(`allow ${MAX_APPLICATIONS_PER_DAY} applications within 24 hours`, async ({ market, platform }) => {
+  it(`allow ${APPLICATION_QUOTA.most} applications within 24 hours`, async ({ market, platform }) => {
     const { clock } = market
     const shop = await market.addShop()
     const creator = await market.addCreator()
@@ -114,7 +114,7 @@ for (const { it } of marketSuites('quotas')) {
       insertRows(
         tx,
         'applications',
-        Array.from({ length: MAX_APPLICATIONS_PER_DAY - 1 }, () => rejected(earlier)),
+        Array.from({ length: APPLICATION_QUOTA.most - 1 }, () => rejected(earlier)),
       ),
     )
     const apply = (offerId: string) => applyToOffer(platform, creator.userId, offerId, wish)

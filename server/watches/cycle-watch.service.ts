@@ -21,11 +21,11 @@ export async function watchCycles(platform: Platform): Promise<boolean> {
   const { clock, config, database } = platform
   const graceMs = config.FLAG_CYCLE_UNPAID_DAYS * DAY_MS
   await database.transaction(async (tx) => {
-    for (const id of await unpaidCycles(tx, clock.now() - graceMs, UNPAID.kind)) {
+    for (const { id } of await unpaidCycles(tx, clock.now() - graceMs, UNPAID.kind)) {
       await flagOverdue(platform, tx, id)
     }
     const flagged = (await openFlags(tx, UNPAID.kind)).map((flag) => flag.subject_id)
-    for (const subjectId of await chargedCycles(tx, flagged)) {
+    for (const { id: subjectId } of await chargedCycles(tx, flagged)) {
       await closeFlag(platform, tx, { ...UNPAID, subjectId }, 'It was paid.')
     }
   })
@@ -46,7 +46,6 @@ async function flagOverdue(platform: Platform, tx: Tx, subjectId: string): Promi
   const problem = rowProblem(platform.keys, 'billing_cycles', cycle)
   if (problem !== null) await flagForgedRows(platform, tx, 'billing_cycles', [{ id: subjectId, problem }])
   const data = wireCycle(withCheckedLink(platform, cycle))
-  await publishEvents(platform, tx, [
-    { type: 'billing_cycle.overdue', accountId: merchant_id, subjectId, data },
-  ])
+  const event = { type: 'billing_cycle.overdue', accountId: merchant_id, subjectId, data } as const
+  await publishEvents(platform, tx, [event])
 }

@@ -42,10 +42,8 @@ async function compareMailboxes(
   fresh: readonly { id: string; email: string }[],
 ): Promise<void> {
   const found = fresh.map(({ id, email }) => ({ user_id: id, prints: mailboxFingerprints(platform, email) }))
-  await insertMailboxes(
-    tx,
-    found.map(({ user_id, prints: [fingerprint = ''] }) => ({ user_id, fingerprint })),
-  )
+  const rows = found.map(({ user_id, prints: [fingerprint = ''] }) => ({ user_id, fingerprint }))
+  await insertMailboxes(tx, rows)
   const mailboxWith = new Map(found.flatMap(({ prints }) => prints.map((one) => [one, prints[0]] as const)))
   const holders = await holdersOfMailboxes(tx, [...mailboxWith.keys()])
   const shared = Map.groupBy(holders, (holder) => mailboxWith.get(holder.fingerprint))

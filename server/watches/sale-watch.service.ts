@@ -57,14 +57,7 @@ interface NewDecisions {
 }
 
 /** What new decisions are checked for. */
-const PATTERNS = [
-  flagSelfPurchases,
-  flagBursts,
-  flagReusedClicks,
-  flagCouponLeaks,
-  flagPausedOrders,
-  flagSellingLinks,
-]
+const PATTERNS = [flagSelfPurchases, flagBursts, flagReusedClicks, flagCouponLeaks, flagPausedOrders]
 
 /**
  * Checks new decisions on sales, up to where the visits are checked, because a sale without its visits would raise the conversion. Returns
@@ -84,6 +77,8 @@ export function watchSales(platform: Platform): Promise<boolean> {
       const accepted = sales.filter((sale) => sale.acceptance_status === 'accepted')
       const rejected = sales.filter((sale) => sale.acceptance_status === 'rejected')
       for (const flag of PATTERNS) await flag({ platform, tx, now, sales, accepted, rejected })
+      const sold = accepted.map((sale) => sale.link_id)
+      await flagConversions(platform, tx, spanUpTo(platform, dayOf(now)), sold)
     })
   })
 }
@@ -191,29 +186,21 @@ async function flagPausedOrders({ platform, tx, now, rejected }: NewDecisions): 
       const tallies = new Map<string, string[]>()
       for (const offerId of offerIds) {
         const receipts = await receiptsInPauses(tx, offerId, merchantOf(offerId), since)
-        const missing = [...receipts].filter(([, { receipt }]) => {
+        const missing = [...receipts].flatMap(([id, { receipt }]) => {
           const facts = readReceipt(receipt)?.facts
-          return facts && missesCoupon(facts, offerId)
+          return facts && missesCoupon(facts, offerId) ? [id] : []
         })
-        tallies.set(
-          offerId,
-          missing.map(([id]) => id),
-        )
+        tallies.set(offerId, missing)
       }
       return tallies
     },
-    flag: (ids, offerId) =>
-      ids.length < least
-        ? null
-        : {
-            summary: `${ids.length} orders with an offer's coupon code were dated into pauses of at most an hour within ${PAST_DAYS} days.`,
-            evidence: {
-              merchant_id: merchantOf(offerId),
-              orders: ids.length,
-              within_days: PAST_DAYS,
-              latest_sale_ids: ids.slice(0, MAX_LISTED),
-            },
-          },
+    flag(ids, offerId) {
+      const { length: orders } = ids
+      const latest_sale_ids = ids.slice(0, MAX_LISTED)
+      const summary = `${orders} orders with an offer's coupon code were dated into pauses of at most an hour within ${PAST_DAYS} days.`
+      const counted = { merchant_id: merchantOf(offerId), orders, within_days: PAST_DAYS }
+      return orders < least ? null : { summary, evidence: { ...counted, latest_sale_ids } }
+    },
   })
 }
 
@@ -273,11 +260,6 @@ function tallyStores(counts: readonly StoreOrders[]) {
       return [id, tally]
     }),
   )
-}
-
-function flagSellingLinks({ platform, tx, now, accepted }: NewDecisions): Promise<void> {
-  const links = accepted.map((sale) => sale.link_id)
-  return flagConversions(platform, tx, spanUpTo(platform, dayOf(now)), links)
 }
 
 function flagConversions(

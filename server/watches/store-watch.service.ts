@@ -15,13 +15,7 @@ import { lockWatermark, readWatermark, setWatermark } from '../platform/database
 import { firstIdAt, NIL_ID } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import { activityOf, dayOf, recentlyActive, showStores, sumOf } from '../stores/store-activity.service.ts'
-import {
-  isSilent,
-  refusalSteps,
-  type SourceCounts,
-  silenceLimits,
-  sourceShift,
-} from '../stores/store-status.rule.ts'
+import { isSilent, refusalSteps, type SourceCounts, sourceShift } from '../stores/store-status.rule.ts'
 import { lockStores, noteRefusalSteps, refusedStores, type StoreRow } from '../stores/stores.service.ts'
 
 const WATERMARK = 'watches.stores'
@@ -40,12 +34,7 @@ interface StoreSign extends Pick<NewFlag, 'summary' | 'evidence'> {
 }
 
 /** Flags signs of stores, but for those that someone has looked at since they began. Returns the stores. */
-async function flagStores(
-  platform: Platform,
-  tx: Tx,
-  kind: FlagKind,
-  signs: readonly StoreSign[],
-): Promise<StoreRow[]> {
+async function flagStores(platform: Platform, tx: Tx, kind: FlagKind, signs: readonly StoreSign[]) {
   const ids = signs.map(({ store }) => store.id)
   const resolved = await resolvedFlagTimes(tx, kind, ids)
   const fresh = signs.filter(({ store, since }) => (resolved.get(store.id) ?? -1) < since)
@@ -90,7 +79,7 @@ export async function watchStores(platform: Platform): Promise<boolean> {
 
 function silenceOf({ config }: Platform, { store, activity }: ActiveStore, now: number): StoreSign[] {
   const { lastEventAt, orderDays } = activity
-  if (lastEventAt === null || !isSilent({ lastEventAt, orderDays }, now, silenceLimits(config))) return []
+  if (lastEventAt === null || !isSilent({ lastEventAt, orderDays }, now, config)) return []
   const { shop_domain: domain, last_refused_at: refusedAt } = store
   const summary = `${domain} has sent nothing since ${isoTime(lastEventAt).slice(0, 10)}, after orders came on ${orderDays} of 28 days. Run "affiliate stores check ${domain}".`
   const evidence = {
@@ -142,10 +131,7 @@ export async function watchRefusals(platform: Platform): Promise<boolean> {
   const { reader } = platform.database
   for (let after: string | undefined = NIL_ID; after !== undefined; ) {
     const rows: StoreRow[] = await refusedStores(reader, after, PAGE)
-    const due = (await stepsOf(platform, reader, rows)).filter(
-      ({ steps }) => steps.answered || steps.notify || steps.flag,
-    )
-    const ids = due.map(({ store }) => store.id)
+    const ids = (await stepsOf(platform, reader, rows)).map(({ store }) => store.id)
     if (ids.length > 0) await platform.database.transaction((tx) => takeSteps(platform, tx, ids))
     after = rows.length < PAGE ? undefined : rows.at(-1)?.id
   }
@@ -153,6 +139,7 @@ export async function watchRefusals(platform: Platform): Promise<boolean> {
   return false
 }
 
+/** The stores whose refused deliveries call for something. */
 async function stepsOf(platform: Platform, db: Queries | Tx, stores: readonly StoreRow[]) {
   const now = platform.clock.now()
   const ids = stores.map(({ id }) => id)
@@ -162,7 +149,8 @@ async function stepsOf(platform: Platform, db: Queries | Tx, stores: readonly St
     if (since === null || lastRefusedAt === null) return []
     const lastEventAt = activity.get(store.id)?.lastEventAt ?? null
     const refusals = { since, count, lastRefusedAt, lastEventAt, sentAt: store.rejecting_sent_at }
-    return [{ store, since, lastRefusedAt, steps: refusalSteps(refusals, now) }]
+    const steps = refusalSteps(refusals, now)
+    return Object.values(steps).includes(true) ? [{ store, since, lastRefusedAt, steps }] : []
   })
 }
 

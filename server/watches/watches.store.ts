@@ -1,7 +1,6 @@
 import { type RawBuilder, type Selectable, type SelectQueryBuilder, sql } from 'kysely'
 import { DAY_MS, HOUR_MS } from '../../shared/durations.ts'
 import type { RejectionReason } from '../../shared/rejection-reasons.ts'
-import type { Role } from '../../shared/schemas/common.ts'
 import { inList, valuesTable } from '../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
 import type { Schema } from '../platform/database/schema.ts'
@@ -27,14 +26,18 @@ export function rowsBetween<Table extends keyof Schema, Row>(
     .execute() as Promise<Row[]>
 }
 
+const rowsOf =
+  <Row>(db: Queries) =>
+  async (...statement: Parameters<typeof sql>): Promise<Row[]> =>
+    (await sql<Row>(...statement).execute(db)).rows
+
 /** The rows of a statement by their column `id`. */
-async function byId<Row>(
-  db: Queries,
-  statement: RawBuilder<Row & { id: string }>,
-): Promise<Map<string, Row>> {
-  const { rows } = await statement.execute(db)
-  return new Map(rows.map(({ id, ...row }) => [id, row as Row]))
-}
+const byId =
+  <Row>(db: Queries) =>
+  async (...statement: Parameters<typeof sql>): Promise<Map<string, Row>> => {
+    const rows = await rowsOf<Row & { id: string }>(db)(...statement)
+    return new Map(rows.map(({ id, ...row }) => [id, row as Row]))
+  }
 
 const within = (db: Queries, ids: readonly string[]) => inList(dialectOf(db), 'uuid', ids)
 const literals = (texts: readonly string[]) => sql.join(texts.map((text) => sql.lit(text)))
@@ -88,19 +91,13 @@ export interface OwnOrders {
 }
 
 /** The orders since `since` (epoch ms) that each creator probably placed through their own links. */
-export function countOwnOrders(
-  db: Queries,
-  creatorIds: readonly string[],
-  since: number,
-): Promise<Map<string, OwnOrders>> {
-  return byId(
-    db,
-    sql`select creator_id as id, count(rejection_reason) as self_purchases,
-        count(*) - count(rejection_reason) as name_matches
-      from ${decidedSince(sql`creator_id ${within(db, creatorIds)}`, since)}
-      where rejection_reason = 'self_purchase' or (rejection_reason is null and buyer_name_matches = 1)
-      group by creator_id`,
-  )
+export function countOwnOrders(db: Queries, creatorIds: readonly string[], since: number) {
+  return byId<OwnOrders>(db)`
+    select creator_id as id, count(rejection_reason) as self_purchases,
+      count(*) - count(rejection_reason) as name_matches
+    from ${decidedSince(sql`creator_id ${within(db, creatorIds)}`, since)}
+    where rejection_reason = 'self_purchase' or (rejection_reason is null and buyer_name_matches = 1)
+    group by creator_id`
 }
 
 export interface StoreOrders {
@@ -112,12 +109,7 @@ export interface StoreOrders {
 }
 
 /** These stores' orders that claim a commission, by outcome: decided since `from`, or recorded between `from` and `to`; epoch ms. */
-export async function countClaims(
-  db: Queries,
-  storeIds: readonly string[],
-  from: number,
-  to?: number,
-): Promise<StoreOrders[]> {
+export function countClaims(db: Queries, storeIds: readonly string[], from: number, to?: number) {
   const stores = within(db, storeIds)
   // Sales have no index by store.
   const ofStores = sql`merchant_id in (select merchant_id from stores where id ${stores}) and store_id ${stores}`
@@ -125,11 +117,10 @@ export async function countClaims(
     to === undefined
       ? decidedSince(ofStores, from)
       : sql`sales where ${ofStores} and id >= ${firstIdAt(from)} and id < ${firstIdAt(to)}`
-  const { rows } = await sql<StoreOrders>`
+  return rowsOf<StoreOrders>(db)`
     select store_id, merchant_id, rejection_reason, count(*) as orders from (select * from ${orders}) as claimed
     where rejection_reason is null or link_id is not null or rejection_reason not in (${literals(BEFORE_REFERENCE)})
-    group by store_id, merchant_id, rejection_reason`.execute(db)
-  return rows
+    group by store_id, merchant_id, rejection_reason`
 }
 
 const SHORT_PAUSE_MS = HOUR_MS
@@ -155,37 +146,25 @@ function salesInPauses(saleIds: RawBuilder<unknown>, ofMerchants: RawBuilder<unk
 }
 
 /** The offers, with their merchants, in whose short pauses any of these sales lie. */
-export function offersOfPauses(
-  db: Queries,
-  sales: readonly NewSale[],
-): Promise<Map<string, { merchant_id: string }>> {
+export function offersOfPauses(db: Queries, sales: readonly NewSale[]) {
   const ids = sales.map((sale) => sale.id)
   const merchantIds = [...new Set(sales.map((sale) => sale.merchant_id))]
-  return byId(
-    db,
-    sql`select distinct pause.offer_id as id, pause.merchant_id
-      from ${salesInPauses(within(db, ids), within(db, merchantIds))}`,
-  )
+  return byId<{ merchant_id: string }>(db)`
+    select distinct pause.offer_id as id, pause.merchant_id
+    from ${salesInPauses(within(db, ids), within(db, merchantIds))}`
 }
 
 /** A pause costs as many comparisons. */
 const MAX_IN_PAUSES = 1000
 
 /** The receipts of an offer's orders that lie in short pauses, of the merchant's latest rejected orders that claim a commission since `since` (epoch ms). */
-export function receiptsInPauses(
-  db: Queries,
-  offerId: string,
-  merchantId: string,
-  since: number,
-): Promise<Map<string, { receipt: string }>> {
+export function receiptsInPauses(db: Queries, offerId: string, merchantId: string, since: number) {
   const ofMerchant = within(db, [merchantId])
   const latest = sql`in (select id from ${decidedSince(sql`merchant_id ${ofMerchant}`, since)}
     where rejection_reason not in (${literals(BEFORE_REFERENCE)}) order by id desc limit ${sql.lit(MAX_IN_PAUSES)})`
-  return byId(
-    db,
-    sql`select sales.id, sales.receipt from ${salesInPauses(latest, ofMerchant)} and pause.offer_id = ${offerId}
-      order by sales.id desc`,
-  )
+  return byId<{ receipt: string }>(db)`
+    select sales.id, sales.receipt from ${salesInPauses(latest, ofMerchant)} and pause.offer_id = ${offerId}
+    order by sales.id desc`
 }
 
 export interface ClickOrders {
@@ -197,19 +176,18 @@ export interface ClickOrders {
 }
 
 /** Of these clicks those with more than `most` accepted orders since `since` (epoch ms), the most used first, by the index on link and click. */
-export async function overusedClicks(
+export function overusedClicks(
   db: Queries,
   linkIds: readonly string[],
   clickIds: readonly string[],
   { most, since }: { most: number; since: number },
-): Promise<ClickOrders[]> {
-  const { rows } = await sql<ClickOrders>`
+) {
+  return rowsOf<ClickOrders>(db)`
     select link_id, click_id, merchant_id, creator_id, count(*) as orders from sales
     where link_id ${within(db, linkIds)} and click_id ${within(db, clickIds)}
       and acceptance_status = 'accepted' and coalesce(decided_at, created_at) >= ${since}
     group by link_id, click_id, merchant_id, creator_id having count(*) > ${most}
-    order by count(*) desc`.execute(db)
-  return rows
+    order by count(*) desc`
 }
 
 /** A link, as evidence names it. */
@@ -229,21 +207,15 @@ export interface Days {
 }
 
 /** Clicks of these links in some days, and the accepted sales from clicks since the first. Links without clicks are missing. */
-export function tallyLinks(
-  db: Queries,
-  linkIds: readonly string[],
-  { firstDay, lastDay }: Days,
-): Promise<Map<string, LinkTally & AboutLink>> {
-  return byId(
-    db,
-    sql`select ${ABOUT_LINK}, total.visits, total.clicks, (
-        select count(*) from sales where sales.link_id = total.link_id
-          and acceptance_status = 'accepted' and click_id >= ${firstIdAt(firstDay * DAY_MS)}) as sales
-      from (
-        select link_id, sum(visits) as visits, sum(clicks) as clicks from link_days
-        where link_id ${within(db, linkIds)} and day between ${firstDay} and ${lastDay} group by link_id) as total
-      join affiliate_links as link on link.id = total.link_id`,
-  )
+export function tallyLinks(db: Queries, linkIds: readonly string[], { firstDay, lastDay }: Days) {
+  return byId<LinkTally & AboutLink>(db)`
+    select ${ABOUT_LINK}, total.visits, total.clicks, (
+      select count(*) from sales where sales.link_id = total.link_id
+        and acceptance_status = 'accepted' and click_id >= ${firstIdAt(firstDay * DAY_MS)}) as sales
+    from (
+      select link_id, sum(visits) as visits, sum(clicks) as clicks from link_days
+      where link_id ${within(db, linkIds)} and day between ${firstDay} and ${lastDay} group by link_id) as total
+    join affiliate_links as link on link.id = total.link_id`
 }
 
 /**
@@ -254,26 +226,24 @@ export function linkCourses(
   db: Queries,
   linkIds: readonly string[],
   { pastDay, firstDay, lastDay }: Days & { pastDay: number },
-): Promise<Map<string, LinkCourse & AboutLink>> {
+) {
   const links = within(db, linkIds)
-  return byId(
-    db,
-    sql`select ${ABOUT_LINK}, visited.visits, visited.past_visits as "pastVisits",
-        coalesce(sold.sales, 0) as sales, coalesce(sold.past_sales, 0) as "pastSales"
+  return byId<LinkCourse & AboutLink>(db)`
+    select ${ABOUT_LINK}, visited.visits, visited.past_visits as "pastVisits",
+      coalesce(sold.sales, 0) as sales, coalesce(sold.past_sales, 0) as "pastSales"
+    from (
+      select link_id, sum(case when day >= ${firstDay} then visits else 0 end) as visits,
+        sum(case when day < ${firstDay} then visits else 0 end) as past_visits
+      from link_days where link_id ${links} and day between ${pastDay} and ${lastDay} group by link_id) as visited
+    join affiliate_links as link on link.id = visited.link_id
+    left join (
+      select link_id, sum(case when at >= ${firstDay * DAY_MS} then 1 else 0 end) as sales,
+        sum(case when at < ${firstDay * DAY_MS} then 1 else 0 end) as past_sales
       from (
-        select link_id, sum(case when day >= ${firstDay} then visits else 0 end) as visits,
-          sum(case when day < ${firstDay} then visits else 0 end) as past_visits
-        from link_days where link_id ${links} and day between ${pastDay} and ${lastDay} group by link_id) as visited
-      join affiliate_links as link on link.id = visited.link_id
-      left join (
-        select link_id, sum(case when at >= ${firstDay * DAY_MS} then 1 else 0 end) as sales,
-          sum(case when at < ${firstDay * DAY_MS} then 1 else 0 end) as past_sales
-        from (
-          select link_id, coalesce(decided_at, created_at) as at from sales
-          where link_id ${links} and acceptance_status = 'accepted' and coupon_code is null) as accepted
-        where at >= ${pastDay * DAY_MS} and at < ${(lastDay + 1) * DAY_MS} group by link_id
-      ) as sold on sold.link_id = visited.link_id`,
-  )
+        select link_id, coalesce(decided_at, created_at) as at from sales
+        where link_id ${links} and acceptance_status = 'accepted' and coupon_code is null) as accepted
+      where at >= ${pastDay * DAY_MS} and at < ${(lastDay + 1) * DAY_MS} group by link_id
+    ) as sold on sold.link_id = visited.link_id`
 }
 
 /** The clicks of a link on a day. */
@@ -304,11 +274,7 @@ export async function addDailyVisits(tx: Tx, visits: readonly DailyVisits[]): Pr
 }
 
 /** Links visited on the last of some days that have at least `visits` visits in them. */
-export async function linksVisited(
-  db: Queries,
-  { firstDay, lastDay }: Days,
-  visits: number,
-): Promise<string[]> {
+export async function linksVisited(db: Queries, { firstDay, lastDay }: Days, visits: number) {
   const { rows } = await sql<{ link_id: string }>`
     select link_id from link_days where day between ${firstDay} and ${lastDay}
       and link_id in (select today.link_id from link_days as today where today.day = ${lastDay})
@@ -335,22 +301,16 @@ export interface CouponTally {
 }
 
 /** By link, for the days from `firstDay` on. Links without such orders are missing. */
-export function tallyCoupons(
-  db: Queries,
-  linkIds: readonly string[],
-  firstDay: number,
-): Promise<Map<string, CouponTally>> {
-  return byId(
-    db,
-    sql`select link_id as id, creator_id, merchant_id, count(*) as orders, (
-        select coalesce(sum(link_days.clicks), 0) from affiliate_links as link
-        join link_days on link_days.link_id = link.id
-        where link.creator_id = sale.creator_id and link_days.day >= ${firstDay}) as clicks
-      from sales as sale
-      where link_id ${within(db, linkIds)} and id >= ${firstIdAt(firstDay * DAY_MS)}
-        and coupon_code is not null and acceptance_status = 'accepted'
-      group by link_id, creator_id, merchant_id`,
-  )
+export function tallyCoupons(db: Queries, linkIds: readonly string[], firstDay: number) {
+  return byId<CouponTally>(db)`
+    select link_id as id, creator_id, merchant_id, count(*) as orders, (
+      select coalesce(sum(link_days.clicks), 0) from affiliate_links as link
+      join link_days on link_days.link_id = link.id
+      where link.creator_id = sale.creator_id and link_days.day >= ${firstDay}) as clicks
+    from sales as sale
+    where link_id ${within(db, linkIds)} and id >= ${firstIdAt(firstDay * DAY_MS)}
+      and coupon_code is not null and acceptance_status = 'accepted'
+    group by link_id, creator_id, merchant_id`
 }
 
 /** Visits of an offer's links on a day, and the tracked ones of the day before too. */
@@ -365,43 +325,35 @@ interface OfferTraffic {
  * Offers whose links had at least `least` visits untracked on a day, and as many tracked on that day and the day before. Links of suspended
  * creators do not count, because the merchant did not pause them.
  */
-export function offersPausedInTraffic(
-  db: Queries,
-  day: number,
-  least: number,
-): Promise<Map<string, OfferTraffic>> {
+export function offersPausedInTraffic(db: Queries, day: number, least: number) {
   const untracked = sql`sum(case when link_days.day = ${day} then link_days.untracked_visits else 0 end)`
-  return byId(
-    db,
-    sql`select offer.id, offer.merchant_id, offer.status, sum(link_days.visits) as tracked, ${untracked} as untracked
-      from link_days
-      join affiliate_links as link on link.id = link_days.link_id
-      join offers as offer on offer.id = link.offer_id
-      join users as creator on creator.id = link.creator_id
-      where link_days.day between ${day - 1} and ${day} and creator.suspended_at is null
-      group by offer.id, offer.merchant_id, offer.status
-      having ${untracked} >= ${least} and sum(link_days.visits) >= ${least}`,
-  )
+  return byId<OfferTraffic>(db)`
+    select offer.id, offer.merchant_id, offer.status, sum(link_days.visits) as tracked, ${untracked} as untracked
+    from link_days
+    join affiliate_links as link on link.id = link_days.link_id
+    join offers as offer on offer.id = link.offer_id
+    join users as creator on creator.id = link.creator_id
+    where link_days.day between ${day - 1} and ${day} and creator.suspended_at is null
+    group by offer.id, offer.merchant_id, offer.status
+    having ${untracked} >= ${least} and sum(link_days.visits) >= ${least}`
 }
 
 /**
  * Cycles in state `closed` since `time` (epoch ms) or earlier, oldest first, without a flag of this kind that is open or was resolved later.
  * `closed` is a literal, because SQLite uses no partial index for a bound value.
  */
-export async function unpaidCycles(db: Queries, time: number, kind: string): Promise<string[]> {
-  const { rows } = await sql<{ id: string }>`
+export function unpaidCycles(db: Queries, time: number, kind: string) {
+  return rowsOf<{ id: string }>(db)`
     select id from billing_cycles as cycle where state = 'closed' and closed_at <= ${time} and not exists (
       select 1 from flags where flags.kind = ${kind} and flags.subject_id = cast(cycle.id as text)
         and (flags.status = 'open' or flags.resolved_at > ${time}))
-    order by closed_at`.execute(db)
-  return rows.map(({ id }) => id)
+    order by closed_at`
 }
 
 /** The charged ones of these cycles. */
-export async function chargedCycles(db: Queries, ids: readonly string[]): Promise<string[]> {
-  const { rows } = await sql<{ id: string }>`
-    select id from billing_cycles where id ${within(db, ids)} and state = 'charged'`.execute(db)
-  return rows.map(({ id }) => id)
+export function chargedCycles(db: Queries, ids: readonly string[]) {
+  return rowsOf<{ id: string }>(db)`
+    select id from billing_cycles where id ${within(db, ids)} and state = 'charged'`
 }
 
 export const accounts = (db: Queries) => db.selectFrom('users').select(['id', 'email'])
@@ -421,11 +373,7 @@ export async function insertMailboxes(tx: Tx, rows: readonly MailboxRow[]): Prom
 }
 
 /** Mailboxes by account id after the id `after`, with the accounts' addresses. */
-export function mailboxesAfter(
-  db: Queries,
-  after: string | null,
-  limit: number,
-): Promise<(MailboxRow & { email: string })[]> {
+export function mailboxesAfter(db: Queries, after: string | null, limit: number) {
   return db
     .selectFrom('mailboxes')
     .innerJoin('users', 'users.id', 'mailboxes.user_id')
@@ -441,10 +389,7 @@ export async function setMailboxFingerprint(tx: Tx, { user_id, fingerprint }: Ma
 }
 
 /** The users with these mailboxes. */
-export async function holdersOfMailboxes(
-  db: Queries,
-  fingerprints: readonly string[],
-): Promise<(MailboxRow & { role: Role })[]> {
+export async function holdersOfMailboxes(db: Queries, fingerprints: readonly string[]) {
   if (fingerprints.length === 0) return []
   return db
     .selectFrom('mailboxes')
