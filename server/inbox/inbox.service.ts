@@ -7,7 +7,7 @@ import { afterCommit, type Database, dialectOf, type Tx } from '../platform/data
 import { noteCounted } from '../platform/database/protected-rows.ts'
 import { createLoopYield } from '../platform/loop-yield.ts'
 import type { Platform } from '../platform/platform.ts'
-import type { EventSource, EventState } from './event-states.ts'
+import type { EventSource, EventState, SetAsideCode } from './event-states.ts'
 import {
   bodyHashOf,
   EVENT_QUEUE,
@@ -111,12 +111,12 @@ type OrderNames = Pick<EventRow, 'order_id' | 'order_name'>
 
 /**
  * The result of an attempt. `retry` waits with backoff, and is set aside after the last attempt. An event that is set aside is flagged,
- * unless `flagged` says that its handler raised a flag. `names`: what could be read of the order.
+ * unless its code says that its handler raised a flag. `names`: what could be read of the order. `type`: the one that no rule maps.
  */
 export type EventOutcome =
   | { kind: 'done'; result: Record<string, unknown> }
   | { kind: 'ignored'; reason: string }
-  | { kind: 'set_aside'; reason: string; flagged?: true; names?: OrderNames }
+  | { kind: 'set_aside'; reason: string; code?: SetAsideCode; names?: OrderNames; type?: string }
   | { kind: 'retry'; reason: string }
 
 /** The signal that this process sends for each event that it settles. */
@@ -156,7 +156,7 @@ export async function refuseForged(platform: Platform, events: readonly ClaimedE
     event.problem === null ? [] : [{ event, problem: event.problem }],
   )
   if (forged.length === 0) return
-  const outcome = { kind: 'set_aside', reason: NOT_AS_RECEIVED, flagged: true } as const
+  const outcome = { kind: 'set_aside', reason: NOT_AS_RECEIVED, code: 'flagged' } as const
   await platform.database.transaction(async (tx) => {
     await settleAll(
       platform,
@@ -185,20 +185,21 @@ export async function settleAll(platform: Platform, tx: Tx, settled: readonly Se
   const ours = new Set((await settleStatement(tx, rows).execute(tx)).rows.map(({ id }) => id))
   noteCounted('inbound_events', rows.filter(({ state }) => state === 'done' || state === 'ignored').length)
   const setAside: SetAsideEvent[] = []
-  const names: (OrderNames & { event_id: string })[] = []
+  const orderNames: (OrderNames & { event_id: string })[] = []
   for (const [index, { event, outcome }] of settled.entries()) {
-    const { state, attempts, reason } = rows[index] as Settlement
+    const { state, attempts, reason, reason_code } = rows[index] as Settlement
     if (!ours.has(event.id)) throw new LeaseLost(event.id)
     afterCommit(tx, () => platform.topics.send(settledSignal(event.source, outcome.kind)))
     if (state !== 'set_aside') continue
-    if (outcome.kind !== 'set_aside' || !outcome.flagged) setAside.push({ ...event, attempts, reason })
-    if (outcome.kind === 'set_aside' && outcome.names) names.push({ event_id: event.id, ...outcome.names })
+    const { type, names } = outcome.kind === 'set_aside' ? outcome : {}
+    if (reason_code !== 'flagged') setAside.push({ ...event, attempts, reason, reason_code, type })
+    if (names) orderNames.push({ event_id: event.id, ...names })
   }
   // So that unreadable orders can be searched.
-  if (names.length > 0)
+  if (orderNames.length > 0)
     await sql`
       update inbound_events set order_id = found.order_id, order_name = found.order_name
-      from ${orderNameRows(dialectOf(tx), names)} where inbound_events.id = found.event_id`.execute(tx)
+      from ${orderNameRows(dialectOf(tx), orderNames)} where inbound_events.id = found.event_id`.execute(tx)
   await flagSetAside(platform, tx, setAside)
 }
 
@@ -211,6 +212,7 @@ function settlementOf(event: ClaimedEvent, outcome: EventOutcome, now: number): 
     token: event.lease_token,
     state,
     reason: outcome.kind === 'done' ? null : outcome.reason,
+    reason_code: (outcome.kind === 'set_aside' && outcome.code) || null,
     result: outcome.kind === 'done' ? JSON.stringify(outcome.result) : null,
     attempts,
     next_attempt_at: retry?.kind === 'retry' ? now + retry.delayMs : now,

@@ -6,7 +6,7 @@ import { dialectOf, type Queries, type Tx } from '../platform/database/database.
 import { rowProblem } from '../platform/database/protected-rows.ts'
 import type { Schema } from '../platform/database/schema.ts'
 import { LeaseQueue, type Only } from '../platform/queue/lease-queue.ts'
-import type { EventSource, EventState } from './event-states.ts'
+import type { EventSource, EventState, SetAsideCode } from './event-states.ts'
 import { LONGEST_DELAY_MS } from './retry.rule.ts'
 
 export type EventRow = Selectable<Schema['inbound_events']>
@@ -32,6 +32,7 @@ export interface Settlement {
   token: string
   state: EventState
   reason: string | null
+  reason_code: SetAsideCode | null
   result: string | null
   attempts: number
   next_attempt_at: number
@@ -45,6 +46,7 @@ export function settleStatement(db: Queries, settlements: readonly Settlement[])
     {
       state: 'text',
       reason: 'text',
+      reason_code: 'text',
       result: 'text',
       attempts: 'int',
       next_attempt_at: 'bigint',
