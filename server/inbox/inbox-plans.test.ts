@@ -125,6 +125,7 @@ async function fill({ platform, clock }: Testbed): Promise<Settlement[]> {
   })
   return ids.slice(0, BATCH).map((row_id) => ({
     ...{ row_id, token: 'a lease', state: 'done', reason: null, reason_code: null, result: '{}' },
+    ...{ order_id: null, order_name: null },
     ...{ attempts: 1, next_attempt_at: now, finished_at: now },
   }))
 }

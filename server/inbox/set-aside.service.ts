@@ -195,14 +195,12 @@ export function countUnreadableOrders(
 /** The most unreadable orders that are shown for one order id or name. */
 const MOST_FOUND = 20
 
-export type UnreadableOrder = EventRow
-
 /** Events set aside as unreadable whose order has this id or name, newest first. `storeIds`: `null` for all stores. */
 export function unreadableOrders(
   db: Queries,
   order: { id: string } | { name: string },
   storeIds: readonly string[] | null,
-): Promise<UnreadableOrder[]> {
+): Promise<EventRow[]> {
   return db
     .selectFrom('inbound_events')
     .selectAll()

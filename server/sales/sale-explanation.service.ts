@@ -1,8 +1,9 @@
 import type { Paisa } from '../../shared/money.ts'
 import type { OrderSource } from '../../shared/schemas/stores.ts'
 import { type CycleRow, cycleShares, getCycle } from '../billing/billing.service.ts'
+import type { EventRow } from '../inbox/events.service.ts'
 import { type EventOrigin, originsOf } from '../inbox/operator-deliveries.service.ts'
-import { type UnreadableOrder, unreadableOrders } from '../inbox/set-aside.service.ts'
+import { unreadableOrders } from '../inbox/set-aside.service.ts'
 import type { LinkTerms } from '../links/links.service.ts'
 import { offerRecords } from '../offers/offers.service.ts'
 import { type PayoutRow, sharePayouts } from '../payouts/payouts.service.ts'
@@ -51,7 +52,7 @@ export async function findOrder(
 }
 
 /** A signed order that was set aside because it could not be read; it has no sale. `scope` is its store's id. */
-export interface SetAsideOrder extends UnreadableOrder {
+export interface SetAsideOrder extends EventRow {
   shopDomain: string | null
 }
 
