@@ -11,30 +11,15 @@ import { INBOX_TOPIC } from '../platform/topics.ts'
 import { type EventRow, makeDue } from './inbox.store.ts'
 
 /** An event that was set aside, which an operator must see. */
-export type SetAsideEvent = Pick<
-  EventRow,
-  | 'id'
-  | 'source'
-  | 'scope'
-  | 'delivery_id'
-  | 'topic'
-  | 'conflict_hash'
-  | 'attempts'
-  | 'reason'
-  | 'reason_code'
-> & { type?: string | undefined }
+export type SetAsideEvent = EventRow & { type?: string | undefined }
 
 /** Distinct reasons and event ids that a flag lists. */
 const MOST_LISTED = 10
 
 /** The outcome of an event whose body cannot be read. `names`: what could be read of its order. */
 export function unreadable(why: string, names?: Pick<EventRow, 'order_id' | 'order_name'>) {
-  return {
-    kind: 'set_aside',
-    reason: `malformed: ${why}`,
-    code: 'unreadable',
-    ...(names && { names }),
-  } as const
+  const outcome = { kind: 'set_aside', reason: `malformed: ${why}`, code: 'unreadable' } as const
+  return names ? { ...outcome, names } : outcome
 }
 
 /** Outcomes of events whose body is not read. */
