@@ -14,7 +14,7 @@ import {
 import type { DatabaseProblem } from '../../server/platform/database/database-problems.ts'
 import { type MigrationState, migrationState } from '../../server/platform/database/migration-state.ts'
 import { printable } from '../../server/platform/printable.ts'
-import { deskStatus, STATUS_HOURS } from '../../server/reports/desk-status.service.ts'
+import { operatorStatus, STATUS_HOURS } from '../../server/reports/operator-status.service.ts'
 import { CURRENCY } from '../../shared/money.ts'
 import { type AppContext, databasePlace } from '../context.ts'
 import { examineDisk } from '../doctor/machine.ts'
@@ -64,7 +64,7 @@ async function readRows(
   return {
     /** Epoch ms. */
     at,
-    desk: await deskStatus(platform),
+    market: await operatorStatus(platform),
     notifications: await notificationBacklog(platform.database.reader, at),
     schedule: names.map((name) => ({
       name,
@@ -123,19 +123,19 @@ async function databaseBytes({ database }: App): Promise<number> {
 const LATE_MS = 60_000
 
 export function statusLines(out: Output, status: Status): string[] {
-  const { at, desk, database, schedule } = status
-  const { cycles, payouts, released, flags } = desk
+  const { at, market, database, schedule } = status
+  const { cycles, payouts, released, flags } = market
   const chart = (hours: readonly number[], text: string) =>
     `${sparkline(hours)}  ${whole(sum(hours))} ${text}`
   /** Stands out when the oldest has waited for too long. */
   const aged = (text: string, age: number) => (age > LATE_MS ? out.style('yellow', text) : text)
   const ageOf = (oldest: number | null) => (oldest === null ? 0 : at - oldest)
-  const inbox = desk.inbox.map(({ source, waiting, oldest }) => {
+  const inbox = market.inbox.map(({ source, waiting, oldest }) => {
     const rest = oldest === null ? '' : `, the oldest for ${durationText(ageOf(oldest))}`
     return aged(`${source} ${whole(waiting)} waiting${rest}`, ageOf(oldest))
   })
-  const setAside = `${whole(desk.setAside)} set aside in ${STATUS_HOURS} h`
-  const calls = desk.attempts.map(({ kind, waiting, oldest }) => {
+  const setAside = `${whole(market.setAside)} set aside in ${STATUS_HOURS} h`
+  const calls = market.attempts.map(({ kind, waiting, oldest }) => {
     const rest = `without an outcome, the oldest for ${durationText(ageOf(oldest))}`
     return aged(`${many(waiting, kind)} ${rest}`, ageOf(oldest))
   })
@@ -150,10 +150,10 @@ export function statusLines(out: Output, status: Status): string[] {
     `${out.heading('Affiliate marketplace')}  ${out.style('dim', out.time(at))}`,
     '',
     ...out.pairs([
-      ['Inbox', [...inbox, desk.setAside > 0 ? out.style('red', setAside) : setAside].join(' · ')],
-      ['Clicks', chart(desk.clicksByHour, `in ${STATUS_HOURS} h`)],
-      ['Sales', chart(desk.acceptedByHour, `accepted, commission ${displayMoney(desk.commission)}`)],
-      ['', chart(desk.rejectedByHour, 'rejected')],
+      ['Inbox', [...inbox, market.setAside > 0 ? out.style('red', setAside) : setAside].join(' · ')],
+      ['Clicks', chart(market.clicksByHour, `in ${STATUS_HOURS} h`)],
+      ['Sales', chart(market.acceptedByHour, `accepted, commission ${displayMoney(market.commission)}`)],
+      ['', chart(market.rejectedByHour, 'rejected')],
       [
         'Cycles',
         `${sumText(cycles.open)} open${cycles.late.count === 0 ? '' : `, ${out.style('yellow', late)}`}`,
@@ -217,37 +217,37 @@ function whole(count: number): string {
 }
 
 export function wireStatus(status: Status) {
-  const { at, desk, notifications, schedule, database } = status
+  const { at, market, notifications, schedule, database } = status
   return {
     at: wireTime(at),
     rotate_keys: status.rotateKeys,
-    inbox: desk.inbox.map(({ source, waiting, oldest }) => ({ source, waiting, oldest: wireTime(oldest) })),
-    set_aside: desk.setAside,
+    inbox: market.inbox.map(({ source, waiting, oldest }) => ({ source, waiting, oldest: wireTime(oldest) })),
+    set_aside: market.setAside,
     notifications: notifications.map(({ kind, waiting, overdueMs }) => ({
       kind,
       waiting,
       overdue_seconds: Math.round(overdueMs / 1000),
     })),
     last_24_hours: {
-      from: wireTime(desk.from),
-      clicks: desk.clicksByHour,
-      sales_accepted: desk.acceptedByHour,
-      sales_rejected: desk.rejectedByHour,
-      commission: formatMoney(desk.commission),
+      from: wireTime(market.from),
+      clicks: market.clicksByHour,
+      sales_accepted: market.acceptedByHour,
+      sales_rejected: market.rejectedByHour,
+      commission: formatMoney(market.commission),
     },
     billing_cycles: {
-      open: wireSum(desk.cycles.open),
-      past_their_period: wireSum(desk.cycles.late),
-      closed: wireSum(desk.cycles.closed),
-      overdue: { after_days: status.unpaidAfterDays, ...wireSum(desk.cycles.unpaid) },
+      open: wireSum(market.cycles.open),
+      past_their_period: wireSum(market.cycles.late),
+      closed: wireSum(market.cycles.closed),
+      overdue: { after_days: status.unpaidAfterDays, ...wireSum(market.cycles.unpaid) },
     },
     payouts: {
-      pending: wireSum(desk.payouts.pending),
-      submitted: wireSum(desk.payouts.submitted),
-      released: { creators: desk.released.count, amount: formatMoney(desk.released.amount) },
+      pending: wireSum(market.payouts.pending),
+      submitted: wireSum(market.payouts.submitted),
+      released: { creators: market.released.count, amount: formatMoney(market.released.amount) },
     },
-    calls: desk.attempts.map(({ kind, waiting, oldest }) => ({ kind, waiting, oldest: wireTime(oldest) })),
-    flags: desk.flags,
+    calls: market.attempts.map(({ kind, waiting, oldest }) => ({ kind, waiting, oldest: wireTime(oldest) })),
+    flags: market.flags,
     schedule: schedule.map(({ name, expression, run }) => ({
       name,
       expression,

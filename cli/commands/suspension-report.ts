@@ -1,4 +1,4 @@
-import type { SuspensionPreview } from '../../server/reports/desk-status.service.ts'
+import type { SuspensionPreview } from '../../server/reports/operator-status.service.ts'
 import { displayMoney, formatMoney, many, sumText, wireSum } from '../terminal/output.ts'
 
 /** What a suspension will do, one sentence a line. */

@@ -1,7 +1,7 @@
 import { OPERATOR } from '../../server/flags/audit.service.ts'
 import { Refusal } from '../../server/platform/api/refusal.ts'
 import type { Platform } from '../../server/platform/platform.ts'
-import { previewSuspension } from '../../server/reports/desk-status.service.ts'
+import { previewSuspension } from '../../server/reports/operator-status.service.ts'
 import * as factors from '../../server/users/second-factor.service.ts'
 import { isProductionAdmin } from '../../server/users/sessions.service.ts'
 import { wireUser } from '../../server/users/user-wire.ts'

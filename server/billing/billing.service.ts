@@ -25,7 +25,6 @@ import { closeLocked } from './close-cycle.service.ts'
 import { availableCredits } from './credits.store.ts'
 
 export {
-  type CyclePeriod,
   type CycleRow,
   cyclePeriodsOf,
   findCycle as getCycle,
@@ -98,12 +97,7 @@ function sumsOf(cycleId: string, sales: readonly SaleToBill[]) {
 }
 
 /** An open cycle for each merchant whose period is not over at `now` (epoch ms). */
-async function openCyclesFor(
-  platform: Platform,
-  tx: Tx,
-  merchantIds: string[],
-  now: number,
-): Promise<Map<string, CycleRow>> {
+async function openCyclesFor(platform: Platform, tx: Tx, merchantIds: string[], now: number) {
   const cycles = await lockOpenCycles(tx, merchantIds)
   const open = new Map(cycles.map((cycle) => [cycle.merchant_id, cycle]))
   const over = cycles.filter((cycle) => now >= cycle.period_end)
@@ -138,11 +132,7 @@ export async function listCycles(platform: Platform, filter: CycleFilter): Promi
  * Cycles as they are shown: open ones with `credit_total` and `amount_due` as if they closed now, and none that was changed outside of the
  * service with a `payment_url`, which could lead elsewhere. Those are flagged.
  */
-export async function shownCycles(
-  platform: Platform,
-  db: Queries,
-  rows: readonly CycleRow[],
-): Promise<CycleRow[]> {
+export async function shownCycles(platform: Platform, db: Queries, rows: readonly CycleRow[]) {
   const cycles = rows.map((cycle) => withCheckedLink(platform, cycle))
   for (const cycle of rows.filter((_, index) => cycles[index] !== rows[index]))
     await platform.reportTampered(new TamperedRow('billing_cycles', cycle))

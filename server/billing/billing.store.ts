@@ -12,6 +12,7 @@ import {
 } from '../platform/database/protected-rows.ts'
 import type { Schema } from '../platform/database/schema.ts'
 import type { RecordFilter } from '../processor/attempts.service.ts'
+import type { Period } from './billing-period.rule.ts'
 import type { CycleState } from './close-cycle.rule.ts'
 
 export type CycleRow = Selectable<Schema['billing_cycles']>
@@ -193,11 +194,7 @@ export async function releaseShares(tx: Tx, cycleId: string, now: number): Promi
 }
 
 /** In the same order as `lockCycles`. Throws `TamperedRow` and `UnknownKeyError`. */
-export async function findCyclesByIds(
-  db: Queries,
-  keys: AppKeys,
-  cycleIds: readonly string[],
-): Promise<readonly CycleRow[]> {
+export async function findCyclesByIds(db: Queries, keys: AppKeys, cycleIds: readonly string[]) {
   return authentic(keys, 'billing_cycles', await cyclesByIds(db, cycleIds).execute())
 }
 
@@ -244,14 +241,8 @@ export function findCyclesToCompare(
     .execute()
 }
 
-/** Epoch ms. */
-export interface CyclePeriod {
-  start: number
-  end: number
-}
-
 /** By billing cycle id, for a few thousand ids at most. */
-export async function cyclePeriodsOf(db: Queries, ids: readonly string[]): Promise<Map<string, CyclePeriod>> {
+export async function cyclePeriodsOf(db: Queries, ids: readonly string[]): Promise<Map<string, Period>> {
   if (ids.length === 0) return new Map()
   const rows = await db
     .selectFrom('billing_cycles')

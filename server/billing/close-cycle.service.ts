@@ -1,4 +1,3 @@
-import type { Paisa } from '../../shared/money.ts'
 import { type AuditRecord, recordAudits } from '../flags/audit.service.ts'
 import { closeFlag, flagFailedRun, flaggedByRuns } from '../flags/flags.service.ts'
 import { cycleClosed } from '../ledger/entries.rule.ts'
@@ -17,19 +16,7 @@ import { checkedCredits, lockMerchantCredits } from './credits.store.ts'
 import { queueInvoices } from './invoices.service.ts'
 
 /** What a close did to one cycle, or with `dryRun` would do. Amounts in paisa, times in epoch ms. */
-export interface CloseOutcome {
-  cycleId: string
-  merchantId: string
-  /** `failed`: nothing was done, and the cycle is flagged. */
-  kind: 'closed' | 'extended' | 'failed'
-  periodStart: number
-  periodEnd: number
-  salesCount: number
-  commissionTotal: Paisa
-  feeTotal: Paisa
-  creditTotal: Paisa
-  amountDue: Paisa
-}
+export type CloseOutcome = ReturnType<typeof outcomeOf>
 
 export interface CloseOptions {
   asOf?: number
@@ -65,14 +52,14 @@ export async function closeDueCycles(
       ? await preview(cycleIds)
       : await database.transaction((tx) => closePage(platform, tx, cycleIds, page))
     const places = new Map(cycleIds.map((id, place) => [id, place]))
-    const outcomes = decided.map((one) => outcomeOf(platform, one, asOf))
+    const outcomes = decided.map(({ cycle, decision }) => outcomeOf(platform, cycle, decision, asOf))
     return outcomes.sort((a, b) => (places.get(a.cycleId) ?? 0) - (places.get(b.cycleId) ?? 0))
   }
   const onFailure = async (cycleId: string, error: unknown) => {
     const subject = { subjectType: 'billing_cycle', subjectId: cycleId } as const
     if (!options.dryRun) await flagFailedRun(platform, subject, 'close of a billing cycle', error)
     const cycle = await findCycle(database.reader, cycleId)
-    return cycle ? outcomeOf(platform, { cycle, decision: null }, asOf) : null
+    return cycle ? outcomeOf(platform, cycle, null, asOf) : null
   }
   return processInBatches(platform, due, PAGE, work, { progress: options.progress, onFailure })
 }
@@ -117,12 +104,7 @@ interface DecidedCycle {
  * Closes or extends the cycles that are due at `asOf` (epoch ms) and returns them. The caller has locked all of them, in the order
  * of their merchants. Throws `TamperedRow` and `UnknownKeyError`.
  */
-export async function closeLocked(
-  platform: Platform,
-  tx: Tx,
-  cycles: readonly CycleRow[],
-  asOf: number,
-): Promise<DecidedCycle[]> {
+export async function closeLocked(platform: Platform, tx: Tx, cycles: readonly CycleRow[], asOf: number) {
   if (cycles.length === 0) return []
   await lockMerchantCredits(tx, merchantsOf(cycles))
   const decided = await decideCloses(platform, tx, cycles, asOf)
@@ -133,12 +115,7 @@ export async function closeLocked(
 }
 
 /** The due cycles with their decisions. Expects at most one cycle per merchant, because a second would use the same credit. */
-async function decideCloses(
-  { keys }: Platform,
-  db: Queries,
-  cycles: readonly CycleRow[],
-  asOf: number,
-): Promise<DecidedCycle[]> {
+async function decideCloses({ keys }: Platform, db: Queries, cycles: readonly CycleRow[], asOf: number) {
   const credits = await checkedCredits(db, keys, merchantsOf(cycles))
   return cycles.flatMap((cycle) => {
     const decision = decideClose({
@@ -186,16 +163,19 @@ function nextBoundary(platform: Platform, asOf: number): number {
   return boundaryAfter(asOf, platform.config.BILLING_PERIOD, platform.config.BILLING_TIMEZONE)
 }
 
+/** Without a decision the close failed: nothing was done, and the cycle is flagged. */
 function outcomeOf(
   platform: Platform,
-  { cycle, decision }: DecidedCycle | { cycle: CycleRow; decision: null },
+  cycle: CycleRow,
+  decision: DecidedCycle['decision'] | null,
   asOf: number,
-): CloseOutcome {
+) {
   const closing = decision?.kind === 'close'
+  const kind: 'closed' | 'extended' | 'failed' = closing ? 'closed' : decision ? 'extended' : 'failed'
   return {
     cycleId: cycle.id,
     merchantId: cycle.merchant_id,
-    kind: closing ? 'closed' : decision ? 'extended' : 'failed',
+    kind,
     periodStart: cycle.period_start,
     periodEnd: decision?.kind === 'extend' ? nextBoundary(platform, asOf) : cycle.period_end,
     salesCount: cycle.sales_count,

@@ -12,10 +12,7 @@ import { dialectOf, type Queries, type Tx } from '../platform/database/database.
 const IS_FREE = sql<SqlBool>`released_at is not null and carried < commission`
 
 /** The released balance that is in no payout, paisa, by creator. */
-export function releasedByCreator(
-  db: Queries,
-  creatorId: string | null = null,
-): Promise<{ creator_id: string; released: number }[]> {
+export function releasedByCreator(db: Queries, creatorId: string | null = null) {
   return db
     .selectFrom('billing_cycle_shares')
     .select(['creator_id', sql<number>`sum(commission - carried)`.as('released')])
@@ -26,15 +23,10 @@ export function releasedByCreator(
     .execute()
 }
 
-export interface PayableShare {
-  billing_cycle_id: string
-  merchant_id: string
-  /** The part that is in no payout. */
-  free: Paisa
-}
+export type PayableShare = Awaited<ReturnType<typeof lockPayableShares>>[number]
 
-/** A creator's released shares with a part that is in no payout, locked until the transaction ends. */
-export function lockPayableShares(tx: Tx, creatorId: string): Promise<PayableShare[]> {
+/** A creator's released shares with a part that is in no payout (`free`, paisa), locked until the transaction ends. */
+export function lockPayableShares(tx: Tx, creatorId: string) {
   return tx
     .selectFrom('billing_cycle_shares as share')
     .innerJoin('billing_cycles as cycle', 'cycle.id', 'share.billing_cycle_id')

@@ -21,17 +21,12 @@ export interface CreditGrant {
   actor: string
 }
 
-export interface GrantedCredit {
-  id: string
-  /** False when the same credit was granted before. */
-  created: boolean
-}
-
 /**
  * Grants a merchant a credit, which the next closes use. Throws `conflict` for more than the merchant's accepted commission and fee
  * less earlier credits, and for a reference that another credit has; `TamperedRow` when one of the merchant's credits was changed outside of the service, and `UnknownKeyError`.
+ * `created` is false when the same credit was granted before.
  */
-export function grantCredit(platform: Platform, grant: CreditGrant): Promise<GrantedCredit> {
+export function grantCredit(platform: Platform, grant: CreditGrant) {
   const { merchantId, amount, reference, reason, actor } = grant
   const referenceTaken = () => new Refusal('conflict', `Reference ${reference} belongs to another credit.`)
   return platform.database.transaction(async (tx) => {

@@ -19,10 +19,7 @@ export async function lockMerchantCredits(tx: Tx, merchantIds: readonly string[]
 }
 
 /** The granted credit that no cycle has used, paisa, by merchant. Merchants without credit may be missing. */
-export async function availableCredits(
-  db: Queries,
-  merchantIds: readonly string[],
-): Promise<Map<string, number>> {
+export async function availableCredits(db: Queries, merchantIds: readonly string[]) {
   const ofMerchants = inList(dialectOf(db), 'uuid', merchantIds)
   const { rows } = await sql<{ merchant_id: string; available: number }>`
     select merchant_id, sum(amount) as available from (
@@ -35,11 +32,7 @@ export async function availableCredits(
 }
 
 /** All credits of these merchants. Throws `TamperedRow` and `UnknownKeyError`. */
-export async function creditsOf(
-  db: Queries,
-  keys: AppKeys,
-  merchantIds: readonly string[],
-): Promise<readonly CreditRow[]> {
+export async function creditsOf(db: Queries, keys: AppKeys, merchantIds: readonly string[]) {
   const credits = await db
     .selectFrom('credits')
     .selectAll()
@@ -49,11 +42,7 @@ export async function creditsOf(
 }
 
 /** `availableCredits` once all that they are computed from is checked. Throws `TamperedRow` and `UnknownKeyError`. */
-export async function checkedCredits(
-  db: Queries,
-  keys: AppKeys,
-  merchantIds: readonly string[],
-): Promise<Map<string, number>> {
+export async function checkedCredits(db: Queries, keys: AppKeys, merchantIds: readonly string[]) {
   const credits = await creditsOf(db, keys, merchantIds)
   const credited = [...new Set(credits.map(({ merchant_id }) => merchant_id))]
   if (credited.length === 0) return new Map()

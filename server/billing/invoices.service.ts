@@ -11,7 +11,7 @@ import {
 } from '../processor/attempts.service.ts'
 import type { Processor } from '../processor/processor.ts'
 import type { OurRecord } from '../processor/records.rule.ts'
-import { type Retried, type RetryableCall, type RetryRequest, retryCall } from '../processor/retry.service.ts'
+import { type RetryableCall, type RetryRequest, retryCall } from '../processor/retry.service.ts'
 import { type PersonRow, peopleOf } from '../users/users.service.ts'
 import {
   type CycleRow,
@@ -75,7 +75,7 @@ export function retryInvoice(
   platform: Platform,
   processor: Processor,
   { cycleId, ...by }: RetryRequest & { cycleId: string },
-): Promise<Retried<CycleRow>> {
+) {
   const call: RetryableCall<CycleRow> = {
     kind: 'invoice',
     action: 'billing.reissue',
@@ -101,12 +101,7 @@ function assertClosed(id: string, cycle: CycleRow | undefined): asserts cycle is
 }
 
 /** Closed and charged cycles to compare with the processor's invoices, by id. */
-export async function invoiceRecords(
-  db: Queries,
-  filter: RecordFilter,
-  after: string,
-  limit: number,
-): Promise<OurRecord[]> {
+export async function invoiceRecords(db: Queries, filter: RecordFilter, after: string, limit: number) {
   return recordsOf(db, 'invoice', (await findCyclesToCompare(db, filter, after, limit)).map(recordOf))
 }
 

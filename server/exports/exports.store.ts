@@ -41,9 +41,8 @@ export function findJobs(
   db: Queries,
   { before, limit }: { before: string | null; limit: number },
 ): Promise<ExportJobRow[]> {
-  let query = db.selectFrom('export_jobs').selectAll().orderBy('id', 'desc').limit(limit)
-  if (before !== null) query = query.where('id', '<', before)
-  return query.execute()
+  const query = db.selectFrom('export_jobs').selectAll().orderBy('id', 'desc').limit(limit)
+  return (before === null ? query : query.where('id', '<', before)).execute()
 }
 
 /** Jobs with an expired file. */

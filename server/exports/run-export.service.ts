@@ -43,8 +43,6 @@ const RETRY: BackoffPolicy = { firstMs: 2000, factor: 4, maxMs: MAX_DELAY_MS }
 const PAGE = 500
 const COUNTED_PAGE = 5000
 const RENEW_EVERY_MS = 1000
-/** For a clock that stands still, and for very fast pages. */
-const RENEW_EVERY_PAGES = 50
 const SWEPT_FILES = 100
 
 const GAVE_UP =
@@ -136,7 +134,6 @@ class ExportRun {
   readonly #stop: AbortSignal
   readonly #rows: KeysetScan<object>
   #done = 0
-  #pagesSinceRenewal = 0
   #renewedAt: number
 
   constructor(platform: Platform, job: ClaimedJob, stop: AbortSignal, source: Platform) {
@@ -186,9 +183,7 @@ class ExportRun {
   async #afterPage(): Promise<void> {
     await nextTurn()
     this.#stop.throwIfAborted()
-    this.#pagesSinceRenewal += 1
-    const age = this.#platform.clock.now() - this.#renewedAt
-    if (age >= RENEW_EVERY_MS || this.#pagesSinceRenewal >= RENEW_EVERY_PAGES) await this.#renew({})
+    if (this.#platform.clock.now() - this.#renewedAt >= RENEW_EVERY_MS) await this.#renew({})
   }
 
   async #renew(change: Partial<ExportJobRow>): Promise<void> {
@@ -199,7 +194,6 @@ class ExportRun {
     )
     if (!isHeld) throw new LeaseLost()
     this.#renewedAt = now
-    this.#pagesSinceRenewal = 0
   }
 
   /** Returns false when another worker holds the job. */

@@ -301,7 +301,7 @@ async function recordOutcome(call: Call, outcome: CallOutcome): Promise<void> {
 
 /** A refusal that may be the effect of an earlier call is looked up again before it counts as final. */
 function recordRefusal({ platform, attempt }: Call, tx: Tx, refusal: Refusal): Promise<void> {
-  if (isFinalRefusal({ unknownAt: attempt.unknown_at, at: platform.clock.now() })) {
+  if (isFinalRefusal(attempt.unknown_at, platform.clock.now())) {
     return settleRefused(platform, tx, attempt, refusal)
   }
   return postpone(platform, tx, attempt, {

@@ -65,29 +65,17 @@ export async function assertEntry(
 /** The known keys, and the last entry of each ledger that a retired key may have made. */
 export async function chainKeys(db: Queries, keys: AppKeys): Promise<ChainKeys> {
   const journal = journalKeys(keys)
-  const retired = await readRetired(db)
-  return {
-    digest: (keyId) => journal.find(keyId)?.entry,
-    lastWith(keyId, ledgerId) {
-      const ends = retired.get(keyId)
-      return ends ? (ends.get(ledgerId) ?? 0) : Number.POSITIVE_INFINITY
-    },
-  }
-}
-
-/** Where the ledgers ended when a key was retired, by its id. */
-async function readRetired(db: Queries): Promise<Map<string, Map<string, number>>> {
   const rows = await db
     .selectFrom('ledger_seals as seal')
     .leftJoin('ledger_seal_heads as head', 'head.position', 'seal.position')
     .select(['seal.retires', 'head.ledger_id', 'head.sequence'])
     .where('seal.retires', 'is not', null)
     .execute()
-  const byKey = Map.groupBy(rows, ({ retires }) => retires ?? '')
-  return new Map(
-    [...byKey].map(([key, heads]) => [
-      key,
-      new Map(heads.map(({ ledger_id, sequence }) => [ledger_id ?? '', sequence ?? 0])),
-    ]),
-  )
+  const retired = new Set(rows.map((row) => row.retires))
+  const ends = new Map(rows.map((row) => [`${row.retires} ${row.ledger_id}`, row.sequence ?? 0]))
+  return {
+    digest: (keyId) => journal.find(keyId)?.entry,
+    lastWith: (keyId, ledgerId) =>
+      retired.has(keyId) ? (ends.get(`${keyId} ${ledgerId}`) ?? 0) : Number.POSITIVE_INFINITY,
+  }
 }

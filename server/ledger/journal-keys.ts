@@ -13,7 +13,7 @@ interface JournalKey {
   readonly seal: Digest
 }
 
-interface JournalKeys {
+export interface JournalKeys {
   readonly current: JournalKey
   find(keyId: string): JournalKey | undefined
 }

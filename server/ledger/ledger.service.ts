@@ -66,24 +66,17 @@ export async function writeEntries(
   )
 }
 
-/** All in paisa, never below zero. */
-export interface CreatorBalance {
-  /** Earned in cycles that are not charged yet. */
-  pending: Paisa
-  /** Payable, below the threshold or waiting for the next run. */
-  released: Paisa
-  /** In payouts whose outcome the processor has not reported. */
-  inTransit: Paisa
-  paid: Paisa
-}
-
-export async function creatorBalance(db: Queries, creatorId: string): Promise<CreatorBalance> {
+/** What a creator has earned, all in paisa and never below zero. */
+export async function creatorBalance(db: Queries, creatorId: string) {
   const accounts = await sumAccounts(db, creatorId)
-  const owed = (account: AccountBalance['account']) =>
+  const owed = (account: AccountBalance['account']): Paisa =>
     0 - (accounts.find((row) => row.account === account)?.balance ?? 0)
   return {
+    /** Earned in cycles that are not charged yet. */
     pending: owed('creator_pending'),
+    /** Payable, below the threshold or waiting for the next run. */
     released: owed('creator_released'),
+    /** In payouts whose outcome the processor has not reported. */
     inTransit: owed('payouts_in_transit'),
     paid: await paidOut(db, creatorId),
   }

@@ -66,10 +66,7 @@ export function decidePayout(facts: PayoutFacts): PayoutDecision {
 }
 
 /** The parts of the shares that make up a payout, in their order; the last one is cut, and what follows it stays free. */
-export function cutShares<Share extends { free: Paisa }>(
-  shares: readonly Share[],
-  amount: Paisa,
-): (Share & { amount: Paisa })[] {
+export function cutShares<Share extends { free: Paisa }>(shares: readonly Share[], amount: Paisa) {
   let left = amount
   const parts: (Share & { amount: Paisa })[] = []
   for (const share of shares) {

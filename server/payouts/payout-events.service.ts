@@ -72,12 +72,7 @@ export async function applyPayoutEvent(
   })
 }
 
-async function settlePayout(
-  platform: Platform,
-  tx: Tx,
-  payout: PayoutRow,
-  event: PayoutEvent,
-): Promise<void> {
+async function settlePayout(platform: Platform, tx: Tx, payout: PayoutRow, event: PayoutEvent) {
   const now = platform.clock.now()
   const amounts = { payoutId: payout.id, creatorId: payout.creator_id, amount: payout.amount }
   const settled =

@@ -10,6 +10,7 @@ import {
   closeFlag,
   flagFailedRun,
   flaggedByRuns,
+  type NewFlag,
   openFlags,
   raiseFlag,
   resolvedFlagTimes,
@@ -148,15 +149,12 @@ async function checkBalance(
   }
   const unsent = await unsentAmount(reader)
   const isEnough = planned + unsent <= found.amount
-  if (!dryRun) await flagBalance(platform, isEnough, { balance: found.amount, planned, unsent })
+  const evidence = { planned: formatMoney(planned), unsent: formatMoney(unsent) }
+  if (!dryRun) await flagBalance(platform, isEnough, { balance: formatMoney(found.amount), ...evidence })
   return isEnough ? null : 'balance_too_low'
 }
 
-async function flagBalance(
-  platform: Platform,
-  isEnough: boolean,
-  figures: { balance: Paisa; planned: Paisa; unsent: Paisa },
-): Promise<void> {
+async function flagBalance(platform: Platform, isEnough: boolean, evidence: NewFlag['evidence']) {
   const { PROCESSOR: subjectId } = platform.config
   const subject = { kind: 'processor_balance_low', subjectType: 'processor', subjectId } as const
   await platform.database.transaction<unknown>((tx) =>
@@ -166,19 +164,12 @@ async function flagBalance(
           ...subject,
           summary:
             'The balance at the processor is too low for the payouts that are due. No payouts are made until it is enough.',
-          evidence: Object.fromEntries(
-            Object.entries(figures).map(([name, amount]) => [name, formatMoney(amount)]),
-          ),
+          evidence,
         }),
   )
 }
 
-async function auditPayout(
-  platform: Platform,
-  tx: Tx,
-  actor: string,
-  outcome: PayoutRunOutcome | null,
-): Promise<void> {
+async function auditPayout(platform: Platform, tx: Tx, actor: string, outcome: PayoutRunOutcome | null) {
   if (outcome?.kind !== 'paid_out' || outcome.payoutId === null) return
   const { creatorId, payoutId, amount, released } = outcome
   await recordAudit(platform, tx, {
@@ -199,6 +190,7 @@ interface Payee {
 }
 
 interface GatheredFacts extends PayoutFacts {
+  creatorId: string
   destinationId: string | null
   /** The failed payouts whose money is in the released balance again. */
   replaces: string[]
@@ -223,6 +215,7 @@ async function gatherFacts(
   const failures = await failuresSinceLastPaid(db, creatorId)
   const [flag] = await openFlags(db, 'payout_failed_repeatedly', creatorId)
   return {
+    creatorId,
     released,
     threshold: platform.config.PAYOUT_THRESHOLD,
     unit,
@@ -248,19 +241,11 @@ async function gatherCheckedFacts(platform: Platform, db: Queries, payee: Payee)
   return { ...facts, destinationBroken: integrityProblem !== null, integrityProblem }
 }
 
-/** What the next run would do with one creator's released balance. */
-export interface NextPayout {
-  /** The whole released balance, paisa. A processor that pays whole rupees leaves the rest. */
-  amount: Paisa
-  threshold: Paisa
-  /** `null`: the run pays, provided that the processor answers where it must be asked. */
-  waitsFor: Exclude<PayoutWait, 'processor_unavailable' | 'balance_too_low'> | null
-  /** Whether the run first asks the processor about failed payouts that this one would replace. */
-  replacesFailed: boolean
-}
-
-/** The rule's decision now, without asking the processor: the open flag of the last run stands for its answer. */
-export async function nextPayout(platform: Platform, creatorId: string): Promise<NextPayout> {
+/**
+ * What the next run would do with one creator's released balance by the rule, without asking the processor: the open flag of the last run
+ * stands for its answer.
+ */
+export async function nextPayout(platform: Platform, creatorId: string) {
   const { reader } = platform.database
   const unit = PAYOUT_UNITS[platform.config.PROCESSOR]
   const [{ released } = { released: 0 }] = await releasedByCreator(reader, creatorId)
@@ -268,9 +253,12 @@ export async function nextPayout(platform: Platform, creatorId: string): Promise
   const failureVerdict = facts.unconfirmedFailureFlag ? 'denied' : 'not_asked'
   const decision = decidePayout({ ...facts, failureVerdict })
   return {
+    /** The whole released balance, paisa. A processor that pays whole rupees leaves the rest. */
     amount: facts.released,
     threshold: facts.threshold,
+    /** `null`: the run pays, provided that the processor answers where it must be asked. */
     waitsFor: decision.kind === 'wait' && decision.why !== 'processor_unavailable' ? decision.why : null,
+    /** Whether the run first asks the processor about failed payouts that this one would replace. */
     replacesFailed: facts.replaces.length > 0,
   }
 }
@@ -313,13 +301,13 @@ async function payCreator(
   if (decision.kind === 'pay') {
     // Another payout failed since the processor was asked: the next run asks about it too.
     if (facts.replaces.some((id) => !lookup.asked.includes(id))) return null
-    const payoutId = await createPayout(platform, tx, creatorId, decision.amount, shares, facts.destinationId)
+    const payoutId = await createPayout(platform, tx, facts, cutShares(shares, decision.amount))
     return outcomeOf(payee, decision, payoutId)
   }
   const { integrityProblem: problem } = facts
   if (decision.raiseFlag && problem !== null) {
     await flagBrokenAccount(platform, tx, 'payout_destinations', creatorId, { problem })
-  } else if (decision.raiseFlag) await flagFailures(platform, tx, creatorId, facts, decision.why)
+  } else if (decision.raiseFlag) await flagFailures(platform, tx, facts, decision.why)
   return outcomeOf(payee, decision, null)
 }
 
@@ -327,14 +315,12 @@ async function payCreator(
 async function createPayout(
   platform: Platform,
   tx: Tx,
-  creatorId: string,
-  amount: Paisa,
-  shares: readonly PayableShare[],
-  destinationId: string | null,
+  { creatorId, destinationId }: GatheredFacts,
+  lines: readonly (PayableShare & { amount: Paisa })[],
 ): Promise<string> {
   const now = platform.clock.now()
   const payoutId = platform.ids.next()
-  const lines = cutShares(shares, amount)
+  const amount = lines.reduce((sum, line) => sum + line.amount, 0)
   await insertPayout(tx, { id: payoutId, creator_id: creatorId, amount, created_at: now }, lines)
   await moveShares(tx, creatorId, lines, 'carried')
   await writeEntries(platform, tx, [payoutCreated({ payoutId, creatorId, amount })], now)
@@ -348,17 +334,11 @@ async function createPayout(
   return payoutId
 }
 
-async function flagFailures(
-  platform: Platform,
-  tx: Tx,
-  creatorId: string,
-  facts: GatheredFacts,
-  why: PayoutWait,
-): Promise<void> {
-  await raiseFlag(platform, tx, {
+function flagFailures(platform: Platform, tx: Tx, facts: GatheredFacts, why: PayoutWait): Promise<void> {
+  return raiseFlag(platform, tx, {
     kind: 'payout_failed_repeatedly',
     subjectType: 'user',
-    subjectId: creatorId,
+    subjectId: facts.creatorId,
     summary:
       why === 'failed_three_times'
         ? `${facts.failedInRow} payouts to this creator failed in a row. The next one waits for an operator.`

@@ -47,12 +47,7 @@ async function withCreators<Row extends PayoutRow>(db: Queries, rows: readonly R
 }
 
 /** Payouts to compare with the processor's records, by id. */
-export async function payoutRecords(
-  db: Queries,
-  filter: RecordFilter,
-  after: string,
-  limit: number,
-): Promise<OurRecord[]> {
+export async function payoutRecords(db: Queries, filter: RecordFilter, after: string, limit: number) {
   return recordsOf(db, 'payout', (await findPayoutsToCompare(db, filter, after, limit)).map(recordOf))
 }
 
@@ -105,7 +100,6 @@ export async function retryPayout(
     assertWaiting: (row) => assertPending(payoutId, row),
     amount: (row) => row.amount,
     request: (db, row) => requestOf(platform, db, row),
-    audited: destinationOf,
   }
   const retried = await retryCall(platform, processor, call, payoutId, by)
   const { request, formerRequest } = retried
@@ -134,8 +128,4 @@ async function requestOf(platform: Platform, db: Queries, { creator_id }: Payout
   const destination = inForce.get(creator_id)
   if (!destination) throw new Refusal('conflict', 'The creator has no payout destination in force.')
   return { destination_id: destination.id }
-}
-
-function destinationOf({ destination_id }: Record<string, unknown>): { destination_id: unknown } {
-  return { destination_id: destination_id ?? null }
 }

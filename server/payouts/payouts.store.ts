@@ -1,5 +1,6 @@
 import { type Selectable, type SqlBool, sql } from 'kysely'
 import type { Paisa } from '../../shared/money.ts'
+import { newestFirst } from '../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
 import { countRows, type ScanCount, type ScanPage, type ScanScope } from '../platform/database/keyset-scan.ts'
 import type { Schema } from '../platform/database/schema.ts'
@@ -32,10 +33,7 @@ export async function insertPayout(
 }
 
 /** The parts of shares that a payout carries. */
-export function linesOf(
-  db: Queries,
-  payoutId: string,
-): Promise<Pick<PayoutLine, 'billing_cycle_id' | 'amount'>[]> {
+export function linesOf(db: Queries, payoutId: string) {
   return db
     .selectFrom('payout_lines')
     .select(['billing_cycle_id', 'amount'])
@@ -44,11 +42,7 @@ export function linesOf(
 }
 
 /** The payouts that carried a creator's share of a cycle, oldest first, including failed ones, each with its part of it (paisa). */
-export function payoutsOfShare(
-  db: Queries,
-  cycleId: string,
-  creatorId: string,
-): Promise<(PayoutRow & { part: Paisa })[]> {
+export function payoutsOfShare(db: Queries, cycleId: string, creatorId: string) {
   return db
     .selectFrom('payouts as payout')
     .innerJoin('payout_lines as line', 'line.payout_id', 'payout.id')
@@ -61,12 +55,7 @@ export function payoutsOfShare(
 }
 
 /** Changes a payout if its state is `from`. Returns false otherwise. */
-export async function movePayout(
-  tx: Tx,
-  payoutId: string,
-  from: PayoutState,
-  change: Partial<PayoutRow>,
-): Promise<boolean> {
+export async function movePayout(tx: Tx, payoutId: string, from: PayoutState, change: Partial<PayoutRow>) {
   const updated = await tx
     .updateTable('payouts')
     .set(change)
@@ -76,17 +65,16 @@ export async function movePayout(
   return updated.numUpdatedRows === 1n
 }
 
+const payoutById = (db: Queries, id: string) => db.selectFrom('payouts').selectAll().where('id', '=', id)
+
 export function lockPayout(tx: Tx, payoutId: string): Promise<PayoutRow | undefined> {
-  return tx
-    .selectFrom('payouts')
-    .selectAll()
-    .where('id', '=', payoutId)
+  return payoutById(tx, payoutId)
     .$if(dialectOf(tx) === 'postgresql', (query) => query.forUpdate())
     .executeTakeFirst()
 }
 
 export function findPayout(db: Queries, payoutId: string): Promise<PayoutRow | undefined> {
-  return db.selectFrom('payouts').selectAll().where('id', '=', payoutId).executeTakeFirst()
+  return payoutById(db, payoutId).executeTakeFirst()
 }
 
 const RECENT = 1000
@@ -178,40 +166,24 @@ export interface PayoutFilter {
 }
 
 /** A creator's payouts, or all (`creatorId` null), newest first. */
-export function findPayouts(
-  db: Queries,
-  creatorId: string | null,
-  filter: PayoutFilter,
-): Promise<PayoutRow[]> {
-  return db
-    .selectFrom('payouts')
-    .selectAll()
-    .$if(creatorId !== null, (query) => query.where('creator_id', '=', creatorId ?? ''))
-    .$if(filter.state !== null, (query) => query.where('state', '=', filter.state ?? 'pending'))
-    .$if(filter.before !== null, (query) => query.where('id', '<', filter.before ?? ''))
-    .orderBy('id', 'desc')
-    .limit(filter.limit)
-    .execute()
+export function findPayouts(db: Queries, creatorId: string | null, filter: PayoutFilter) {
+  let query = db.selectFrom('payouts').selectAll()
+  if (creatorId !== null) query = query.where('creator_id', '=', creatorId)
+  if (filter.state !== null) query = query.where('state', '=', filter.state)
+  return newestFirst(query, filter)
 }
 
 /** The payouts with money from one merchant's cycles; `part` is that merchant's amount, paisa. */
-export function findPayoutParts(
-  db: Queries,
-  merchantId: string,
-  filter: PayoutFilter,
-): Promise<(PayoutRow & { part: number })[]> {
-  return db
+export function findPayoutParts(db: Queries, merchantId: string, filter: PayoutFilter) {
+  const query = db
     .selectFrom('payouts as payout')
     .innerJoin('payout_lines as line', 'line.payout_id', 'payout.id')
     .selectAll('payout')
     .select(sql<number>`sum(line.amount)`.as('part'))
     .where('line.merchant_id', '=', merchantId)
-    .$if(filter.state !== null, (query) => query.where('payout.state', '=', filter.state ?? 'pending'))
-    .$if(filter.before !== null, (query) => query.where('payout.id', '<', filter.before ?? ''))
+    .$if(filter.state !== null, (rows) => rows.where('payout.state', '=', filter.state ?? 'pending'))
     .groupBy('payout.id')
-    .orderBy('payout.id', 'desc')
-    .limit(filter.limit)
-    .execute()
+  return newestFirst(query, filter, sql.ref('payout.id'))
 }
 
 /** Payouts to compare with the processor's records, by id, from the one after `after`. */

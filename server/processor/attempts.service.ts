@@ -18,7 +18,7 @@ import type { Platform } from '../platform/platform.ts'
 import { type BackoffPolicy, retryDelay } from '../platform/queue/backoff.rule.ts'
 import { LeaseQueue } from '../platform/queue/lease-queue.ts'
 import type { AttemptKind } from './attempt.entity.ts'
-import type { LookupOutcome, Processor } from './processor.ts'
+import type { Processor } from './processor.ts'
 import type { OurRecord, Standing } from './records.rule.ts'
 import type { AttemptStanding } from './retry.rule.ts'
 
@@ -62,11 +62,7 @@ interface NewAttempt {
  * Records the intention to make these calls to the processor, all or none, in the transaction that makes them due. Returns the attempts'
  * ids, which are the idempotency keys of every try. The database refuses a second attempt beside a waiting or successful one.
  */
-export async function queueAttempts(
-  platform: Platform,
-  tx: Tx,
-  attempts: readonly NewAttempt[],
-): Promise<string[]> {
+export async function queueAttempts(platform: Platform, tx: Tx, attempts: readonly NewAttempt[]) {
   if (attempts.length === 0) return []
   const now = platform.clock.now()
   const rows = attempts.map(
@@ -81,11 +77,7 @@ export async function queueAttempts(
 }
 
 /** Has the waiting calls for these billing cycles or payouts made as soon as the transaction commits. */
-export async function makeAttemptsDue(
-  platform: Platform,
-  tx: Tx,
-  subjectIds: readonly string[],
-): Promise<void> {
+export async function makeAttemptsDue(platform: Platform, tx: Tx, subjectIds: readonly string[]) {
   if (subjectIds.length === 0) return
   const now = platform.clock.now()
   await tx
@@ -157,12 +149,7 @@ export async function settleAttempt(
 }
 
 /** The processor reports that what a successful call created has failed. Returns the attempt's id, or `null` if that is known. */
-export async function markFailed(
-  platform: Platform,
-  tx: Tx,
-  kind: AttemptKind,
-  processorId: string,
-): Promise<string | null> {
+export async function markFailed(platform: Platform, tx: Tx, kind: AttemptKind, processorId: string) {
   const marked = await tx
     .updateTable('processor_attempts')
     .set({ failed_at: platform.clock.now() })
@@ -175,31 +162,21 @@ export async function markFailed(
   return marked?.id ?? null
 }
 
-/** The attempts that meet the condition and that the service wrote. */
-async function authenticAttempts(
-  keys: AppKeys,
-  db: Queries,
-  kind: AttemptKind,
-  condition: RawBuilder<SqlBool>,
-): Promise<AttemptRow[]> {
+/** Whether the service wrote an attempt that meets the condition. */
+async function hasAttempt(keys: AppKeys, db: Queries, kind: AttemptKind, condition: RawBuilder<SqlBool>) {
   const query = db.selectFrom('processor_attempts').selectAll().where('kind', '=', kind).where(condition)
   const rows = await query.execute()
-  return rows.filter((row) => rowProblem(keys, 'processor_attempts', row) === null)
+  return rows.some((row) => rowProblem(keys, 'processor_attempts', row) === null)
 }
 
 /** Whether the processor's id belongs to a call that it refused: then its events about it say nothing new. */
-export async function wasRefused(
-  keys: AppKeys,
-  db: Queries,
-  kind: AttemptKind,
-  processorId: string,
-): Promise<boolean> {
+export function wasRefused(keys: AppKeys, db: Queries, kind: AttemptKind, processorId: string) {
   const isRefused = sql<SqlBool>`processor_id = ${processorId} and state = 'refused'`
-  return (await authenticAttempts(keys, db, kind, isRefused)).length > 0
+  return hasAttempt(keys, db, kind, isRefused)
 }
 
 /** Whether one of these billing cycles or payouts was created by a call with exactly this request. */
-export async function wasSentWith(
+export function wasSentWith(
   keys: AppKeys,
   db: Queries,
   kind: AttemptKind,
@@ -208,7 +185,7 @@ export async function wasSentWith(
 ): Promise<boolean> {
   const isSame = sql<SqlBool>`subject_id ${inList(dialectOf(db), 'uuid', subjectIds)}
     and state = 'created' and request = ${JSON.stringify(request)}`
-  return (await authenticAttempts(keys, db, kind, isSame)).length > 0
+  return hasAttempt(keys, db, kind, isSame)
 }
 
 /** Whether a call about a billing cycle or payout has no outcome yet. */
@@ -286,12 +263,7 @@ export async function defer(
 }
 
 /** The processor holds something else than was requested: nothing moves until a person has checked it. */
-export function flagDisagreement(
-  platform: Platform,
-  tx: Tx,
-  attempt: ClaimedAttempt,
-  detail: string,
-): Promise<void> {
+export function flagDisagreement(platform: Platform, tx: Tx, attempt: ClaimedAttempt, detail: string) {
   const summary = `The processor and we do not agree about this ${attempt.kind}: ${detail}`
   return flag(platform, tx, attempt, 'processor_disagrees', summary, detail)
 }
@@ -309,17 +281,12 @@ function flag(
 }
 
 /** Everything that the processor holds for one billing cycle or payout. */
-export async function lookUpRecords(
-  db: Queries,
-  processor: Processor,
-  kind: AttemptKind,
-  subjectId: string,
-): Promise<LookupOutcome> {
+export async function lookUpRecords(db: Queries, processor: Processor, kind: AttemptKind, subjectId: string) {
   const attempts = await listAttempts(db, kind, subjectId)
   const keys = { reference: subjectId, attemptIds: attempts.map(({ id }) => id) }
   const found = await (kind === 'invoice' ? processor.findInvoices(keys) : processor.findPayouts(keys))
   if (found.kind === 'unavailable') return found
-  return { kind: 'found', items: found.items.filter((item) => item.reference === subjectId) }
+  return { kind: 'found' as const, items: found.items.filter((item) => item.reference === subjectId) }
 }
 
 /** When the next attempt is due (epoch ms); `null` while none waits. */
@@ -343,11 +310,7 @@ type RecordRow = Omit<OurRecord, 'kind' | 'standing'> & {
 }
 
 /** Our side of a reconciliation. */
-export async function recordsOf(
-  db: Queries,
-  kind: AttemptKind,
-  rows: readonly RecordRow[],
-): Promise<OurRecord[]> {
+export async function recordsOf(db: Queries, kind: AttemptKind, rows: readonly RecordRow[]) {
   const records: OurRecord[] = []
   for (const { standing, ...row } of rows) {
     const attempt = standing === null ? (await listAttempts(db, kind, row.id)).at(-1) : undefined

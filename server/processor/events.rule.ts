@@ -50,30 +50,20 @@ export function readProcessorEvent(body: unknown, rules: ProcessorEventRules): P
   if (rule === undefined) return { kind: 'unmapped', type }
   if (rule.meaning === 'ignore') return { kind: 'ignore', type }
   const { meaning: kind, fields } = rule
-  const text = (field: 'invoice_id' | 'payment_reference' | 'payout_id', what: string) =>
+  const text = (field: 'invoice_id' | 'payment_reference' | 'payout_id', what = field.replace('_', ' ')) =>
     readText(body, fields[field], what)
   if (kind === 'payment_reversed') return { kind, type, processor_id: text('invoice_id', 'id') }
-  if (kind === 'invoice_failed') {
-    const invoice_id = text('invoice_id', 'invoice id')
-    return { kind, type, invoice_id, reason: readReason(body, fields.reason) }
-  }
+  const reason = readReason(body, fields.reason)
+  if (kind === 'invoice_failed') return { kind, type, invoice_id: text('invoice_id'), reason }
   const money = { amount: readAmount(body, rule), currency: readCurrency(body, rule) }
   if (kind === 'billing_payment_confirmed') {
-    const invoice_id = text('invoice_id', 'invoice id')
-    return {
-      kind,
-      type,
-      invoice_id,
-      payment_reference: text('payment_reference', 'payment reference'),
-      ...money,
-    }
+    const ids = { invoice_id: text('invoice_id'), payment_reference: text('payment_reference') }
+    return { kind, type, ...ids, ...money }
   }
-  const payout_id = text('payout_id', 'payout id')
+  const payout_id = text('payout_id')
   const reference = fields.reference === null ? null : readText(body, fields.reference, 'reference')
   const payout = { type, payout_id, reference, ...money }
-  return kind === 'payout_confirmed'
-    ? { kind, ...payout }
-    : { kind, ...payout, reason: readReason(body, fields.reason) }
+  return kind === 'payout_confirmed' ? { kind, ...payout } : { kind, ...payout, reason }
 }
 
 function fits(rule: EventRule, type: string, body: object): boolean {

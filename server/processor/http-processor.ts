@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { CURRENCY, formatMoney } from '../../shared/money.ts'
 import { moneyAmount, ProcessorApi, plainText, unavailable } from './http-exchange.ts'
-import { type CallOutcome, type LookupOutcome, PAYOUT_UNITS, type Processor } from './processor.ts'
+import { type LookupOutcome, PAYOUT_UNITS, type Processor } from './processor.ts'
 
 interface HttpProcessorOptions {
   /** Base address. A function is called for each request; `null` means that the processor is not running. */
@@ -25,12 +25,7 @@ export function createHttpProcessor(options: HttpProcessorOptions): Processor & 
     errorText,
   })
 
-  function create(
-    path: string,
-    attemptId: string,
-    body: object,
-    secrets: string[] = [],
-  ): Promise<CallOutcome> {
+  function create(path: string, attemptId: string, body: object, secrets: string[] = []) {
     const headers = { 'idempotency-key': attemptId }
     return api.call({ path, headers, body, secrets }, createdSchema, 'id', ({ id, hosted_url }) => ({
       ...{ kind: 'created', id, hostedUrl: hosted_url ?? null },

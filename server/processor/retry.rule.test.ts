@@ -83,16 +83,16 @@ test('a processor that does not answer, or holds something else, is not called',
 const CALLED = Date.UTC(2026, 10, 1)
 
 test('a refusal is final immediately if every earlier try is known to have done nothing', () => {
-  assert.ok(isFinalRefusal({ unknownAt: null, at: CALLED }))
+  assert.ok(isFinalRefusal(null, CALLED))
 })
 
 test('a refusal is final after a call with an unknown outcome once look-ups have had time to show it', () => {
-  const later = (ms: number) => isFinalRefusal({ unknownAt: CALLED, at: CALLED + ms })
+  const later = (ms: number) => isFinalRefusal(CALLED, CALLED + ms)
   assert.equal([1, SHOWN_WITHIN_MS - 1, SHOWN_WITHIN_MS].map(later), [false, false, true])
 })
 
 test('a refusal is not final after the clock was set back, because the time passed is unknown', () => {
-  assert.not.ok(isFinalRefusal({ unknownAt: CALLED, at: CALLED - 86_400_000 }))
+  assert.not.ok(isFinalRefusal(CALLED, CALLED - 86_400_000))
 })
 
 test.run()

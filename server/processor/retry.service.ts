@@ -23,8 +23,6 @@ export interface RetryableCall<Row> {
   amount(row: Row): Paisa
   /** The request of the new call. */
   request(db: Queries, row: Row): Promise<Request>
-  /** The part of a request that the audit row shows. */
-  audited?(request: Request): Request
   /** The flags that the new attempt resolves. */
   flagKinds: readonly FlagKind[]
   flagNote: string
@@ -36,18 +34,10 @@ export interface RetryRequest {
   reason: string | null
 }
 
-export interface Retried<Row> {
-  row: Row
-  attemptId: string
-  /** The invoice or payout that the processor already holds under this reference, which the new attempt adopts. */
-  adopts: string | null
-  request: Request
-  formerRequest: Request
-}
-
 /**
  * Queues a new attempt with a new idempotency key after a final refusal or a reported failure, once the processor was asked what it holds. Throws `not_found`,
- * `conflict` (nothing to retry, or the processor holds something else) and `unavailable` (the processor does not answer).
+ * `conflict` (nothing to retry, or the processor holds something else) and `unavailable` (the processor does not answer). `adopts`: the
+ * invoice or payout that the processor already holds under this reference, which the new attempt takes over.
  */
 export async function retryCall<Row>(
   platform: Platform,
@@ -55,7 +45,7 @@ export async function retryCall<Row>(
   call: RetryableCall<Row>,
   id: string,
   { actor, reason }: RetryRequest,
-): Promise<Retried<Row>> {
+) {
   const { reader } = platform.database
   await prepare(reader, call, id, isId(id) ? await call.find(reader, id) : undefined, null)
   const lookup = await lookUpRecords(reader, processor, call.kind, id)
@@ -65,7 +55,7 @@ export async function retryCall<Row>(
     const [attemptId = ''] = await queueAttempts(platform, tx, [attempt])
     const subject = subjectOf(call.kind, id)
     for (const kind of call.flagKinds) await closeFlag(platform, tx, { kind, ...subject }, call.flagNote)
-    const formerRequest = refused ? JSON.parse(refused.request) : {}
+    const formerRequest: Request = refused ? JSON.parse(refused.request) : {}
     await recordAudit(platform, tx, {
       actor,
       action: call.action,
@@ -74,16 +64,21 @@ export async function retryCall<Row>(
       before: {
         attempt_id: refused?.id ?? null,
         refused_because: refused?.detail ?? null,
-        ...call.audited?.(formerRequest),
+        ...audited(call.kind, formerRequest),
       },
       after: {
         attempt_id: attemptId,
-        ...call.audited?.(request),
+        ...audited(call.kind, request),
         [`${call.kind}_at_the_processor`]: adopts,
       },
     })
     return { row, attemptId, adopts, request, formerRequest }
   })
+}
+
+/** The part of a request that the audit row shows: an invoice's holds the merchant's name and address. */
+function audited(kind: AttemptKind, { destination_id = null }: Request) {
+  return kind === 'payout' ? { destination_id } : {}
 }
 
 async function prepare<Row>(

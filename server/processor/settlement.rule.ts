@@ -10,20 +10,12 @@ export interface SettlementFacts {
   event: { amount: Paisa; currency: string }
 }
 
-export type SettlementDecision =
-  | 'settle'
-  | 'already'
-  | 'retry_later'
-  | 'other_outcome'
-  | 'currency_mismatch'
-  | 'amount_mismatch'
-
 /**
  * Decides what a verified event about the outcome of an invoice or payout does to it. Only an open one is settled, once, and only by exactly
  * its amount in PKR. A difference changes nothing and is flagged, also in a repeated event; another outcome is flagged whatever its amount.
  * An early event is tried again later.
  */
-export function decideSettlement({ standing, amount, event }: SettlementFacts): SettlementDecision {
+export function decideSettlement({ standing, amount, event }: SettlementFacts) {
   if (standing === 'early') return 'retry_later'
   if (standing === 'other') return 'other_outcome'
   if (event.currency !== CURRENCY) return 'currency_mismatch'

@@ -19,7 +19,7 @@ import type { Platform } from '../platform/platform.ts'
 import { linkEarnings } from '../sales/sales.service.ts'
 
 /** A link with its visits and earnings. */
-interface ListedLink extends ShownLink {
+export interface ListedLink extends ShownLink {
   /** In force now. */
   couponCode: string | null
   clicks: number

@@ -93,7 +93,7 @@ export async function* followChanges(
     while (!signal.aborted) {
       hint = new AbortController()
       const bound = lateBound(platform)
-      for await (const { message, after } of untold(platform, actor, scope, window, bound)) {
+      for await (const { message, after } of unsent(platform, actor, scope, window, bound)) {
         window = after
         if (message) yield message
         if (signal.aborted) return
@@ -133,7 +133,7 @@ async function presentWindow(platform: Platform, scope: OwnScope): Promise<LiveW
 }
 
 /** One reading: every change after the window in order, sent or not, with the window as it is after it. */
-async function* untold(
+async function* unsent(
   platform: Platform,
   actor: Actor,
   scope: OwnScope,
@@ -177,24 +177,18 @@ async function otherChanges(db: Queries, scope: OwnScope, since: number): Promis
   const cycles = 'merchantId' in scope ? await cyclesChangedSince(db, scope.merchantId, since) : []
   const decidedAgain = await salesDecidedAgainSince(db, scope, since)
   return [
-    ...payouts.flatMap((row) => {
-      const places = placesOf(row.id, [row.created_at, row.submitted_at, row.settled_at])
-      return places.map((place) => ({ ...place, kind: 'payout' as const, row }))
-    }),
-    ...cycles.flatMap(({ invoiced_at, ...row }) => {
-      const places = placesOf(row.id, [row.created_at, row.closed_at, invoiced_at, row.charged_at])
-      return places.map((place) => ({ ...place, kind: 'billing_cycle' as const, row }))
-    }),
-    // The first change of a sale is its recording, whose position is its id.
-    ...decidedAgain.flatMap((row) =>
-      placesOf(row.id, [null, row.decided_at]).map((place) => ({ ...place, kind: 'sale' as const, row })),
+    ...payouts.flatMap((row) => changesOf('payout', row, [row.created_at, row.submitted_at, row.settled_at])),
+    ...cycles.flatMap(({ invoiced_at, ...row }) =>
+      changesOf('billing_cycle', row, [row.created_at, row.closed_at, invoiced_at, row.charged_at]),
     ),
+    // The first change of a sale is its recording, whose position is its id.
+    ...decidedAgain.flatMap((row) => changesOf('sale', row, [null, row.decided_at])),
   ]
 }
 
-function placesOf(id: string, moments: readonly (number | null)[]) {
+function changesOf(kind: Change['kind'], row: { id: string }, moments: readonly (number | null)[]): Change[] {
   return moments.flatMap((at, step) =>
-    at === null ? [] : [{ position: positionAt(at, step, id), at, step }],
+    at === null ? [] : ({ position: positionAt(at, step, row.id), at, step, kind, row } as Change),
   )
 }
 

@@ -1,16 +1,14 @@
 import type { Paisa } from '../../shared/money.ts'
-import { type CyclePeriod, cyclePeriodsOf } from '../billing/billing.service.ts'
+import { cyclePeriodsOf } from '../billing/billing.service.ts'
+import type { Period } from '../billing/billing-period.rule.ts'
 import { type CreditName, creditNamesOf } from '../billing/credits.service.ts'
 import { ACCOUNTS, type Account, type EntryKind } from '../ledger/entries.rule.ts'
 import { type Database, type Queries, readSnapshot } from '../platform/database/database.ts'
-import { NIL_ID } from '../platform/ids.ts'
 import { type SaleName, saleNamesOf } from '../sales/sales.service.ts'
 import {
   balancesBefore,
   countPostings,
-  nextStretch,
   readPostings,
-  readStretch,
   type StatementPeriod,
   type StatementRow,
 } from './statement.store.ts'
@@ -26,7 +24,7 @@ export interface StatementEntry extends StatementRow {
   /** What people call the sale, credit or cycle; `null` for a payout, which has no other name than its id. */
   sale: SaleName | null
   credit: CreditName | null
-  cycle: CyclePeriod | null
+  cycle: Period | null
   /** Of the account behind this entry. */
   balance: Paisa
 }
@@ -58,9 +56,9 @@ export function readStatement(
 ): Promise<AccountSummary[]> {
   return readSnapshot(database, async (db) => {
     const opening = await balancesBefore(db, request.ownerId, request.from)
-    const closing = await balancesBefore(db, request.ownerId, request.to)
+    const closingOf = await balancesBefore(db, request.ownerId, request.to)
     // In the order in which money passes through them.
-    const accounts = ACCOUNTS.filter((account) => opening.has(account) || closing.has(account))
+    const accounts = ACCOUNTS.filter((account) => opening.has(account) || closingOf.has(account))
     reader.opening(accounts.map((account) => ({ account, balance: opening.get(account) ?? 0 })))
     const sums = new Map(
       accounts.map((account) => {
@@ -82,7 +80,14 @@ export function readStatement(
       }
     }
     const summaries = [...sums.values()]
-    for (const summary of summaries) assertTies(request, summary, closing.get(summary.account) ?? 0)
+    // Two ways to one figure: added up entry by entry, and the database's own sum.
+    for (const { account, opening, debits, credits, closing } of summaries) {
+      const journal = closingOf.get(account) ?? 0
+      if (opening + debits - credits === closing && closing === journal) continue
+      throw new Error(
+        `the statement of ${request.ownerId} does not tie: ${account} comes to ${closing}, the journal says ${journal}`,
+      )
+    }
     return summaries
   })
 }
@@ -96,31 +101,18 @@ function addTo(sums: Map<Account, AccountSummary>, { account, amount }: Statemen
   return sum.closing
 }
 
-/** Two ways to one figure: added up entry by entry, and the database's own sum. */
-function assertTies({ ownerId }: StatementRequest, summary: AccountSummary, journal: Paisa): void {
-  const { account, opening, debits, credits, closing } = summary
-  if (opening + debits - credits === closing && closing === journal) return
-  throw new Error(
-    `the statement of ${ownerId} does not tie: ${account} comes to ${closing}, the journal says ${journal}`,
-  )
-}
-
-/** A holder's entries that may be in memory at once, and about as many as an index by owner is of use for. */
+/** About as many entries of an owner as an index by owner is of use for. */
 const FEW = 5000
 /** As many parameters has the question for the names of a page, at most. */
 const PAGE = 1000
 
-async function* pages(db: Queries, { ownerId, from, to }: StatementRequest): AsyncGenerator<StatementRow[]> {
-  if ((await countPostings(db, ownerId)) <= FEW) {
-    const rows = await readPostings(db, ownerId, { from, to })
-    for (let at = 0; at < rows.length; at += PAGE) yield rows.slice(at, at + PAGE)
-    return
-  }
-  for (let after = NIL_ID; ; ) {
-    const stretch = await nextStretch(db, after, PAGE)
-    if (!stretch) return
-    after = stretch.upTo
-    yield await readStretch(db, ownerId, { from, to }, stretch)
+async function* pages(db: Queries, { ownerId, ...period }: StatementRequest): AsyncGenerator<StatementRow[]> {
+  const ofMany = (await countPostings(db, ownerId)) > FEW
+  for (let after: StatementRow | null = null; ; ) {
+    const rows = await readPostings(db, ownerId, period, after, { limit: PAGE, ofMany })
+    yield rows
+    if (rows.length < PAGE) return
+    after = rows.at(-1) ?? null
   }
 }
 

@@ -1,18 +1,10 @@
-import { type Expression, type SqlBool, sql } from 'kysely'
-import type { Account, EntryKind } from '../ledger/entries.rule.ts'
+import { type SqlBool, sql } from 'kysely'
+import type { Account } from '../ledger/entries.rule.ts'
 import { countOf } from '../platform/database/bulk-values.ts'
 import type { Queries } from '../platform/database/database.ts'
 
-export interface StatementRow {
-  entry_id: string
-  line: number
-  kind: EntryKind
-  subject_id: string
-  created_at: number
-  account: Account
-  /** Debit above zero, paisa. */
-  amount: number
-}
+/** A posting with its entry; a debit is above zero, paisa. */
+export type StatementRow = Awaited<ReturnType<typeof readPostings>>[number]
 
 /** Epoch ms, `to` exclusive. */
 export interface StatementPeriod {
@@ -24,65 +16,32 @@ export function countPostings(db: Queries, ownerId: string): Promise<number> {
   return countOf(db.selectFrom('ledger_postings').where('owner_id', '=', ownerId))
 }
 
-function postingsOf(db: Queries, isOwners: Expression<SqlBool>, { from, to }: StatementPeriod) {
+/** The next postings of an owner in a period behind a posting (`null`: the first), in the journal's order. */
+export function readPostings(
+  db: Queries,
+  ownerId: string,
+  { from, to }: StatementPeriod,
+  after: { entry_id: string; line: number } | null,
+  { limit, ofMany }: { limit: number; ofMany: boolean },
+) {
+  // An index by owner would have all postings of an owner of many sorted for each page.
+  const owner = ofMany ? sql`coalesce(posting.owner_id, posting.owner_id)` : sql`posting.owner_id`
   return db
     .selectFrom('ledger_postings as posting')
     .innerJoin('ledger_entries as entry', 'entry.id', 'posting.entry_id')
-    .select([
-      'posting.entry_id',
-      'posting.line',
-      'entry.kind',
-      'entry.subject_id',
-      'entry.created_at',
-      'posting.account',
-      'posting.amount',
-    ])
-    .where(isOwners)
+    .select(['posting.entry_id', 'posting.line', 'entry.kind', 'entry.subject_id', 'entry.created_at'])
+    .select(['posting.account', 'posting.amount'])
+    .where(sql<SqlBool>`${owner} = ${ownerId}`)
     .where('entry.created_at', '>=', from)
     .where('entry.created_at', '<', to)
+    .$if(after !== null, (query) =>
+      query
+        .where(sql<SqlBool>`(posting.entry_id, posting.line) > (${after?.entry_id}, ${after?.line})`)
+        .where('entry.id', '>=', after?.entry_id ?? ''),
+    )
     .orderBy('posting.entry_id')
     .orderBy('posting.line')
-}
-
-/** All postings of an owner of few in a period, in the journal's order. */
-export function readPostings(db: Queries, ownerId: string, period: StatementPeriod): Promise<StatementRow[]> {
-  return postingsOf(db, sql<SqlBool>`posting.owner_id = ${ownerId}`, period).execute()
-}
-
-/** A stretch of the journal: the entries behind `after`, up to and with `upTo`. */
-interface Stretch {
-  after: string
-  upTo: string
-}
-
-/** The stretch of `entries` entries behind `after`; `null` at the journal's end. */
-export async function nextStretch(db: Queries, after: string, entries: number): Promise<Stretch | null> {
-  const rows = await db
-    .selectFrom('ledger_entries')
-    .select('id')
-    .where('id', '>', after)
-    .orderBy('id')
-    .limit(entries)
-    .execute()
-  const last = rows.at(-1)
-  return last ? { after, upTo: last.id } : null
-}
-
-/**
- * An owner's postings of a period in one stretch of the journal. The owner is no reason to leave the journal's order: an
- * index by owner would have all postings of an owner of many sorted for each stretch.
- */
-export function readStretch(
-  db: Queries,
-  ownerId: string,
-  period: StatementPeriod,
-  { after, upTo }: Stretch,
-): Promise<StatementRow[]> {
-  return postingsOf(db, sql<SqlBool>`coalesce(posting.owner_id, posting.owner_id) = ${ownerId}`, period)
-    .where('posting.entry_id', '>', after)
-    .where('posting.entry_id', '<=', upTo)
-    .where('entry.id', '>', after)
-    .where('entry.id', '<=', upTo)
+    .limit(limit)
     .execute()
 }
 

@@ -1,28 +1,12 @@
 import { type SqlBool, sql } from 'kysely'
-import type { RejectionReason } from '../../shared/rejection-reasons.ts'
 import type { Queries } from '../platform/database/database.ts'
 import type { OwnScope } from '../platform/database/keyset-scan.ts'
 import { firstIdAt } from '../platform/ids.ts'
 
-/** Epoch ms; `to` exclusive, `null` for no end. */
-interface Period {
-  from: number
-  to: number | null
-}
-
 /** Far more than lies between the moment of a sale and its id, which are made one after the other. */
 const ID_SLACK_MS = 3_600_000
 
-interface OutcomeCount {
-  /** `null`: accepted. */
-  rejection_reason: RejectionReason | null
-  sales: number
-  /** Of these, by a coupon code. */
-  by_coupon: number
-  /** Paisa. */
-  commission: number
-}
-
+/** `rejection_reason` is `null` for accepted sales; `by_coupon` counts those that a coupon code earned; commission in paisa. */
 function outcomesIn(db: Queries, scope: OwnScope) {
   return db
     .selectFrom('sales')
@@ -48,12 +32,12 @@ export function decidedAgainIds(db: Queries, from: number, to: number | null) {
     .$if(to !== null, (query) => query.where('again.decided_at', '<', to ?? 0))
 }
 
-/** Sales decided in a period by their outcome, the most frequent first. */
+/** Sales decided from `from` to before `to` (epoch ms; `null` for no end) by their outcome, the most frequent first. */
 export async function countOutcomes(
   db: Queries,
   scope: OwnScope,
-  { from, to }: Period,
-): Promise<OutcomeCount[]> {
+  { from, to }: { from: number; to: number | null },
+) {
   // Sales decided once, by the index on scope and id.
   const once = await outcomesIn(db, scope)
     .where('decided_at', 'is', null)
@@ -67,18 +51,14 @@ export async function countOutcomes(
   const again = await outcomesIn(db, scope)
     .where('id', 'in', decidedAgainIds(db, from, to))
     .execute()
-  const counts = new Map<string | null, OutcomeCount>()
+  const counts: typeof once = []
   for (const row of [...once, ...again]) {
-    const former = counts.get(row.rejection_reason) ?? { ...row, sales: 0, by_coupon: 0, commission: 0 }
-    counts.set(row.rejection_reason, {
-      rejection_reason: row.rejection_reason,
-      sales: former.sales + row.sales,
-      by_coupon: former.by_coupon + row.by_coupon,
-      commission: former.commission + row.commission,
-    })
+    const same = counts.find((count) => count.rejection_reason === row.rejection_reason)
+    if (!same) counts.push({ ...row })
+    else for (const field of ['sales', 'by_coupon', 'commission'] as const) same[field] += row[field]
   }
-  const word = (count: OutcomeCount) => count.rejection_reason ?? ''
-  return [...counts.values()].sort((a, b) => b.sales - a.sales || (word(a) < word(b) ? -1 : 1))
+  const word = (count: (typeof once)[number]) => count.rejection_reason ?? ''
+  return counts.sort((a, b) => b.sales - a.sales || (word(a) < word(b) ? -1 : 1))
 }
 
 export function ownedBy(scope: OwnScope) {
@@ -116,20 +96,12 @@ export function topCreators(db: Queries, cycleId: string, limit: number) {
     .execute()
 }
 
-/** Ids of a creator's links after the id `after`, ascending. */
-export async function ownLinkIds(
-  db: Queries,
-  creatorId: string,
-  after: string | null,
-  limit: number,
-): Promise<string[]> {
+/** Ids of all of a creator's links. */
+export async function ownLinkIds(db: Queries, creatorId: string): Promise<string[]> {
   const rows = await db
     .selectFrom('affiliate_links')
     .select('id')
     .where('creator_id', '=', creatorId)
-    .$if(after !== null, (query) => query.where('id', '>', after ?? ''))
-    .orderBy('id')
-    .limit(limit)
     .execute()
   return rows.map((row) => row.id)
 }

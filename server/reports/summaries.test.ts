@@ -12,7 +12,7 @@ import { marketSuites } from '../test/testkit/market-suites.ts'
 import { cyclesOf, giveDestination, type Marketplace, type Shop } from '../test/testkit/marketplace.ts'
 import { outcomeOf, requestOf, setSuspended } from '../test/testkit/people.ts'
 import { DAY } from '../test/testkit/testbed.ts'
-import { summariesRouter } from './summaries.procedures.ts'
+import { summariesRouter } from './reports.procedures.ts'
 
 type Ask = { from?: string; to?: string; top?: number }
 

@@ -1,7 +1,7 @@
 import { type LineAmount, timesRounded } from '../../shared/line-amount.ts'
 import { assertPaisa, type Paisa } from '../../shared/money.ts'
 import { type BasisPoints, rateOf } from '../../shared/rates.ts'
-import type { OrderLine } from '../shopify/order-facts.ts'
+import type { OrderFacts, OrderLine } from '../shopify/order-facts.ts'
 
 /** The calculation for one order line, stored on the receipt: `net = max(0, gross − discount − tax)`. Amounts in paisa. */
 export interface BasisLine {
@@ -25,11 +25,6 @@ export interface Basis {
   netAmount: Paisa
 }
 
-export interface BasisOrder {
-  taxes_included: boolean
-  lines: readonly OrderLine[]
-}
-
 const HUNDRED_PERCENT: BasisPoints = 10_000
 
 /**
@@ -37,7 +32,10 @@ const HUNDRED_PERCENT: BasisPoints = 10_000
  * discounts, less their share of its taxes if prices include tax. A line is never negative, so it cannot reduce the others. Gift cards
  * do not count, nor do products that `productIds` does not cover.
  */
-export function basisOf(order: BasisOrder, productIds: readonly string[] | null): Basis {
+export function basisOf(
+  order: Pick<OrderFacts, 'taxes_included' | 'lines'>,
+  productIds: readonly string[] | null,
+): Basis {
   const lines = order.lines.map((line) => basisLine(line, order.taxes_included, productIds))
   const netAmount = lines.reduce((sum, line) => (line.counted ? sum + line.net : sum), 0)
   assertPaisa(netAmount)

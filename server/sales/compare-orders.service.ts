@@ -59,10 +59,12 @@ export async function compareOrders(
   if (claims.length === 0) throw new Refusal('not_found', `Store ${store} not found.`)
   const storeIds = claims.map(({ id }) => id)
   const connectedAt = Math.min(...claims.map(({ created_at }) => created_at))
-  const counts = { orders: 0, not_paid: 0, before_connection: 0, accepted: 0 }
-  const neverReported: OrderComparison['never_reported'] = { count: 0, items: [] }
-  const rejected: OrderComparison['rejected'] = { count: 0, reasons: {}, items: [] }
-  const otherAmounts: OrderComparison['other_amounts'] = { count: 0, items: [] }
+  const result: OrderComparison = {
+    ...{ orders: 0, not_paid: 0, before_connection: 0, accepted: 0 },
+    never_reported: { count: 0, items: [] },
+    rejected: { count: 0, reasons: {}, items: [] },
+    other_amounts: { count: 0, items: [] },
+  }
   for await (const orders of inBatches(exported, BATCH)) {
     const sales = await salesOfOrders(db, storeIds, orders)
     const missing: ListedOrder[] = []
@@ -70,28 +72,30 @@ export async function compareOrders(
       const sale = sales.get(order.id ?? order.name) ?? null
       const found = compareOrder(order, sale, connectedAt)
       const listed = listedOrder(order)
-      counts.orders += 1
+      result.orders += 1
       if (found === 'never_reported') missing.push(listed)
-      else if (found !== 'rejected') counts[found] += 1
+      else if (found !== 'rejected') result[found] += 1
       if (!sale) continue
       const { id: sale_id, rejection_reason } = sale
       if (found === 'rejected' && rejection_reason !== null) {
         const isListed = all || rejection_reason !== 'no_tracking_reference'
-        rejected.reasons[rejection_reason] = (rejected.reasons[rejection_reason] ?? 0) + 1
-        add(rejected, isListed ? limit : 0, { ...listed, rejection_reason, sale_id })
+        const { reasons } = result.rejected
+        reasons[rejection_reason] = (reasons[rejection_reason] ?? 0) + 1
+        add(result.rejected, isListed ? limit : 0, { ...listed, rejection_reason, sale_id })
       }
       if (found !== 'accepted') continue
       const reported_subtotal = otherSubtotal(order, readReceipt(sale.receipt)?.facts.order ?? null)
-      if (reported_subtotal !== null) add(otherAmounts, limit, { ...listed, reported_subtotal, sale_id })
+      if (reported_subtotal !== null)
+        add(result.other_amounts, limit, { ...listed, reported_subtotal, sale_id })
     }
-    const shown = missing.slice(0, limit - neverReported.items.length)
+    const shown = missing.slice(0, limit - result.never_reported.items.length)
     const ids = shown.flatMap(({ order_id }) => order_id ?? [])
     const reasons = await setAsideReasons(db, storeIds, ids)
     for (const order of missing)
-      add(neverReported, limit, { ...order, set_aside: reasons.get(order.order_id ?? '') ?? null })
-    progress(counts.orders)
+      add(result.never_reported, limit, { ...order, set_aside: reasons.get(order.order_id ?? '') ?? null })
+    progress(result.orders)
   }
-  return { ...counts, never_reported: neverReported, rejected, other_amounts: otherAmounts }
+  return result
 }
 
 function add<Item>(list: Listed<Item>, limit: number, item: ListedOrder & Item): void {

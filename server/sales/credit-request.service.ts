@@ -7,7 +7,7 @@ import { isoTime } from '../platform/clock.ts'
 import { advisoryLock, type Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { checkQuota } from '../users/users.service.ts'
-import { findSale, type SaleWithSlug } from './sales.store.ts'
+import { findSale } from './sales.store.ts'
 
 type CreditRequest = z.infer<typeof creditRequest>
 
@@ -35,10 +35,23 @@ export async function requestCredit(
   return platform.database.transaction(async (tx) => {
     const sale = await findSale(tx, { merchantId }, request.saleId)
     if (!sale) throw new Refusal('not_found', 'Sale not found.')
-    assertAtMostBilled(sale, request.amount)
+    if (sale.acceptance_status === 'rejected') {
+      throw new Refusal('conflict', 'This sale was rejected, so nothing was billed for it.')
+    }
+    const amount = formatMoney(request.amount)
+    const billed = sale.commission + sale.platform_fee
+    if (request.amount > billed) {
+      throw new Refusal('conflict', `At most ${formatMoney(billed)} was billed for this sale.`)
+    }
     await advisoryLock(tx, `credit request on sale ${sale.id}`)
     const pending = await findPending(tx, sale.id)
-    if (pending) return assertSame(request, pending)
+    if (pending?.amount === amount && pending.reason === request.reason) return pending
+    if (pending) {
+      throw new Refusal(
+        'conflict',
+        `A request for ${pending.amount} on this sale is already open. Wait for its decision.`,
+      )
+    }
     await checkQuota(tx, merchantId, {
       most: MAX_OPEN_REQUESTS,
       count: () => countFlags(tx, { kind: KIND, status: 'open' }, merchantId),
@@ -48,12 +61,19 @@ export async function requestCredit(
       kind: KIND,
       subjectType: 'sale',
       subjectId: sale.id,
-      summary: `A merchant requests a credit of Rs ${formatMoney(request.amount)} for a sale.`,
-      evidence: await evidenceOf(tx, sale, request),
+      summary: `A merchant requests a credit of Rs ${amount} for a sale.`,
+      evidence: {
+        merchant_id: sale.merchant_id,
+        amount,
+        reason: request.reason,
+        billed: formatMoney(billed),
+        order_id: sale.order_id,
+        order_name: sale.order_name,
+        billing_cycle_id: sale.billing_cycle_id,
+        earlier_requests: await countFlags(tx, { kind: KIND, subjectId: sale.id, status: 'resolved' }),
+      },
     })
-    const stored = await findPending(tx, sale.id)
-    if (!stored) throw new Error(`the credit request on sale ${sale.id} was not stored`)
-    return stored
+    return (await findPending(tx, sale.id)) as CreditRequest
   })
 }
 
@@ -62,7 +82,6 @@ async function findPending(tx: Tx, saleId: string): Promise<CreditRequest | null
   const flag = await openFlagAbout(tx, { kind: KIND, subjectType: 'sale', subjectId: saleId })
   if (!flag) return null
   const { amount, reason } = JSON.parse(flag.evidence) as { amount: string; reason: string }
-  const created_at = isoTime(flag.created_at)
   return {
     flag_id: flag.id,
     sale_id: saleId,
@@ -70,36 +89,6 @@ async function findPending(tx: Tx, saleId: string): Promise<CreditRequest | null
     currency: CURRENCY,
     reason,
     status: 'pending',
-    created_at,
+    created_at: isoTime(flag.created_at),
   }
-}
-
-function assertAtMostBilled(sale: SaleWithSlug, amount: Paisa): void {
-  if (sale.acceptance_status === 'rejected') {
-    throw new Refusal('conflict', 'This sale was rejected, so nothing was billed for it.')
-  }
-  const billed = sale.commission + sale.platform_fee
-  if (amount <= billed) return
-  throw new Refusal('conflict', `At most ${formatMoney(billed)} was billed for this sale.`)
-}
-
-async function evidenceOf(tx: Tx, sale: SaleWithSlug, request: Request) {
-  return {
-    merchant_id: sale.merchant_id,
-    amount: formatMoney(request.amount),
-    reason: request.reason,
-    billed: formatMoney(sale.commission + sale.platform_fee),
-    order_id: sale.order_id,
-    order_name: sale.order_name,
-    billing_cycle_id: sale.billing_cycle_id,
-    earlier_requests: await countFlags(tx, { kind: KIND, subjectId: sale.id, status: 'resolved' }),
-  }
-}
-
-function assertSame(request: Request, pending: CreditRequest): CreditRequest {
-  if (pending.amount === formatMoney(request.amount) && pending.reason === request.reason) return pending
-  throw new Refusal(
-    'conflict',
-    `A request for ${pending.amount} on this sale is already open. Wait for its decision.`,
-  )
 }

@@ -18,23 +18,19 @@ export type LostFact =
   | 'platform_fee_rate'
   | 'click'
 
-export interface FactsOfTheTime {
-  facts: SaleFacts
-  lost: LostFact[]
-}
-
 /**
  * Combines today's reading of an order with the facts of its first decision: `today` as it would be decided now, `then` from the
  * receipt (`null` if the event made no sale). Click and terms come from the receipt if the reference reads the same. A different
  * reference has its own click; clicks and links do not change, but clicks with ids below `pruned` may have been deleted.
  */
-export function factsOfTheTime(today: SaleFacts, then: SaleFacts | null, pruned: string): FactsOfTheTime {
+export function factsOfTheTime(today: SaleFacts, then: SaleFacts | null, pruned: string) {
   const reference = today.order.tracking_reference
   const clickGone = today.click === null && reference !== null && reference < pruned
   if (then === null) {
     const ofCreator: LostFact[] = today.click === null && !today.coupons ? [] : ['creator_suspended']
     const ofClick: LostFact[] = clickGone ? ['click'] : []
-    return { facts: today, lost: ['merchant_suspended', ...ofCreator, 'platform_fee_rate', ...ofClick] }
+    const lost: LostFact[] = ['merchant_suspended', ...ofCreator, 'platform_fee_rate', ...ofClick]
+    return { facts: today, lost }
   }
   const sameReference = reference === then.order.tracking_reference
   const click = sameReference ? then.click : today.click

@@ -28,22 +28,7 @@ export interface SaleRule {
 export const TODAYS_RULE: SaleRule = { read: readOrderFacts, decide: decideSale }
 
 /** An event that would have another result today. Amounts in paisa. */
-export interface Difference {
-  event_id: string
-  received_at: number
-  store_id: string
-  merchant_id: string
-  sale_id: string | null
-  /** `null` if the body was never readable. */
-  order_id: string | null
-  order_name: string | null
-  before: Verdict
-  after: Verdict
-  /** `receipt`: the raw body was deleted, so only the rule was replayed on the stored facts. */
-  from: 'body' | 'receipt'
-  /** Facts that were not recorded; today's values replace them. */
-  lost: LostFact[]
-}
+export type Difference = ReturnType<typeof differenceOf>
 
 const NO_COUNTS = {
   events: 0,
@@ -71,10 +56,7 @@ const NO_COUNTS = {
 export type ReprocessCounts = typeof NO_COUNTS
 
 /** What a party is billed or earns: as recorded, and by today's rule. Counts differing events only. */
-export interface ReprocessTotals {
-  before: { commission: Paisa; platform_fee: Paisa }
-  after: { commission: Paisa; platform_fee: Paisa }
-}
+export type ReprocessTotals = Record<'before' | 'after', { commission: Paisa; platform_fee: Paisa }>
 
 export interface ReprocessReport {
   counts: ReprocessCounts
@@ -113,9 +95,9 @@ export async function reprocessOrders(
     counts.events += events.length
     const read = await readCandidates(platform, rule, counts, events)
     const candidates = await withoutRepeats(db, counts, fresh, read)
-    const readable = candidates.flatMap(({ merchantId, order }) => {
-      return isOrder(order) ? { merchantId, order } : []
-    })
+    const readable = candidates.flatMap(({ merchantId, order }) =>
+      isOrder(order) ? { merchantId, order } : [],
+    )
     const facts = (await loadFacts(platform, db, readable))[Symbol.iterator]()
     // Read after the clicks, so that it covers clicks deleted in between.
     const pruned = await clicksPrunedBefore(db)
@@ -233,27 +215,24 @@ async function withoutRepeats(
   const keyOf = ({ store_id, order_id }: OrderKey) => `${store_id}\n${order_id}`
   const newOrder = ({ event, sale, order }: Candidate) =>
     sale === null && isOrder(order) ? { store_id: event.scope, order_id: order.order_id } : null
-  const recorded = new Set(
-    (
-      await findRecorded(
-        db,
-        candidates.flatMap((one) => newOrder(one) ?? []),
-      )
-    ).map(keyOf),
-  )
+  const orders = candidates.flatMap((one) => newOrder(one) ?? [])
+  const recorded = new Set((await findRecorded(db, orders)).map(keyOf))
   return candidates.filter((one) => {
     const order = newOrder(one)
     if (!order) return true
     const key = keyOf(order)
-    const repeat = recorded.has(key) || fresh.has(key)
-    if (repeat) counts.repeats += 1
-    else fresh.add(key)
-    return !repeat
+    if (recorded.has(key) || fresh.has(key)) {
+      counts.repeats += 1
+      return false
+    }
+    fresh.add(key)
+    return true
   })
 }
 
 interface DecidedAgain {
   after: Verdict
+  /** Facts that were not recorded; today's values replace them. */
   lost: LostFact[]
 }
 
@@ -275,7 +254,7 @@ function decideAgain(
   return { after: verdictOf(rule.decide(facts), attributionOf(facts)?.link.creator_id ?? null), lost }
 }
 
-function differenceOf(one: Candidate, before: Verdict, { after, lost }: DecidedAgain): Difference {
+function differenceOf(one: Candidate, before: Verdict, { after, lost }: DecidedAgain) {
   const { event, sale, order } = one
   const named = isOrder(order) ? order : sale
   return {
@@ -284,11 +263,13 @@ function differenceOf(one: Candidate, before: Verdict, { after, lost }: DecidedA
     store_id: event.scope,
     merchant_id: sale?.merchant_id ?? one.merchantId,
     sale_id: sale?.id ?? null,
+    /** `null` if the body was never readable. */
     order_id: named?.order_id ?? null,
     order_name: named?.order_name ?? null,
     before,
     after,
-    from: order === null ? 'receipt' : 'body',
+    /** `receipt`: the raw body was deleted, so only the rule was replayed on the stored facts. */
+    from: order === null ? ('receipt' as const) : ('body' as const),
     lost,
   }
 }
@@ -304,11 +285,11 @@ function addDifference(report: ReprocessReport, { merchant_id, before, after }: 
 }
 
 function addTo(totals: Map<string, ReprocessTotals>, id: string, before: Verdict, after: Verdict): void {
-  const nothing = { commission: 0, platform_fee: 0 }
-  const sum = totals.get(id) ?? { before: nothing, after: nothing }
-  const plus = (one: typeof nothing, other: typeof nothing) => ({
-    commission: one.commission + other.commission,
-    platform_fee: one.platform_fee + other.platform_fee,
-  })
-  totals.set(id, { before: plus(sum.before, before), after: plus(sum.after, after) })
+  const zero = () => ({ commission: 0, platform_fee: 0 })
+  const sum = totals.get(id) ?? { before: zero(), after: zero() }
+  totals.set(id, sum)
+  for (const field of ['commission', 'platform_fee'] as const) {
+    sum.before[field] += before[field]
+    sum.after[field] += after[field]
+  }
 }

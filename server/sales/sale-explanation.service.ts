@@ -1,11 +1,8 @@
-import type { Paisa } from '../../shared/money.ts'
-import type { OrderSource } from '../../shared/schemas/stores.ts'
-import { type CycleRow, cycleShares, getCycle } from '../billing/billing.service.ts'
-import { type EventOrigin, originsOf } from '../inbox/operator-deliveries.service.ts'
+import { cycleShares, getCycle } from '../billing/billing.service.ts'
+import { originsOf } from '../inbox/operator-deliveries.service.ts'
 import { type UnreadableOrder, unreadableOrders } from '../inbox/set-aside.service.ts'
-import type { LinkTerms } from '../links/links.service.ts'
 import { offerRecords } from '../offers/offers.service.ts'
-import { type PayoutRow, sharePayouts } from '../payouts/payouts.service.ts'
+import { sharePayouts } from '../payouts/payouts.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import type { Queries } from '../platform/database/database.ts'
 import type { ScanScope } from '../platform/database/keyset-scan.ts'
@@ -15,7 +12,6 @@ import { listAttempts } from '../processor/attempts.service.ts'
 import { shopDomainsOf, storeIdsOf } from '../stores/stores.service.ts'
 import { type PersonRow, peopleOf } from '../users/users.service.ts'
 import { attributionOf, orderSource, type SaleReceipt } from './accept-sale.rule.ts'
-import type { SaleClick, SaleCoupon } from './sale-facts.ts'
 import {
   findSale,
   findSalesByOrder,
@@ -24,10 +20,12 @@ import {
   type SaleWithSlug,
 } from './sales.store.ts'
 
-/** A sale that an operator's search for an order matches. */
-export interface OrderCandidate extends SaleWithSlug {
+interface OfShop {
   shopDomain: string | null
 }
+
+/** A sale that an operator's search for an order matches. */
+export type OrderCandidate = SaleWithSlug & OfShop
 
 /**
  * The sales that match `order`: a sale id, the store's order id, or the order name with or without its `#`. An id takes precedence over
@@ -51,9 +49,7 @@ export async function findOrder(
 }
 
 /** A signed order that was set aside because it could not be read; it has no sale. `scope` is its store's id. */
-export interface SetAsideOrder extends UnreadableOrder {
-  shopDomain: string | null
-}
+export type SetAsideOrder = UnreadableOrder & OfShop
 
 /**
  * The set-aside orders that match `order`: an order id, or a name with or without its `#`, where these could be read. `store` (id or
@@ -98,65 +94,30 @@ export interface NamedSale extends SaleWithSlug {
 
 export async function withNames(platform: Platform, sales: readonly SaleWithSlug[]): Promise<NamedSale[]> {
   const db = platform.database.reader
-  const offerIds = [...new Set(sales.flatMap(({ offer_id }) => offer_id ?? []))]
-  const offers = await offerRecords(platform, db, offerIds)
+  const offerIds = new Set(sales.flatMap(({ offer_id }) => offer_id ?? []))
+  const offers = await offerRecords(platform, db, [...offerIds])
   const creatorIds = sales.map(({ creator_id }) => creator_id)
   const people = await peopleOf(db, creatorIds)
   const domains = await shopDomainsOf(db, [...new Set(sales.map(({ store_id }) => store_id))])
+  const nameOf = (id: string) => people.get(id)?.display_name ?? ''
   return sales.map((sale) => {
     const { offer_id, creator_id, store_id } = sale
     return {
       ...sale,
       offer: offer_id === null ? null : { id: offer_id, title: offers.get(offer_id)?.title ?? '' },
-      creator:
-        creator_id === null
-          ? null
-          : { id: creator_id, display_name: people.get(creator_id)?.display_name ?? '' },
+      creator: creator_id === null ? null : { id: creator_id, display_name: nameOf(creator_id) },
       store: { id: store_id, shop_domain: domains.get(store_id) ?? '' },
     }
   })
 }
 
+export type SaleExplanation = Awaited<ReturnType<typeof explainSale>>
+
 /**
- * The decision about a sale, its basis and its consequences, for an operator. `wireExplanation` leaves out what is private to others
- * than its merchant or creator. Amounts in paisa, rates in basis points, times in epoch ms.
+ * Explains a sale in scope to an operator: the decision, its basis and its consequences. `wireExplanation` leaves out what is private to
+ * others than its merchant or creator. Amounts in paisa, rates in basis points, times in epoch ms. Throws `not_found`.
  */
-export interface SaleExplanation {
-  sale: NamedSale
-  decidedAt: number
-  /** The sender of the order: the store, or an operator on its behalf. */
-  origin: EventOrigin
-  merchant: PersonRow
-  creator: PersonRow | null
-  receipt: SaleReceipt
-  /** The click that the order named; `null` unless its link belongs to this merchant. Earns nothing if `coupon` is set. */
-  click: SaleClick | null
-  /** The coupon code that earned the commission. */
-  coupon: SaleCoupon | null
-  /** Where the order named its link. */
-  source: OrderSource
-  /** The link that the sale is credited to, with its locked terms. */
-  link: LinkTerms | null
-  /** At most one: of an order that was first reported as unpaid. */
-  formerDecisions: FormerDecision[]
-  /** `null` for a rejected sale. */
-  cycle: SaleCycle | null
-  /** The payouts that carried the creator's share of that cycle, oldest first, including failed ones. */
-  payouts: PayoutRow[]
-}
-
-export interface FormerDecision {
-  decided_at: number
-  event_id: string
-  receipt: SaleReceipt
-}
-
-/** Explains a sale in scope. Throws `not_found`. */
-export async function explainSale(
-  platform: Platform,
-  scope: ScanScope,
-  saleId: string,
-): Promise<SaleExplanation> {
+export async function explainSale(platform: Platform, scope: ScanScope, saleId: string) {
   const db = platform.database.reader
   const found = await findSale(db, scope, saleId)
   if (!found) throw new Refusal('not_found', 'Sale not found.')
@@ -169,18 +130,26 @@ export async function explainSale(
   return {
     sale,
     decidedAt: sale.decided_at ?? sale.created_at,
+    /** The sender of the order: the store, or an operator on its behalf. */
     origin: origins.get(sale.event_id) ?? 'store',
     merchant: people.get(sale.merchant_id) as PersonRow,
     creator: people.get(sale.creator_id ?? '') ?? null,
     receipt,
+    /** The click that the order named; `null` unless its link belongs to this merchant. Earns nothing if `coupon` is set. */
     click: click?.link.merchant_id === sale.merchant_id ? click : null,
+    /** The coupon code that earned the commission. */
     coupon: coupons?.find(({ code }) => code === attribution?.code) ?? null,
+    /** Where the order named its link. */
     source: orderSource(receipt.facts),
+    /** The link that the sale is credited to, with its locked terms. */
     link: attribution?.link ?? null,
+    /** At most one: of an order that was first reported as unpaid. */
     formerDecisions: (await formerDecisions(db, [sale.id])).map((former) => {
       return { ...former, receipt: JSON.parse(former.receipt) as SaleReceipt }
     }),
+    /** `null` for a rejected sale. */
     cycle: await cycleOfSale(db, sale),
+    /** The payouts that carried the creator's share of that cycle, oldest first, including failed ones. */
     payouts:
       sale.billing_cycle_id === null || sale.creator_id === null
         ? []
@@ -188,22 +157,18 @@ export async function explainSale(
   }
 }
 
-export interface SaleCycle extends CycleRow {
-  /** The error of the last attempt to create the invoice; `null` once it exists. */
-  invoiceProblem: string | null
-  /** The creator's commission in the whole cycle, which the payout carries. */
-  creatorShare: Paisa
-  releasedAt: number | null
-}
+export type SaleCycle = NonNullable<SaleExplanation['cycle']>
 
-async function cycleOfSale(db: Queries, sale: SaleRow): Promise<SaleCycle | null> {
+async function cycleOfSale(db: Queries, sale: SaleRow) {
   const cycle = sale.billing_cycle_id ? await getCycle(db, sale.billing_cycle_id) : undefined
   if (!cycle) return null
   const attempt = (await listAttempts(db, 'invoice', cycle.id)).at(-1)
   const share = (await cycleShares(db, cycle.id)).find((row) => row.creator_id === sale.creator_id)
   return {
     ...cycle,
+    /** The error of the last attempt to create the invoice; `null` once it exists. */
     invoiceProblem: attempt && attempt.state !== 'created' ? attempt.detail : null,
+    /** The creator's commission in the whole cycle, which the payout carries. */
     creatorShare: share?.commission ?? 0,
     releasedAt: share?.released_at ?? null,
   }

@@ -18,7 +18,7 @@ import {
   type SaleCheck,
   type SaleReceipt,
 } from './accept-sale.rule.ts'
-import type { FormerDecision, NamedSale, SaleCycle, SaleExplanation } from './sale-explanation.service.ts'
+import type { NamedSale, SaleCycle, SaleExplanation } from './sale-explanation.service.ts'
 import type { ExportedSale } from './sales.store.ts'
 
 /** A sale as its merchant or creator sees it. Only the merchant sees the platform fee. */
@@ -66,7 +66,7 @@ export function wireExplanation(explanation: SaleExplanation, role: Role): SaleW
 
 /** Hidden from the creator if the order named another creator's link before it was paid. */
 function wireFormer(
-  { decided_at, receipt }: FormerDecision,
+  { decided_at, receipt }: SaleExplanation['formerDecisions'][number],
   sale: NamedSale,
   role: Role,
 ): SaleWithReceipt['former_decisions'] {

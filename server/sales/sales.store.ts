@@ -114,18 +114,9 @@ export function formerDecisions(
     .execute()
 }
 
-type FilterColumn =
-  | 'acceptance_status'
-  | 'rejection_reason'
-  | 'offer_id'
-  | 'creator_id'
-  | 'store_id'
-  | 'order_id'
-  | 'order_name'
-
 export interface SaleFilter {
   /** What these columns hold. */
-  columns?: { [Column in FilterColumn]?: SaleRow[Column] | undefined }
+  columns?: { [Column in keyof SaleRow]?: SaleRow[Column] | undefined }
   ids?: readonly string[] | undefined
   /** Of the link. */
   slug?: string | undefined
@@ -162,7 +153,7 @@ export function findSales(db: Queries, scope: ScanScope, filter: SaleFilter): Pr
     .where((eb) =>
       eb.and(
         Object.entries(columns).flatMap(([column, value]) =>
-          value === undefined ? [] : eb(`sales.${column as FilterColumn}`, '=', value),
+          value === undefined ? [] : eb(`sales.${column as keyof SaleRow}`, '=', value),
         ),
       ),
     )
@@ -208,21 +199,13 @@ export async function linkEarnings(
   if (linkIds.length === 0) return new Map()
   const rows = await db
     .selectFrom('sales')
-    .select([
-      'link_id',
-      sql<number>`count(*)`.as('accepted_sales'),
-      sql<number>`sum(commission)`.as('commission'),
-    ])
+    .select((eb) => ['link_id', eb.fn.countAll<number>().as('accepted_sales')])
+    .select((eb) => eb.fn.sum<number>('commission').as('commission'))
     .where('link_id', 'in', linkIds)
     .where('acceptance_status', '=', 'accepted')
     .groupBy('link_id')
     .execute()
-  return new Map(
-    rows.map((row) => [
-      row.link_id ?? '',
-      { accepted_sales: row.accepted_sales, commission: row.commission },
-    ]),
-  )
+  return new Map(rows.map((row) => [row.link_id ?? '', row]))
 }
 
 /** How many orders of a store were rejected since `since` (epoch ms), by reason. */
@@ -265,21 +248,12 @@ export function salesById(db: Queries, ids: readonly string[]): Promise<SaleRow[
     .execute()
 }
 
-/** What others than its merchant and creator may not see, and a large receipt. */
-type HiddenColumn = 'receipt' | 'event_id' | 'click_id' | 'buyer_name_matches'
+/** Without what others than its merchant and creator may not see, and the large receipt. */
+const { receipt, event_id, click_id, buyer_name_matches, ...SHOWN } = COLUMNS
+const EXPORTED = Object.keys(SHOWN) as (keyof typeof SHOWN)[]
 
 /** A sale without its large receipt. */
-export type ExportedSale = Omit<SaleWithSlug, HiddenColumn>
-
-const HIDDEN: readonly string[] = [
-  'receipt',
-  'event_id',
-  'click_id',
-  'buyer_name_matches',
-] satisfies HiddenColumn[]
-const EXPORTED = (Object.keys(COLUMNS) as Exclude<keyof SaleRow, HiddenColumn>[]).filter(
-  (column) => !HIDDEN.includes(column),
-)
+export type ExportedSale = Pick<SaleWithSlug, keyof typeof SHOWN | 'slug'>
 
 function stepOf(db: Queries, scope: ScanScope, step: ScanPage) {
   return salesInScope(db, scope)

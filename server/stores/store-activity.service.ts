@@ -4,7 +4,7 @@ import { countUnreadableOrders } from '../inbox/set-aside.service.ts'
 import { isoTime, isoTimeOrNull } from '../platform/clock.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
-import { REGULAR_SPAN_DAYS, type SourceCounts, silenceLimits, storeStatus } from './store-status.rule.ts'
+import { REGULAR_SPAN_DAYS, type SourceCounts, storeStatus } from './store-status.rule.ts'
 import {
   addToStoreDays,
   daysOfStores,
@@ -31,11 +31,7 @@ export interface AppliedEvent {
 }
 
 /** Counts applied events for their stores, with one statement for the batch. */
-export async function recordActivity(
-  { clock }: Platform,
-  tx: Tx,
-  events: readonly AppliedEvent[],
-): Promise<void> {
+export async function recordActivity({ clock }: Platform, tx: Tx, events: readonly AppliedEvent[]) {
   const day = dayOf(clock.now())
   const rows = new Map<string, StoreDayRow>()
   for (const { storeId, receivedAt, source } of events) {
@@ -112,7 +108,7 @@ export async function showStores(
       id: row.id,
       platform: 'shopify',
       shop_domain: row.shop_domain,
-      status: storeStatus(signs, now, silenceLimits(config)),
+      status: storeStatus(signs, now, config),
       webhook_url: `${publicBaseUrl}/webhooks/store-sales`,
       script_url,
       script_tag: `<script src="${script_url}" async></script>`,

@@ -47,28 +47,17 @@ async function flagSharedDomain(platform: Platform, tx: Tx, domain: string): Pro
   const receiving = (await claimsInUse(tx, domain)).filter((claim) => claim.first_event_at !== null)
   if (receiving.length < 2) return
   const what = `${receiving.length} merchants receive signed events for ${domain}.`
-  await flagDomain(platform, tx, domain, what, {}, receiving)
+  await flagDomain(platform, tx, domain, what, receiving)
 }
 
-/** Flags a domain whose claims are all taken: the refused merchant may be its owner. */
-export async function flagFullDomain(
-  platform: Platform,
-  tx: Tx,
-  domain: string,
-  { merchantId, claims }: { merchantId: string; claims: number },
-): Promise<void> {
-  const what = `${domain} has ${claims} claims, and another merchant was refused.`
-  const refused = { refused_merchant_id: merchantId }
-  await flagDomain(platform, tx, domain, what, refused, await claimsInUse(tx, domain))
-}
-
-function flagDomain(
+/** Flags a domain with these claims on it, for an operator to find out who owns the shop. */
+export function flagDomain(
   platform: Platform,
   tx: Tx,
   domain: string,
   what: string,
-  more: Record<string, unknown>,
   claims: readonly StoreRow[],
+  refused: { refused_merchant_id?: string } = {},
 ): Promise<void> {
   const shown = claims.map(({ id, merchant_id, created_at, first_event_at }) => ({
     store_id: id,
@@ -81,7 +70,7 @@ function flagDomain(
     subjectType: 'shop_domain',
     subjectId: domain,
     summary: `${what} Release the claims of those who do not own the shop.`,
-    evidence: { shop_domain: domain, ...more, claims: shown },
+    evidence: { shop_domain: domain, ...refused, claims: shown },
   })
 }
 
@@ -96,11 +85,7 @@ interface HostReport {
 }
 
 /** Stores the host names that signed orders show, up to 20 for each store. Orders that an operator sent do not count. */
-export async function recordShownHosts(
-  platform: Platform,
-  tx: Tx,
-  reports: readonly HostReport[],
-): Promise<void> {
+export async function recordShownHosts(platform: Platform, tx: Tx, reports: readonly HostReport[]) {
   const showing = reports.filter(({ hosts }) => hosts.length > 0)
   const storeIds = [...new Set(showing.map(({ storeId }) => storeId))]
   const known = new Map(storeIds.map((id) => [id, new Set<string>()]))

@@ -129,12 +129,6 @@ export async function flagBrokenSecret(
 /** The refusal for a secret whose key this process lacks; the log names the key. */
 export function keyMissing({ log }: Platform, { message }: UnknownKeyError): Refusal {
   log.error(`a webhook secret was ${message}`)
-  return new Refusal(
-    'unavailable',
-    'The service cannot open the secret of this store now. Try again later.',
-    {
-      internalDetail: message,
-      retryAfter: 60,
-    },
-  )
+  const detail = 'The service cannot open the secret of this store now. Try again later.'
+  return new Refusal('unavailable', detail, { internalDetail: message, retryAfter: 60 })
 }

@@ -1,25 +1,19 @@
 // database: none
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import {
-  refusalSteps,
-  type SourceCounts,
-  silenceLimits,
-  sourceShift,
-  storeStatus,
-} from './store-status.rule.ts'
+import { refusalSteps, type SourceCounts, sourceShift, storeStatus } from './store-status.rule.ts'
 
 const DAY = 86_400_000
 const NOW = 20_000 * DAY
-const LIMITS = { days: 7, regularDays: 14 }
+const SETTINGS = { FLAG_STORE_SILENT_DAYS: 7, FLAG_STORE_SILENT_REGULAR: 14 }
 
 const it = suite('the status of a store')
 
-const status = (signs: Partial<Parameters<typeof storeStatus>[0]>, limits = LIMITS) =>
+const status = (signs: Partial<Parameters<typeof storeStatus>[0]>, settings = SETTINGS) =>
   storeStatus(
     { connectedAt: NOW - 90 * DAY, lastEventAt: null, lastRefusedAt: null, orderDays: 0, ...signs },
     NOW,
-    limits,
+    settings,
   )
 
 it('follows from what arrived last', () => {
@@ -28,13 +22,6 @@ it('follows from what arrived last', () => {
   assert.is(status({ lastRefusedAt: NOW }), 'rejecting')
   assert.is(status({ lastEventAt: NOW - 2, lastRefusedAt: NOW - 1 }), 'rejecting')
   assert.is(status({ lastEventAt: NOW - 1, lastRefusedAt: NOW - 2 }), 'receiving')
-})
-
-it('calls a store silent by the settings', () => {
-  assert.equal(silenceLimits({ FLAG_STORE_SILENT_DAYS: 3, FLAG_STORE_SILENT_REGULAR: 20 }), {
-    days: 3,
-    regularDays: 20,
-  })
 })
 
 it('starts again when a store is connected again', () => {
@@ -47,7 +34,10 @@ it('is silent only after regular orders', () => {
   assert.is(status({ lastEventAt, orderDays: 14 }), 'silent')
   assert.is(status({ lastEventAt, orderDays: 13 }), 'receiving')
   assert.is(status({ lastEventAt: lastEventAt + 1, orderDays: 28 }), 'receiving')
-  assert.is(status({ lastEventAt, orderDays: 28 }, { days: 7, regularDays: 0 }), 'receiving')
+  assert.is(
+    status({ lastEventAt, orderDays: 28 }, { ...SETTINGS, FLAG_STORE_SILENT_REGULAR: 0 }),
+    'receiving',
+  )
 })
 
 const MINUTE = 60_000

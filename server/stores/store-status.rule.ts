@@ -5,19 +5,8 @@ import type { Config } from '../platform/config.ts'
 /** Orders came regularly if they came on enough of this many days up to the last event. */
 export const REGULAR_SPAN_DAYS = 28
 
-/** When the settings call a store silent. */
-export interface SilenceLimits {
-  /** Days without any event. */
-  days: number
-  /** Days with orders, of the 28 up to the last event, that make them regular; 0 = never silent. */
-  regularDays: number
-}
-
-export function silenceLimits(
-  config: Pick<Config, 'FLAG_STORE_SILENT_DAYS' | 'FLAG_STORE_SILENT_REGULAR'>,
-): SilenceLimits {
-  return { days: config.FLAG_STORE_SILENT_DAYS, regularDays: config.FLAG_STORE_SILENT_REGULAR }
-}
+/** Days without any event, and days with orders, of the 28 up to the last event, that make them regular (0 = never silent). */
+type SilenceSettings = Pick<Config, 'FLAG_STORE_SILENT_DAYS' | 'FLAG_STORE_SILENT_REGULAR'>
 
 /** What is known of a store's deliveries. Times in epoch ms. */
 export interface StoreSigns {
@@ -29,12 +18,12 @@ export interface StoreSigns {
 }
 
 /** A store's status, from what arrived and what was refused. */
-export function storeStatus(signs: StoreSigns, now: number, limits: SilenceLimits) {
+export function storeStatus(signs: StoreSigns, now: number, settings: SilenceSettings) {
   const { connectedAt, lastEventAt, lastRefusedAt } = signs
   const since = Math.max(connectedAt, lastEventAt ?? 0)
   if (lastRefusedAt !== null && lastRefusedAt > since) return 'rejecting'
   if (lastEventAt === null || lastEventAt < connectedAt) return 'waiting'
-  return isSilent({ lastEventAt, orderDays: signs.orderDays }, now, limits) ? 'silent' : 'receiving'
+  return isSilent({ lastEventAt, orderDays: signs.orderDays }, now, settings) ? 'silent' : 'receiving'
 }
 
 /** A merchant is notified after this many refused deliveries in a row, or when fewer have been refused for this time. */
@@ -72,7 +61,7 @@ export function refusalSteps(refusals: Refusals, now: number) {
 export function isSilent(
   { lastEventAt, orderDays }: { lastEventAt: number; orderDays: number },
   now: number,
-  { days, regularDays }: SilenceLimits,
+  { FLAG_STORE_SILENT_DAYS: days, FLAG_STORE_SILENT_REGULAR: regularDays }: SilenceSettings,
 ): boolean {
   return regularDays > 0 && orderDays >= regularDays && now - lastEventAt >= days * DAY_MS
 }

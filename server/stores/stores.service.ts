@@ -6,7 +6,7 @@ import { authentic, changeRow, insertRow, lockRows } from '../platform/database/
 import { isId } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import { checkQuota } from '../users/users.service.ts'
-import { domainLock, flagFullDomain } from './store-events.service.ts'
+import { domainLock, flagDomain } from './store-events.service.ts'
 import { addSecret, retireSecret, secretFingerprints, secretTaken } from './store-secrets.service.ts'
 import {
   claimsOnDomain,
@@ -21,7 +21,13 @@ import {
 } from './stores.store.ts'
 import { dropCachedClaims } from './webhook-claims.service.ts'
 
-export { lockStores, noteRefusalSteps, refusedStores, type StoreRow } from './stores.store.ts'
+export {
+  lockStores,
+  noteRefusalSteps,
+  refusedStores,
+  type StoreRow,
+  storesById as getStoresById,
+} from './stores.store.ts'
 
 export const MAX_STORES = 10
 /** Each webhook may be tried against every former secret, so quick rotations must not pile up. */
@@ -56,9 +62,11 @@ export async function connectStore(
       const detail = `An operator released your claim on ${domain}. Ask the operator to allow it again.`
       throw new Refusal('conflict', detail)
     }
-    if (claims.filter((claim) => claim.removed_at === null).length >= MAX_CLAIMS_PER_DOMAIN) {
-      // The flag is committed although the merchant is refused.
-      await flagFullDomain(platform, tx, domain, { merchantId, claims: MAX_CLAIMS_PER_DOMAIN })
+    const inUse = claims.filter((claim) => claim.removed_at === null)
+    if (inUse.length >= MAX_CLAIMS_PER_DOMAIN) {
+      // The flag is committed although the merchant is refused, who may own the shop.
+      const what = `${domain} has ${MAX_CLAIMS_PER_DOMAIN} claims, and another merchant was refused.`
+      await flagDomain(platform, tx, domain, what, inUse, { refused_merchant_id: merchantId })
       return null
     }
     const before = former ? stateOf(former) : null
@@ -165,22 +173,16 @@ export async function hostsOfMerchant(tx: Tx, merchantId: string) {
   return { shopDomains: stores.map((store) => store.shop_domain), shown }
 }
 
-/** Stores by id, removed ones too, since their sales stay. */
-export async function getStoresById(db: Queries, storeIds: readonly string[]) {
-  const stores = await storesById(db, [...new Set(storeIds.filter(isId))])
-  return new Map(stores.map((store) => [store.id, store]))
-}
-
 /** Shop domains by store id. */
 export async function shopDomainsOf(db: Queries, storeIds: readonly string[]) {
-  const stores = await getStoresById(db, storeIds)
+  const stores = await storesById(db, storeIds)
   return new Map([...stores].map(([id, store]) => [id, store.shop_domain]))
 }
 
 /** The stores with this id or shop domain, removed ones too. */
-export function claimsOf(db: Queries, idOrDomain: string): Promise<StoreRow[]> {
+export async function claimsOf(db: Queries, idOrDomain: string): Promise<StoreRow[]> {
   const text = idOrDomain.trim().toLowerCase()
-  return isId(text) ? storesById(db, [text]) : claimsOnDomain(db, text)
+  return isId(text) ? [...(await storesById(db, [text])).values()] : claimsOnDomain(db, text)
 }
 
 /** The ids of `claimsOf`. */
@@ -204,11 +206,7 @@ export function stateOf(store: StoreRow) {
 }
 
 /** Turns a broken unique constraint into a refusal: two transactions can add one secret, or one merchant's claim, at the same time. */
-async function refusingDuplicates<T>(
-  platform: Platform,
-  merchantId: string,
-  work: (tx: Tx) => Promise<T>,
-): Promise<T> {
+async function refusingDuplicates<T>(platform: Platform, merchantId: string, work: (tx: Tx) => Promise<T>) {
   try {
     return await platform.database.transaction(work)
   } catch (error) {

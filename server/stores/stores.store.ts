@@ -4,6 +4,7 @@ import { countOf, newestFirst, valuesTable } from '../platform/database/bulk-val
 import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
 import { changeRow, lockRows } from '../platform/database/protected-rows.ts'
 import type { Schema } from '../platform/database/schema.ts'
+import { isId } from '../platform/ids.ts'
 import type { RefusalReason } from './store.entity.ts'
 import { REGULAR_SPAN_DAYS } from './store-status.rule.ts'
 
@@ -92,9 +93,12 @@ export async function deleteSecrets(tx: Tx, rows: readonly { id: string }[]): Pr
   if (ids.length > 0) await tx.deleteFrom('store_secrets').where('id', 'in', ids).execute()
 }
 
-export async function storesById(db: Queries, storeIds: readonly string[]) {
-  if (storeIds.length === 0) return []
-  return db.selectFrom('stores').selectAll().where('id', 'in', storeIds).execute()
+/** Stores by id, removed ones too, since their sales stay. Texts that are no ids are left out. */
+export async function storesById(db: Queries, texts: readonly string[]) {
+  const ids = texts.filter(isId)
+  const query = db.selectFrom('stores').selectAll().where('id', 'in', ids)
+  const stores = ids.length === 0 ? [] : await query.execute()
+  return new Map(stores.map((store) => [store.id, store]))
 }
 
 /** The host names that these stores' orders have shown. */

@@ -3,14 +3,13 @@ import {
   type ChainedEntry,
   type ChainKeys,
   chainFault,
-  type Digest,
   type Head,
   headText,
   keyIdOf,
   NO_HASH,
 } from '../ledger/chain.rule.ts'
 import { CHAINED_ENTRY, chainKeys } from '../ledger/checked-entry.service.ts'
-import { journalKeys } from '../ledger/journal-keys.ts'
+import { type JournalKeys, journalKeys } from '../ledger/journal-keys.ts'
 import { retiredKeys } from '../ledger/seals/seals.service.ts'
 import type { AppKeys } from '../platform/crypto/key-ring.ts'
 import { valuesTable } from '../platform/database/bulk-values.ts'
@@ -129,8 +128,7 @@ async function findForgedHeads(db: Queries, keys: AppKeys): Promise<Breach[]> {
     (after: Head | null) => readHeads(db, after),
     (page: readonly StoredHead[]) =>
       page.flatMap((head) => {
-        const keyId = keyIdOf(head.mac ?? '')
-        const fault = headFault(chain, keyId, journal.find(keyId ?? '')?.head, head)
+        const fault = headFault(chain, journal, head)
         if (fault === null) return []
         const detail = `its head, number ${head.sequence}, ${fault}`
         return [{ subject: `ledger ${head.ledgerId}`, detail }]
@@ -150,15 +148,12 @@ function readHeads(db: Queries, after: Head | null): Promise<StoredHead[]> {
     .execute()
 }
 
-function headFault(
-  chain: ChainKeys,
-  keyId: string | null,
-  digest: Digest | undefined,
-  head: StoredHead,
-): string | null {
+function headFault(chain: ChainKeys, journal: JournalKeys, head: StoredHead): string | null {
+  const keyId = keyIdOf(head.mac ?? '')
   if (keyId === null) return 'was set without the key of this service'
   if (head.sequence > chain.lastWith(keyId, head.ledgerId))
     return `was set with key ${keyId}, which had been retired before`
+  const digest = journal.find(keyId)?.head
   if (!digest || digest(headText(head)) === head.mac) return null
   return 'does not have the MAC of where the ledger ended: entries were cut off or added'
 }

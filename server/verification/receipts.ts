@@ -24,11 +24,7 @@ export const RECEIPT_INVARIANTS: Invariant[] = [
     breaches: (db, _keys, scope) =>
       inPages(
         (after: StoredSale | null) => readSales(db, after, scope),
-        (page) =>
-          breachesOf(
-            db,
-            page.map((sale) => replay(sale.id, sale.receipt, (receipt) => differenceOf(sale, receipt))),
-          ),
+        (page) => breachesOf(db, page, differenceOf),
       ),
   },
   {
@@ -36,19 +32,11 @@ export const RECEIPT_INVARIANTS: Invariant[] = [
     statement:
       'Each former decision, taken again from its stored facts, rejects the order of its sale as not_paid; its click is what the facts say.',
     table: 'sale_decisions',
-    breaches: async (db, _keys, scope) => {
-      const breaches = await inPages(
+    breaches: (db, _keys, scope) =>
+      inPages(
         (after: StoredFormer | null) => readFormerDecisions(db, after, scope),
-        (page) =>
-          breachesOf(
-            db,
-            page.map((row) =>
-              replay(row.sale_id, row.receipt, (receipt) => formerDifferenceOf(row, receipt)),
-            ),
-          ),
-      )
-      return breaches.map(({ subject, detail }) => ({ subject, detail: `former decision: ${detail}` }))
-    },
+        (page) => breachesOf(db, page, formerDifferenceOf, 'former decision: '),
+      ),
   },
 ]
 
@@ -70,12 +58,12 @@ function readSales(db: Queries, after: { id: string } | null, scope: Scope) {
 
 type StoredFormer = Awaited<ReturnType<typeof readFormerDecisions>>[number]
 
-function readFormerDecisions(db: Queries, after: { sale_id: string } | null, scope: Scope) {
+function readFormerDecisions(db: Queries, after: { id: string } | null, scope: Scope) {
   return db
     .selectFrom('sale_decisions as former')
     .innerJoin('sales as sale', 'sale.id', 'former.sale_id')
-    .select(['former.sale_id', 'former.receipt', 'sale.merchant_id', 'sale.order_id'])
-    .$if(after !== null, (query) => query.where('former.sale_id', '>', after?.sale_id ?? ''))
+    .select(['former.sale_id as id', 'former.receipt', 'sale.merchant_id', 'sale.order_id'])
+    .$if(after !== null, (query) => query.where('former.sale_id', '>', after?.id ?? ''))
     .where(scope.isNewSale('former.sale_id'))
     .orderBy('former.sale_id')
     .limit(PAGE[dialectOf(db)])
@@ -84,20 +72,18 @@ function readFormerDecisions(db: Queries, after: { sale_id: string } | null, sco
 
 type SeenClick = NonNullable<SaleReceipt['facts']['click']>
 
-/** What is wrong with a sale, or else the click that its decision looked at, also one that led to another merchant's link. */
-interface Replayed {
-  saleId: string
-  detail: string | null
-  click: SeenClick | null
-}
-
-function replay(saleId: string, text: string, compare: (receipt: SaleReceipt) => string | null): Replayed {
-  const receipt = readReceipt(text)
-  if (!receipt) return { saleId, detail: 'its receipt cannot be read', click: null }
-  return { saleId, detail: compare(receipt), click: receipt.facts.click }
-}
-
-async function breachesOf(db: Queries, replayed: readonly Replayed[]): Promise<Breach[]> {
+/** Replays the receipts of a page, then looks up the clicks that they name, also those on another merchant's link. */
+async function breachesOf<Row extends { id: string; receipt: string }>(
+  db: Queries,
+  page: readonly Row[],
+  compare: (row: Row, receipt: SaleReceipt) => string | null,
+  prefix = '',
+): Promise<Breach[]> {
+  const replayed = page.map((row) => {
+    const receipt = readReceipt(row.receipt)
+    const detail = receipt ? compare(row, receipt) : 'its receipt cannot be read'
+    return { saleId: row.id, detail, click: receipt?.facts.click ?? null }
+  })
   // A changed receipt may contain something else, which PostgreSQL would refuse as an id.
   const ids = replayed.map(({ click }) => click?.id ?? '').filter(isId)
   const rows = await db
@@ -117,7 +103,7 @@ async function breachesOf(db: Queries, replayed: readonly Replayed[]): Promise<B
   }
   return replayed.flatMap(({ saleId, detail, click }) => {
     const found = detail ?? (click && clickProblem(click))
-    return found ? [{ subject: `sale ${saleId}`, detail: found }] : []
+    return found ? [{ subject: `sale ${saleId}`, detail: prefix + found }] : []
   })
 }
 

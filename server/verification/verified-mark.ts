@@ -43,12 +43,8 @@ export async function readVerifiedMark({ database, keys }: Books): Promise<Verif
   const value = await readWatermark(db, NAME)
   if (value === undefined) return null
   try {
-    const {
-      seal,
-      heads: digest,
-      before,
-      verifiedAt,
-    } = contents.parse(JSON.parse(createVault(keys).open(value, BINDING)))
+    const mark = contents.parse(JSON.parse(createVault(keys).open(value, BINDING)))
+    const { seal, before, verifiedAt } = mark
     const stored = await db
       .selectFrom('ledger_seals')
       .select(['digest', 'sealed_at'])
@@ -57,7 +53,7 @@ export async function readVerifiedMark({ database, keys }: Books): Promise<Verif
     if (stored?.digest !== seal.digest)
       return `seal ${seal.position}, on which it rests, is missing or was changed`
     const heads = await headsAt(db, seal.position)
-    if (digestOf(heads) !== digest)
+    if (digestOf(heads) !== mark.heads)
       return `the ledger ends of seal ${seal.position} or of an earlier one were changed`
     const decidedAgain = await readDecidedAgain(db, before)
     return { covered: { seal, heads, before, decidedAgain }, verifiedAt, sealedAt: stored.sealed_at }

@@ -15,13 +15,7 @@ import { lockWatermark, readWatermark, setWatermark } from '../platform/database
 import { firstIdAt, NIL_ID } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import { activityOf, dayOf, recentlyActive, showStores, sumOf } from '../stores/store-activity.service.ts'
-import {
-  isSilent,
-  refusalSteps,
-  type SourceCounts,
-  silenceLimits,
-  sourceShift,
-} from '../stores/store-status.rule.ts'
+import { isSilent, refusalSteps, type SourceCounts, sourceShift } from '../stores/store-status.rule.ts'
 import { lockStores, noteRefusalSteps, refusedStores, type StoreRow } from '../stores/stores.service.ts'
 
 const WATERMARK = 'watches.stores'
@@ -85,7 +79,7 @@ export async function watchStores(platform: Platform): Promise<boolean> {
 
 function silenceOf({ config }: Platform, { store, activity }: ActiveStore, now: number): StoreSign[] {
   const { lastEventAt, orderDays } = activity
-  if (lastEventAt === null || !isSilent({ lastEventAt, orderDays }, now, silenceLimits(config))) return []
+  if (lastEventAt === null || !isSilent({ lastEventAt, orderDays }, now, config)) return []
   const { shop_domain: domain, last_refused_at: refusedAt } = store
   const summary = `${domain} has sent nothing since ${isoTime(lastEventAt).slice(0, 10)}, after orders came on ${orderDays} of 28 days. Run "affiliate stores check ${domain}".`
   const evidence = {

@@ -17,11 +17,8 @@ export interface SealContent {
 /** A seal's digest: over the digest before it and everything that the seal says. */
 export function sealDigest(digest: Digest, previous: string, seal: SealContent): string {
   const { position, sealedAt, retires } = seal
-  return digest(['seal 1', previous, position, sealedAt, retires ?? '-', ...headLines(seal)].join('\n'))
-}
-
-function headLines({ heads }: SealContent): string[] {
-  return heads.map(({ ledgerId, sequence, hash }) => `${ledgerId} ${sequence} ${hash}`)
+  const heads = seal.heads.map(({ ledgerId, sequence, hash }) => `${ledgerId} ${sequence} ${hash}`)
+  return digest(['seal 1', previous, position, sealedAt, retires ?? '-', ...heads].join('\n'))
 }
 
 /** The seal before one, and what retires keys. */

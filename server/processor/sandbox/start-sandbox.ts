@@ -118,12 +118,7 @@ const CALLS = {
 }
 
 /** The generic contract of a processor, and the page of an invoice. */
-function registerCalls(
-  server: FastifyInstance,
-  store: SandboxStore,
-  now: () => number,
-  wake: () => void,
-): void {
+function registerCalls(server: FastifyInstance, store: SandboxStore, now: () => number, wake: () => void) {
   for (const kind of ['invoice', 'payout'] as const) {
     server.post(`/${kind}s`, async ({ headers, body, host }, reply) => {
       const key = headers['idempotency-key']

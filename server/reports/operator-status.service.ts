@@ -13,14 +13,14 @@ import {
   setAsideSince,
   visitsByHour,
   waitingAttempts,
-} from './desk-status.store.ts'
+} from './operator-status.store.ts'
 
 export const STATUS_HOURS = 24
 
-export type DeskStatus = Awaited<ReturnType<typeof deskStatus>>
+export type OperatorStatus = Awaited<ReturnType<typeof operatorStatus>>
 
 /** Where the whole marketplace stands; times in epoch ms, amounts in paisa. Reads along indexes, and takes no lock. */
-export async function deskStatus(platform: Platform) {
+export async function operatorStatus(platform: Platform) {
   const { reader } = platform.database
   const now = platform.clock.now()
   const from = now - STATUS_HOURS * HOUR_MS

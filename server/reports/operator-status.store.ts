@@ -1,4 +1,4 @@
-import { type SqlBool, sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { HOUR_MS } from '../../shared/durations.ts'
 import { countOf } from '../platform/database/bulk-values.ts'
 import type { Queries } from '../platform/database/database.ts'
@@ -42,11 +42,11 @@ interface Sum {
   amount: number
 }
 
-function total(rows: readonly Sum[]): Sum {
-  return rows.reduce(
-    (sum, { count, amount }) => ({ count: sum.count + count, amount: sum.amount + amount }),
-    { count: 0, amount: 0 },
-  )
+/** How many rows of a table meet a condition, and what they come to. */
+async function sumOf(db: Queries, table: string, amount: RawBuilder<number>, condition: RawBuilder<boolean>) {
+  const { rows } = await sql<Sum>`select count(*) as count, coalesce(sum(${amount}), 0) as amount
+    from ${sql.table(table)} where ${condition}`.execute(db)
+  return rows[0] as Sum
 }
 
 /**
@@ -58,52 +58,32 @@ export async function cycleSums(
   merchantId: string | null,
   { now, unpaidBefore }: { now: number; unpaidBefore: number },
 ) {
-  const isDue = sql`case when state = 'open' then period_end <= ${sql.lit(now)} else closed_at <= ${sql.lit(unpaidBefore)} end`
-  const amount = sql`case when state = 'open' then commission_total + fee_total else amount_due end`
-  const rows = await db
-    .selectFrom('billing_cycles')
-    .select(['state', sql<number>`case when ${isDue} then 1 else 0 end`.as('due'), COUNT])
-    .select(sql<number>`sum(${amount})`.as('amount'))
-    .where('state', 'in', ['open', 'closed'])
-    .$if(merchantId !== null, (query) => query.where('merchant_id', '=', merchantId ?? ''))
-    .groupBy(['state', sql`2`])
-    .execute()
-  const open = rows.filter(({ state }) => state === 'open')
-  const closed = rows.filter(({ state }) => state === 'closed')
-  const due = ({ due }: { due: number }) => due === 1
+  const own = merchantId === null ? sql`true` : sql`merchant_id = ${merchantId}`
+  const open = (also: RawBuilder<unknown>) =>
+    sumOf(db, 'billing_cycles', sql`commission_total + fee_total`, sql`state = 'open' and ${own} and ${also}`)
+  const closed = (also: RawBuilder<unknown>) =>
+    sumOf(db, 'billing_cycles', sql`amount_due`, sql`state = 'closed' and ${own} and ${also}`)
   return {
-    open: total(open),
-    late: total(open.filter(due)),
-    closed: total(closed),
-    unpaid: total(closed.filter(due)),
+    open: await open(sql`true`),
+    late: await open(sql`period_end <= ${now}`),
+    closed: await closed(sql`true`),
+    unpaid: await closed(sql`closed_at <= ${unpaidBefore}`),
   }
 }
 
 /** The payouts of one creator, or with `null` of all, that have no outcome yet. */
 export async function payoutSums(db: Queries, creatorId: string | null) {
-  const rows = await db
-    .selectFrom('payouts')
-    .select(['state', COUNT, sql<number>`sum(amount)`.as('amount')])
-    .where('state', 'in', ['pending', 'submitted'])
-    .$if(creatorId !== null, (query) => query.where('creator_id', '=', creatorId ?? ''))
-    .groupBy('state')
-    .execute()
-  const of = (state: 'pending' | 'submitted') => total(rows.filter((row) => row.state === state))
-  return { pending: of('pending'), submitted: of('submitted') }
+  const own = creatorId === null ? sql`true` : sql`creator_id = ${creatorId}`
+  const inState = (state: string) => sumOf(db, 'payouts', sql`amount`, sql`state = ${state} and ${own}`)
+  return { pending: await inState('pending'), submitted: await inState('submitted') }
 }
 
-/** Released commission that is in no payout. */
+/** Released commission that is in no payout, and of how many creators. */
 export async function releasedSum(db: Queries): Promise<Sum> {
-  const row = await db
-    .selectFrom('billing_cycle_shares')
-    .select([
-      sql<number>`count(distinct creator_id)`.as('count'),
-      sql<number | null>`sum(commission - carried)`.as('amount'),
-    ])
-    .where('released_at', 'is not', null)
-    .where(sql<SqlBool>`carried < commission`)
-    .executeTakeFirstOrThrow()
-  return { count: row.count, amount: row.amount ?? 0 }
+  const { rows } = await sql<Sum>`
+    select count(distinct creator_id) as count, coalesce(sum(commission - carried), 0) as amount
+    from billing_cycle_shares where released_at is not null and carried < commission`.execute(db)
+  return rows[0] as Sum
 }
 
 /** Calls to the processor whose outcome is not known yet. */
@@ -126,15 +106,10 @@ export async function openFlagCounts(db: Queries): Promise<Record<'high' | 'medi
   return { high: 0, medium: 0, low: 0, ...Object.fromEntries(rows.map((row) => [row.severity, row.count])) }
 }
 
-/** What a suspension of one account reaches: how many of each. */
 type Reach = Record<'sessions' | 'links' | 'applications' | 'offers' | 'stores', number>
 
-export async function reachOf(
-  db: Queries,
-  party: 'creator_id' | 'merchant_id',
-  userId: string,
-  now: number,
-): Promise<Reach> {
+/** What a suspension of one account reaches: how many of each. */
+export async function reachOf(db: Queries, party: 'creator_id' | 'merchant_id', userId: string, now: number) {
   const own = sql`${sql.ref(party)} = ${userId}`
   const { rows } = await sql<Reach>`
     select
