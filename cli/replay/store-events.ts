@@ -19,7 +19,6 @@ import { expectSale } from './expected-sale.ts'
 import { expectedSale, readFixture, readFixtures, resultOf, type StoreFixture } from './fixture-files.ts'
 import type { PickedLink } from './pick-link.ts'
 import { changed } from './processor-events.ts'
-import type { ReplayReport } from './replay.ts'
 import type { Outcome, Sendable, Session, SignedEvent } from './session.ts'
 
 const NO_CLICK = 'no-click'
@@ -32,7 +31,8 @@ export async function prepareOrders(
 ) {
   const { app, options } = session
   const texts = await Promise.all(fixtures.map(({ file }) => readFixture('store-sales', file)))
-  const skipped: ReplayReport['skipped'] = []
+  // What needs something that the database does not have, with the reason.
+  const skipped: { fixture: string; reason: string }[] = []
   const prepared = { events: [] as SignedEvent[], skipped, hasClicks: texts.some(needsClick) }
   if (prepared.hasClicks && picked instanceof Failure) throw picked
   if (fixtures.length === 0) return prepared
