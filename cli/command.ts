@@ -114,10 +114,13 @@ export function wholeNumber(least: number, most: number): (text: string) => numb
   }
 }
 
-/** The options of every list, newest first. */
+/** The options of lists, newest first, and what narrows them. */
 export interface PageOptions {
   limit: number
   cursor?: string
+  merchant?: string
+  creator?: string
+  offer?: string
 }
 
 /** What the audit trail keeps of a command. */

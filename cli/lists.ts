@@ -46,17 +46,10 @@ export async function userIdOf(platform: Platform, user: string | undefined): Pr
   return user === undefined ? null : (await findUser(platform, user)).id
 }
 
-/** What narrows a list. */
-export interface ScopeOptions extends PageOptions {
-  merchant?: string
-  creator?: string
-  offer?: string
-}
-
 /** What `--merchant`, `--creator` and `--offer` narrow a list to. Refuses an unknown user. */
 export async function scopeOf(
   platform: Platform,
-  { merchant, creator, offer }: ScopeOptions,
+  { merchant, creator, offer }: PageOptions,
 ): Promise<{ merchantId?: string; creatorId?: string; offerId?: string }> {
   return {
     ...(offer !== undefined && { offerId: offer }),

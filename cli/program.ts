@@ -2,21 +2,15 @@ import { readFileSync } from 'node:fs'
 import { findPackageJSON } from 'node:module'
 import { Argument } from 'commander'
 import { CliCommand, lazy, oneOf, wholeNumber } from './command.ts'
-import { addApplicationCommands } from './commands/applications.ts'
 import { addBillingCommands } from './commands/billing.ts'
 import { addDatabaseCommands } from './commands/db.ts'
 import { addEndpointCommands } from './commands/endpoints.ts'
 import { addFlagCommands } from './commands/flagged.ts'
-import { addJobCommands } from './commands/jobs.ts'
-import { addKeyCommands } from './commands/keys.ts'
 import { addLedgerCommands } from './commands/ledger.ts'
-import { addLinkCommands } from './commands/links.ts'
 import { addMailCommands } from './commands/mail.ts'
 import { addOfferCommands } from './commands/offers.ts'
 import { addPayoutCommands } from './commands/payouts.ts'
-import { addProcessorCommands } from './commands/processor.ts'
 import { addSaleCommands } from './commands/sales.ts'
-import { addSessionCommands } from './commands/sessions.ts'
 import { addStoreCommands } from './commands/stores.ts'
 import { addUserCommands } from './commands/users.ts'
 import { addWebhookCommands } from './commands/webhooks.ts'
@@ -64,22 +58,16 @@ Exit codes: 0 success, 1 failure, 2 usage error, 130 interrupted by Ctrl-C.`)
   addRunCommands(program)
   addDatabaseCommands(program)
   addUserCommands(program)
-  addSessionCommands(program)
   addStoreCommands(program)
   addOfferCommands(program)
-  addApplicationCommands(program)
-  addLinkCommands(program)
   addFlagCommands(program)
   addSaleCommands(program)
   addWebhookCommands(program)
   addEndpointCommands(program)
   addBillingCommands(program)
   addPayoutCommands(program)
-  addProcessorCommands(program)
   addLedgerCommands(program)
-  addKeyCommands(program)
   addMailCommands(program)
-  addJobCommands(program)
   addLookCommands(program)
   return program
 }

@@ -52,22 +52,15 @@ export async function migrate(database: OpenDatabase): Promise<string[]> {
 }
 
 async function migrateSqlite(database: SqliteDatabase): Promise<string[]> {
-  // Another process that migrates holds the lock longer than a transaction waits for.
+  // Another process that migrates holds the lock longer than a transaction waits for, or has just created the migrator's table.
   const faultOf = (error: unknown): DatabaseFault | null =>
-    isBusy(error) ? { kind: 'contention' } : database.faultOf(error)
-  await migrationState(database)
-  // The migrator creates its table outside a transaction, and fails if another process has just created it.
-  await withRetries(faultOf, () => database.transaction((tx) => sql.raw(SQLITE_MIGRATIONS_TABLE).execute(tx)))
+    isBusy(error) || /mikro_orm_migrations\S* already exists/.test(String(error))
+      ? { kind: 'contention' }
+      : database.faultOf(error)
   const { migrator } = await openOrm(database)
   // It looks up what has run inside its transaction, which begins `immediate`.
-  return withRetries(faultOf, async () => namesOf(await migrator.up()))
+  return withRetries(faultOf, async () => (await migrator.up()).map(({ name }) => name))
 }
-
-/** The same text as the migrator's own. */
-const SQLITE_MIGRATIONS_TABLE = `create table if not exists mikro_orm_migrations (
-  id integer not null primary key autoincrement,
-  name text not null,
-  executed_at datetime not null default (strftime('%s', 'now') * 1000))`
 
 /** How long one try to lock all tables may block the running service. */
 const LOCK_TIMEOUT_MS = 200
@@ -109,7 +102,7 @@ function migrateAlone(
     await sql`select pg_advisory_xact_lock(${MIGRATION_LOCK})`.execute(transaction)
     if ((await migrationState(database)).pending.length === 0) return []
     await lockAllTables(transaction)
-    return namesOf(await migrator.up({ transaction }))
+    return (await migrator.up({ transaction })).map(({ name }) => name)
   })
 }
 
@@ -129,8 +122,4 @@ async function lockAllTables(transaction: Queries): Promise<void> {
     transaction,
   )
   await sql`set local lock_timeout to default`.execute(transaction)
-}
-
-function namesOf(migrations: { name: string }[]): string[] {
-  return migrations.map((migration) => migration.name)
 }

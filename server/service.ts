@@ -105,9 +105,8 @@ async function migrateWhatIsPending(database: OpenDatabase): Promise<string[]> {
   await refuseUnsuitableServer(database)
   const state = await migrationState(database)
   refuseNewerDatabase(state)
-  const { pending } = state
-  await checkRole(database, pending)
-  if (pending.length === 0) return []
+  await checkRole(database, state.pending)
+  if (state.pending.length === 0) return []
   const { migrate } = await import('./migrator.ts')
   return migrate(database)
 }

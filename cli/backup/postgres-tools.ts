@@ -7,13 +7,7 @@ import {
 import { Failure } from '../failures.ts'
 
 /** A database address as PostgreSQL's programs take it: the password goes by the environment, where `ps` does not show it. */
-interface ToolAddress {
-  /** Without the password. */
-  url: string
-  environment: NodeJS.ProcessEnv
-}
-
-export function toolAddress(databaseUrl: string): ToolAddress {
+export function toolAddress(databaseUrl: string) {
   const password = passwordOf(databaseUrl)
   return {
     // `no-verify` is a word of the service's driver.

@@ -4,12 +4,11 @@ import {
   wireApplication,
 } from '../../server/applications/applications.service.ts'
 import { offerTitles } from '../../server/offers/offers.service.ts'
+import type { PageOptions } from '../command.ts'
 import { reads } from '../context.ts'
-import { nameOf, peopleOf, type ScopeOptions, scopeOf } from '../lists.ts'
+import { nameOf, peopleOf, scopeOf } from '../lists.ts'
 
-interface ListOptions extends ScopeOptions {
-  status?: ShownApplication['status']
-}
+type ListOptions = PageOptions & { status?: ShownApplication['status'] }
 
 export const list = reads(async ({ platform, out }, options: ListOptions) => {
   const page = await listApplications(platform, await scopeOf(platform, options), options)

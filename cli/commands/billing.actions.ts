@@ -25,10 +25,7 @@ import { callStates, callText, failIfSomeFailed, wireCall } from '../processor-c
 import { counted, displayMoney, formatMoney, type Output, sum, wireTime } from '../terminal/output.ts'
 import { money } from '../terminal/table.ts'
 
-interface CyclesOptions extends PageOptions {
-  merchant?: string
-  state?: CycleRow['state']
-}
+type CyclesOptions = PageOptions & { state?: CycleRow['state'] }
 
 export const cycles = reads(async ({ platform, out }, options: CyclesOptions) => {
   const merchantId = await userIdOf(platform, options.merchant)
@@ -63,11 +60,7 @@ export const cycles = reads(async ({ platform, out }, options: CyclesOptions) =>
   })
 })
 
-interface CloseOptions {
-  asOf?: string
-  merchant?: string
-  dryRun?: boolean
-}
+type CloseOptions = { asOf?: string; merchant?: string; dryRun?: boolean }
 
 export const close = movesMoney(async (context, { dryRun = false, ...options }: CloseOptions) => {
   const { platform, out, config } = context
@@ -167,10 +160,7 @@ function closeSummary(outcomes: readonly CloseOutcome[], dryRun: boolean, asOf: 
     : `${counts}. The running service sends the invoices.`
 }
 
-interface CreditOptions {
-  reference: string
-  reason: string
-}
+type CreditOptions = { reference: string; reason: string }
 
 export const credit = movesMoney(
   async (context, merchant: string, amount: Paisa, { reference, reason }: CreditOptions) => {

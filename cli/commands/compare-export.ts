@@ -100,13 +100,10 @@ function amountText({ subtotal, currency }: ListedOrder): string {
 }
 
 function documentOf(store: string, found: OrderComparison) {
-  const { orders, not_paid, before_connection, accepted, never_reported, rejected, other_amounts } = found
+  const { never_reported, rejected, other_amounts } = found
   return {
     store,
-    orders,
-    not_paid,
-    before_connection,
-    accepted,
+    ...found,
     never_reported: { ...never_reported, items: never_reported.items.map(wireOrder) },
     rejected: { ...rejected, items: rejected.items.map(wireOrder) },
     other_amounts: {
@@ -120,10 +117,6 @@ function documentOf(store: string, found: OrderComparison) {
 }
 
 function wireOrder<Item extends ListedOrder>(item: Item) {
-  const { paid_at, subtotal } = item
-  return {
-    ...item,
-    paid_at: wireTime(paid_at),
-    subtotal: subtotal === null ? null : formatMoney(subtotal),
-  }
+  const subtotal = item.subtotal === null ? null : formatMoney(item.subtotal)
+  return { ...item, paid_at: wireTime(item.paid_at), subtotal }
 }

@@ -1,9 +1,7 @@
 import type { Command } from 'commander'
 import type { GlobalOptions } from '../command.ts'
-import { bashCompletion } from '../completion/bash.ts'
-import { fishCompletion } from '../completion/fish.ts'
+import { bashCompletion, fishCompletion, zshCompletion } from '../completion/scripts.ts'
 import { wordTree } from '../completion/word-tree.ts'
-import { zshCompletion } from '../completion/zsh.ts'
 import { printJson, printScript } from '../terminal/printable-text.ts'
 
 const WRITERS = { bash: bashCompletion, zsh: zshCompletion, fish: fishCompletion }

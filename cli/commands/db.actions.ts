@@ -72,10 +72,7 @@ export const backup = readsDatabase(async ({ out, database }, file: string) => {
   ])
 })
 
-interface RestoreOptions {
-  to?: string
-  discard?: boolean
-}
+type RestoreOptions = { to?: string; discard?: boolean }
 
 export async function restore(file: string, options: RestoreOptions, command: Command): Promise<void> {
   const { out, config } = openContext(command)

@@ -8,10 +8,7 @@ import { Failure, wrongUsage } from '../failures.ts'
 import { layoutOf } from '../terminal/output.ts'
 import { printJson, printLines } from '../terminal/printable-text.ts'
 
-interface DemoCommandOptions extends GlobalOptions {
-  processor: DemoProcessorName
-  keep?: boolean
-}
+type DemoCommandOptions = GlobalOptions & { processor: DemoProcessorName; keep?: boolean }
 
 export async function demo(_options: DemoCommandOptions, command: Command): Promise<void> {
   const { json = false, keep = false, processor, databaseUrl } = command.optsWithGlobals<DemoCommandOptions>()

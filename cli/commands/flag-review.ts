@@ -93,15 +93,15 @@ async function decide(review: Review, flag: FlagRow): Promise<Step> {
   for (;;) {
     const subject = await openSubject(review.platform, review.out, flag)
     const choices = choicesFor(flag, subject)
-    const answer = await review.terminal.ask(`${choices.map(({ label }) => label).join('  ')} > `)
+    const answer = await review.terminal.ask(`${choices.map(([label]) => label).join('  ')} > `)
     if (answer === null) return 'quit'
-    const choice = choices.find(({ key }) => key === answer.toLowerCase())
-    if (!choice) {
+    const [, act] = choices.find(([label]) => label.includes(`[${answer.toLowerCase()}]`)) ?? []
+    if (!act) {
       say(answer === '' ? 'Type the letter of what to do: s skips.' : `Unknown choice "${answer}".`)
       continue
     }
     // A refusal is printed, and the review goes on.
-    const step = await choice.act(review, flag, subject).catch((error: unknown): Step => {
+    const step = await act(review, flag, subject).catch((error: unknown): Step => {
       if (!(error instanceof Refusal)) throw error
       say(`Refused: ${error.detail}`)
       return 'again'
@@ -110,22 +110,20 @@ async function decide(review: Review, flag: FlagRow): Promise<Step> {
   }
 }
 
-interface Choice {
-  key: string
-  label: string
-  act(review: Review, flag: FlagRow, subject: Subject): Promise<Step>
-}
+/** The key that is typed for it stands in brackets. */
+type Choice = [label: string, act: (review: Review, flag: FlagRow, subject: Subject) => Promise<Step>]
 
 function choicesFor(flag: FlagRow, subject: Subject): Choice[] {
-  return [
-    { key: 'o', label: '[o]pen', act: show },
-    { key: 'r', label: '[r]esolve', act: resolve },
-    ...(subject.people.length > 0 ? [{ key: 'u', label: 's[u]spend', act: suspend }] : []),
-    ...(flag.subject_type === 'offer' ? [{ key: 'v', label: '[v]et', act: vet }] : []),
-    ...(eventOf(flag) === null ? [] : [{ key: 't', label: '[t]ry again', act: tryAgain }]),
-    { key: 's', label: '[s]kip', act: async () => 'next' },
-    { key: 'q', label: '[q]uit', act: async () => 'quit' },
+  const choices: (Choice | false)[] = [
+    ['[o]pen', show],
+    ['[r]esolve', resolve],
+    subject.people.length > 0 && ['s[u]spend', suspend],
+    flag.subject_type === 'offer' && ['[v]et', vet],
+    eventOf(flag) !== null && ['[t]ry again', tryAgain],
+    ['[s]kip', async () => 'next'],
+    ['[q]uit', async () => 'quit'],
   ]
+  return choices.filter((choice) => choice !== false)
 }
 
 async function show({ platform, out }: Review, _flag: FlagRow, subject: Subject): Promise<Step> {
@@ -196,13 +194,11 @@ async function vet({ platform, terminal }: Review, flag: FlagRow): Promise<Step>
 }
 
 async function tryAgain({ platform }: Review, flag: FlagRow): Promise<Step> {
+  const reason = `flag ${flag.id}`
+  let what = `event ${eventOf(flag)}`
   if (flag.subject_type === 'processor_event_type') {
-    const retried = await retryUnmapped(platform, flag.subject_id, `flag ${flag.id}`)
-    say(`The running service tries ${counted(retried, 'event')} of this type again.`)
-    return 'next'
-  }
-  const eventId = eventOf(flag) ?? ''
-  await retryEvent(platform, eventId, `flag ${flag.id}`)
-  say(`The running service tries event ${eventId} again.`)
+    what = `${counted(await retryUnmapped(platform, flag.subject_id, reason), 'event')} of this type`
+  } else await retryEvent(platform, eventOf(flag) ?? '', reason)
+  say(`The running service tries ${what} again.`)
   return 'next'
 }

@@ -15,9 +15,7 @@ export async function walkUnlessMistyped(_options: object, command: Command): Pr
   throw wrongUsage(`unknown command '${word}'.${didYouMean(word, names)}`)
 }
 
-interface ListOptions extends PageOptions, WalkFilter {
-  status: FlagRow['status']
-}
+type ListOptions = PageOptions & WalkFilter & { status: FlagRow['status'] }
 
 export const list = reads(async ({ platform, out }, options: ListOptions) => {
   assertKind(options)

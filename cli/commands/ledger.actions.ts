@@ -33,11 +33,7 @@ const PLATFORM = 'platform'
 /** What `--against` says for SEAL_STORAGE instead of a digest. */
 const STORAGE = 'storage'
 
-interface VerifyOptions {
-  full?: boolean
-  replica?: boolean
-  against?: string
-}
+type VerifyOptions = { full?: boolean; replica?: boolean; against?: string }
 
 /** Reads only, except that it stores what a successful run has covered, for the next one. */
 export function verify({ full, against, replica = false }: VerifyOptions, command: Command): Promise<void> {
@@ -296,10 +292,7 @@ function side(amount: number): string {
   return amount > 0 ? displayMoney(amount) : ''
 }
 
-interface StatementOptions {
-  from?: string
-  to?: string
-}
+type StatementOptions = { from?: string; to?: string }
 
 /** Works from the database alone, and opens it for reading only. */
 export const statement = readsDatabase(

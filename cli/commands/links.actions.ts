@@ -2,12 +2,13 @@ import { OPERATOR } from '../../server/flags/audit.service.ts'
 import { setCoupon } from '../../server/links/coupons.service.ts'
 import { listLinks, wireLink } from '../../server/reports/listed-links.service.ts'
 import { couponCodeInput } from '../../shared/schemas/links.ts'
+import type { PageOptions } from '../command.ts'
 import { reads, writes } from '../context.ts'
 import { wrongUsage } from '../failures.ts'
-import { nameOf, peopleOf, type ScopeOptions, scopeOf } from '../lists.ts'
+import { nameOf, peopleOf, scopeOf } from '../lists.ts'
 import { money } from '../terminal/table.ts'
 
-export const list = reads(async ({ platform, out }, options: ScopeOptions) => {
+export const list = reads(async ({ platform, out }, options: PageOptions) => {
   const page = await listLinks(platform, await scopeOf(platform, options), options)
   const person = await peopleOf(platform, page.items, (link) => link.creator_id)
   out.showPage(page, {

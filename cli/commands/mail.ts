@@ -2,7 +2,9 @@ import { MAIL_EVENT_NAMES } from '../../shared/events.ts'
 import { type CliCommand, EXAMPLE_ID, idOf, lazy, oneOf } from '../command.ts'
 
 const actions = lazy(() => import('./mail.actions.ts'))
+const jobActions = lazy(() => import('./jobs.actions.ts'))
 
+/** `mail` and `jobs`. */
 export function addMailCommands(program: CliCommand): void {
   const group = program.subcommand('mail', 'e-mails to users: look at them, send failed ones again')
   group
@@ -37,4 +39,10 @@ export function addMailCommands(program: CliCommand): void {
       'mail preferences creator@example.com --off payout.paid',
     )
     .action(actions.preferences)
+  const jobs = program.subcommand('jobs', 'exports that users started')
+  jobs
+    .subcommand('list', 'the newest jobs, how far they are, and what went wrong')
+    .paged()
+    .examples('jobs list', 'jobs list --limit 10 --json')
+    .action(jobActions.list)
 }

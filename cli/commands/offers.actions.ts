@@ -12,11 +12,7 @@ import type { PageOptions, ReasonOption } from '../command.ts'
 import { confirm, reads, writes } from '../context.ts'
 import { userIdOf } from '../lists.ts'
 
-interface ListOptions extends PageOptions {
-  merchant?: string
-  status?: ShownOffer['status']
-  vetting?: ShownOffer['vetting']
-}
+type ListOptions = PageOptions & Partial<Pick<ShownOffer, 'status' | 'vetting'>>
 
 export const list = reads(async ({ platform, out }, options: ListOptions) => {
   const { status = null, vetting = null } = options
@@ -38,10 +34,7 @@ export const list = reads(async ({ platform, out }, options: ListOptions) => {
   })
 })
 
-interface VetOptions extends ReasonOption {
-  approve?: boolean
-  rate?: number
-}
+type VetOptions = ReasonOption & { approve?: boolean; rate?: number }
 
 export const vet = writes(async (context, offerId: string, options: VetOptions) => {
   const { platform, out } = context

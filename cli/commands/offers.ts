@@ -1,7 +1,10 @@
 import { type CliCommand, EXAMPLE_ID, idOf, lazy, percentOf } from '../command.ts'
 
 const actions = lazy(() => import('./offers.actions.ts'))
+const applicationActions = lazy(() => import('./applications.actions.ts'))
+const linkActions = lazy(() => import('./links.actions.ts'))
 
+/** `offers`, `applications` and `links`. */
 export function addOfferCommands(program: CliCommand): void {
   const group = program.subcommand('offers', "merchants' offers: look at them, decide on high commissions")
   group
@@ -22,4 +25,34 @@ export function addOfferCommands(program: CliCommand): void {
     .option('--rate <percent>', 'refuse when the offer has another rate now', percentOf('--rate'))
     .examples(`offers vet ${EXAMPLE_ID} --approve --rate 35 --reason 'end of season' --yes`)
     .action(actions.vet)
+  const applications = program.subcommand('applications', "creators' applications to offers")
+  applications
+    .subcommand('list', 'the newest applications, decided or not')
+    .option('--merchant <user>', "to one merchant's offers, by id or e-mail")
+    .option('--creator <user>', 'of one creator, by id or e-mail')
+    .option('--offer <id>', 'to one offer', idOf('offer'))
+    .choice('--status <status>', 'pending, approved or rejected')
+    .paged()
+    .examples('applications list --status pending')
+    .action(applicationActions.list)
+  const links = program.subcommand('links', "creators' affiliate links, with their visits and earnings")
+  links
+    .subcommand('list', 'the newest links')
+    .option('--merchant <user>', 'of one merchant, by id or e-mail')
+    .option('--creator <user>', 'of one creator, by id or e-mail')
+    .option('--offer <id>', 'of one offer', idOf('offer'))
+    .paged()
+    .examples('links list --creator sana@example.com')
+    .action(linkActions.list)
+  links
+    .subcommand('set-coupon', "give a link a coupon code of its merchant's store, or take its code away")
+    .argument('<slug>', 'the last part of the link')
+    .argument('[code]', '3 to 40 letters, digits, hyphens or underscores')
+    .option('--remove', 'take the code away; orders created before keep it')
+    .demand(
+      'Name a coupon code or pass --remove.',
+      ({ remove }, _slug, code) => (code === undefined) === Boolean(remove),
+    )
+    .examples('links set-coupon 4fJq2mXw SANA10', 'links set-coupon 4fJq2mXw --remove')
+    .action(linkActions.changeCoupon)
 }

@@ -14,10 +14,7 @@ import { callStates, callText, failIfSomeFailed, wireCall } from '../processor-c
 import { counted, displayMoney, formatMoney, sum } from '../terminal/output.ts'
 import { money } from '../terminal/table.ts'
 
-interface ListOptions extends PageOptions {
-  creator?: string
-  state?: PayoutRow['state']
-}
+type ListOptions = PageOptions & { state?: PayoutRow['state'] }
 
 export const list = reads(async ({ platform, out }, options: ListOptions) => {
   const creatorId = await userIdOf(platform, options.creator)

@@ -1,7 +1,9 @@
 import { type CliCommand, EXAMPLE_ID, idOf, lazy } from '../command.ts'
 
 const actions = lazy(() => import('./payouts.actions.ts'))
+const processorActions = lazy(() => import('./processor.actions.ts'))
 
+/** `payouts` and `processor`. */
 export function addPayoutCommands(program: CliCommand): void {
   const group = program.subcommand('payouts', 'payouts to creators: look at them, start a run')
   group
@@ -27,4 +29,17 @@ export function addPayoutCommands(program: CliCommand): void {
 that failed needs none of this: its amount is in the balance again.`)
     .examples(`payouts retry ${EXAMPLE_ID} --reason 'IBAN corrected' --yes`)
     .action(actions.retry)
+  const processor = program.subcommand('processor', 'the payment processor: register for its events')
+  processor
+    .subcommand(
+      'register-webhook',
+      'register PUBLIC_BASE_URL/webhooks/processor with Safepay for the events that the service needs, or correct the registration',
+    )
+    .option('--rotate', 'give the endpoint a new signing secret')
+    .remarks(`It prints a new signing secret once. Put it into PROCESSOR_WEBHOOK_SECRETS,
+first with any former one after a comma, and restart the service at once: until
+then it refuses events that are signed with the new secret, and Safepay gives up
+after 31 s. Then run "affiliate doctor" and "affiliate billing reconcile".`)
+    .examples('processor register-webhook', 'processor register-webhook --rotate --json')
+    .action(processorActions.register)
 }

@@ -13,18 +13,15 @@ import { wireSale } from '../../server/sales/sale-wire.ts'
 import { findSales, type SaleWithSlug } from '../../server/sales/sales.service.ts'
 import { shopDomainsOf } from '../../server/stores/stores.service.ts'
 import { readMoment } from '../arguments.ts'
+import type { PageOptions } from '../command.ts'
 import { reads } from '../context.ts'
 import { Failure, wrongUsage } from '../failures.ts'
-import { nameOf, peopleOf, type ScopeOptions, userIdOf } from '../lists.ts'
+import { nameOf, peopleOf, userIdOf } from '../lists.ts'
 import { type Output, wireTime } from '../terminal/output.ts'
 import { money } from '../terminal/table.ts'
 import { explanationDocument, explanationLines } from './sale-explanation.ts'
 
-interface ListOptions extends ScopeOptions {
-  status?: SaleWithSlug['acceptance_status']
-  from?: string
-  to?: string
-}
+type ListOptions = PageOptions & { status?: SaleWithSlug['acceptance_status']; from?: string; to?: string }
 
 export const list = reads(async ({ platform, out, config }, options: ListOptions) => {
   const scope = await saleScope(platform, options)
@@ -56,7 +53,7 @@ export const list = reads(async ({ platform, out, config }, options: ListOptions
   })
 })
 
-async function saleScope(platform: Platform, { merchant, creator }: ListOptions): Promise<ScanScope> {
+async function saleScope(platform: Platform, { merchant, creator }: PageOptions): Promise<ScanScope> {
   const merchantId = await userIdOf(platform, merchant)
   const creatorId = await userIdOf(platform, creator)
   if (merchantId !== null) return { merchantId }

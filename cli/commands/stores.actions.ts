@@ -17,7 +17,7 @@ import { nameOf, type Person, peopleOf, personOf, userIdOf } from '../lists.ts'
 import { type Output, wireTime } from '../terminal/output.ts'
 import { type CompareOptions, compareExport } from './compare-export.ts'
 
-export const list = reads(async ({ platform, out }, options: PageOptions & { merchant?: string }) => {
+export const list = reads(async ({ platform, out }, options: PageOptions) => {
   const merchantId = await userIdOf(platform, options.merchant)
   const { items, next_cursor } = await listStores(platform, merchantId, options)
   const person = await peopleOf(platform, items, (store) => store.merchant_id)
@@ -159,9 +159,7 @@ export const compare = reads(({ platform, out }, domain: string, file: string, o
   compareExport(platform, out, domain, file, options),
 )
 
-interface ReleaseOptions extends ReasonOption {
-  merchant?: string
-}
+type ReleaseOptions = ReasonOption & { merchant?: string }
 
 export const release = writes(async (context, domain: string, options: ReleaseOptions) => {
   const { platform, out } = context
@@ -204,9 +202,7 @@ async function claimToRelease(platform: Platform, domain: string, merchant?: str
   })
 }
 
-interface AllowOptions extends ReasonOption {
-  merchant: string
-}
+type AllowOptions = ReasonOption & { merchant: string }
 
 export const allow = writes(async ({ platform, out }, domain: string, options: AllowOptions) => {
   const { merchant, reason = null } = options

@@ -15,10 +15,7 @@ import { suspensionLines, wireSuspension } from './suspension-report.ts'
 
 type UserRow = users.UserRow
 
-interface ListOptions extends PageOptions {
-  role?: UserRow['role']
-  suspended?: boolean
-}
+type ListOptions = PageOptions & { role?: UserRow['role']; suspended?: boolean }
 
 export const list = reads(async ({ platform, out }, options: ListOptions) => {
   out.showPage(await users.listUsers(platform, options), {
@@ -119,9 +116,7 @@ export const resetSecondFactor = writes(async (context, user: string, { reason }
   ])
 })
 
-interface SuspendOptions extends ReasonOption {
-  dryRun?: boolean
-}
+type SuspendOptions = ReasonOption & { dryRun?: boolean }
 
 export const suspend = writes(async (context, user: string, options: SuspendOptions) => {
   const { platform, out } = context

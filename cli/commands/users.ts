@@ -1,7 +1,9 @@
-import { type CliCommand, lazy } from '../command.ts'
+import { type CliCommand, idOf, lazy } from '../command.ts'
 
 const actions = lazy(() => import('./users.actions.ts'))
+const sessionActions = lazy(() => import('./sessions.actions.ts'))
 
+/** `users` and `sessions`. */
 export function addUserCommands(program: CliCommand): void {
   const group = program.subcommand('users', 'accounts: list them, make admins, suspend and reinstate')
   group
@@ -68,6 +70,22 @@ export function addUserCommands(program: CliCommand): void {
     .text('--reason <text>', 'kept in the audit trail', { line: 500 })
     .examples('users reinstate creator@example.com --yes')
     .action(actions.reinstate)
+  const sessions = program.subcommand(
+    'sessions',
+    'where an account is logged in: list its sessions, end them',
+  )
+  sessions
+    .subcommand('list', "an account's open sessions, newest first")
+    .argument('<user>', 'id or e-mail')
+    .paged()
+    .examples('sessions list creator@example.com')
+    .action(sessionActions.list)
+  sessions
+    .subcommand('end', 'log an account out: one of its sessions, or all')
+    .argument('<user>', 'id or e-mail')
+    .argument('[session]', 'id of the one to end; all unless given', idOf('session'))
+    .examples('sessions end creator@example.com --yes')
+    .action(sessionActions.end)
 }
 
 function asksForPassword(command: CliCommand): CliCommand {

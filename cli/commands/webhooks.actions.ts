@@ -7,7 +7,7 @@ import {
   listEvents,
   retryEvent,
 } from '../../server/inbox/events.service.ts'
-import { type EventOrigin, originsOf } from '../../server/inbox/operator-deliveries.service.ts'
+import { originsOf } from '../../server/inbox/operator-deliveries.service.ts'
 import { assertUnmapped, retryUnmapped } from '../../server/inbox/set-aside.service.ts'
 import { pageById } from '../../server/platform/api/page.ts'
 import { readAppKeys } from '../../server/platform/crypto/app-keys.ts'
@@ -88,10 +88,7 @@ export const replay = writes(async ({ app, out }, names: string[], options: Repl
   refuse(isUnmet, (names) => `Not as expected: ${names}.`)
 })
 
-interface EventsOptions extends PageOptions {
-  state?: EventRow['state']
-  source?: EventRow['source']
-}
+type EventsOptions = PageOptions & Partial<Pick<EventRow, 'state' | 'source'>>
 
 export const events = reads(async ({ platform, out }, options: EventsOptions) => {
   const { state, source } = options
@@ -111,10 +108,7 @@ export const events = reads(async ({ platform, out }, options: EventsOptions) =>
   })
 })
 
-interface ReprocessOptions {
-  since?: string
-  store?: string
-}
+type ReprocessOptions = { since?: string; store?: string }
 
 /** Works from the database alone, and opens it for reading only. */
 export const reprocess = readsDatabase(async ({ config, database, out }, options: ReprocessOptions) => {
@@ -140,10 +134,7 @@ export const show = reads(async (context, name: string, { body: withBody = false
   }
 })
 
-async function eventNamed(
-  { platform, out }: AppContext,
-  name: string,
-): Promise<{ row: EventRow; senders: EventSenders }> {
+async function eventNamed({ platform, out }: AppContext, name: string) {
   const rows = await findEventsNamed(platform, name)
   const [row] = rows
   if (!row) {
@@ -159,9 +150,7 @@ async function eventNamed(
   })
 }
 
-interface RetryOptions extends ReasonOption {
-  type?: string
-}
+type RetryOptions = ReasonOption & { type?: string }
 
 export const retry = writes((context, name: string | undefined, { type, reason = null }: RetryOptions) =>
   type === undefined ? retryNamed(context, name ?? '', reason) : retryType(context, type, reason),
@@ -194,10 +183,7 @@ async function retryType(context: AppContext, type: string, reason: string | nul
 
 const LOOK_EVERY_MS = 300
 
-interface ListenOptions {
-  source?: EventRow['source']
-  count?: number
-}
+type ListenOptions = { source?: EventRow['source']; count?: number }
 
 export const listen = reads(async ({ platform, out }, options: ListenOptions) => {
   const watch = new EventWatch(platform)
@@ -222,20 +208,16 @@ export const listen = reads(async ({ platform, out }, options: ListenOptions) =>
 
 const COLOUR = { pending: 'yellow', done: 'green', ignored: 'dim', set_aside: 'red' } as const
 
-/** Where events come from: the domain of their store, and who sent them, by event id. */
-interface EventSenders {
-  domain(row: EventRow): string | null
-  origin(row: EventRow): EventOrigin
-}
+type EventSenders = Awaited<ReturnType<typeof sendersOf>>
 
-/** Reads the senders of these events. */
-async function sendersOf(db: Queries, rows: readonly EventRow[]): Promise<EventSenders> {
+/** Where these events come from: the domain of their store, and who sent them. */
+async function sendersOf(db: Queries, rows: readonly EventRow[]) {
   const stores = rows.filter((row) => row.source === 'store').map((row) => row.scope)
   const domains = await shopDomainsOf(db, [...new Set(stores)])
   const origins = await originsOf(db, rows)
   return {
-    domain: (row) => domains.get(row.scope) ?? null,
-    origin: (row) => origins.get(row.id) ?? row.source,
+    domain: (row: EventRow) => domains.get(row.scope) ?? null,
+    origin: (row: EventRow) => origins.get(row.id) ?? row.source,
   }
 }
 

@@ -5,10 +5,8 @@ import * as assert from 'uvu/assert'
 import { buildProgram } from '../program.ts'
 import { leavesOf } from '../test/command-tree.ts'
 import { runHere } from '../test/run-here.ts'
-import { bashCompletion } from './bash.ts'
-import { fishCompletion } from './fish.ts'
+import { bashCompletion, fishCompletion, zshCompletion } from './scripts.ts'
 import { wordTree } from './word-tree.ts'
-import { zshCompletion } from './zsh.ts'
 
 const it = suite('completion')
 const nodes = wordTree(buildProgram())

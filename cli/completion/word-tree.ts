@@ -47,20 +47,3 @@ function optionsOf(option: Option): WordOption[] {
   }
   return [option.long, option.short].flatMap((flag) => (flag ? [{ flag, ...rest }] : []))
 }
-
-/** Text between single quotes of a shell. */
-export function quoted(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`
-}
-
-/** A case of a shell for each option that a value follows: what `list` makes of the values that there are. */
-export function valueCases(nodes: readonly WordNode[], list: (words: readonly string[]) => string): string {
-  const cases = nodes.flatMap(({ path, options }) =>
-    options
-      .filter(({ takesValue }) => takesValue)
-      .map(({ flag, values, isFile }) => {
-        return `    ${quoted(`${path} ${flag}`)}) ${list(isFile ? ['<file>'] : values)} ;;`
-      }),
-  )
-  return cases.join('\n')
-}

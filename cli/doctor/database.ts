@@ -22,13 +22,11 @@ const migrations = about('migrations')
 const pooler = about('pooler')
 const replica = about('replica')
 
-interface Reached {
-  /** It answers and has the newest schema. */
-  usable: boolean
-  found: Found
-}
-
-export async function examineDatabase(config: Config, database: OpenDatabase): Promise<Reached> {
+/** `usable`: it answers and has the newest schema. */
+export async function examineDatabase(
+  config: Config,
+  database: OpenDatabase,
+): Promise<{ usable: boolean; found: Found }> {
   try {
     await sql`select 1`.execute(database.reader)
     const state = await migrationState(database)

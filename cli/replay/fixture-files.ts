@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
-import { type Paisa, parseMoney } from '../../shared/money.ts'
+import type { SaleWithSlug } from '../../server/sales/sales.service.ts'
+import { formatMoney, type Paisa, parseMoney } from '../../shared/money.ts'
 import { SALE_REJECTION_REASONS } from '../../shared/rejection-reasons.ts'
 
 const FIXTURES = new URL('../../fixtures/', import.meta.url)
@@ -81,6 +82,18 @@ export function amountOf(text: string): Paisa {
   return amount
 }
 
+/** What a sale came to, in the manifest's words. */
+export function resultOf(sale: SaleWithSlug): SaleExpectation {
+  const { acceptance_status, rejection_reason, net_amount, commission, platform_fee } = sale
+  return {
+    acceptance_status,
+    rejection_reason,
+    net_amount: formatMoney(net_amount),
+    commission: formatMoney(commission),
+    platform_fee: formatMoney(platform_fee),
+  }
+}
+
 /** What an order must lead to, for people. */
 export function expectedSale(expect: SaleExpectation): string {
   if (expect.acceptance_status === 'rejected') return `rejected: ${expect.rejection_reason}`
@@ -90,11 +103,11 @@ export function expectedSale(expect: SaleExpectation): string {
 /** What a processor fixture must lead to, for people. */
 export function expectedEvent({ expect }: ProcessorFixture): string {
   const parts = [
-    ...(expect.at_first ? ['tried again for half an hour'] : []),
+    expect.at_first && 'tried again for half an hour',
     `event ${expect.event}`,
-    ...(expect.cycle ? [`cycle ${expect.cycle}`] : []),
-    ...(expect.payout ? [`payout ${expect.payout}`] : []),
-    ...(expect.flagged ? ['flagged'] : []),
+    expect.cycle && `cycle ${expect.cycle}`,
+    expect.payout && `payout ${expect.payout}`,
+    expect.flagged && 'flagged',
   ]
-  return parts.join(', ')
+  return parts.filter(Boolean).join(', ')
 }

@@ -48,12 +48,10 @@ async function expectEvent(
   const known = new Map((await flagsAbout()).map(({ id, evidence }) => [id, evidence]))
   return async ({ event }: Outcome) => {
     if (event?.state !== (expect.at_first ?? expect.event)) return false
-    if (cycleId !== undefined && expect.cycle !== undefined) {
-      if ((await getCycle(platform.database.reader, cycleId))?.state !== expect.cycle) return false
-    }
-    if (payoutId !== undefined && expect.payout !== undefined) {
-      if ((await getPayout(platform.database.reader, payoutId))?.state !== expect.payout) return false
-    }
+    const { reader } = platform.database
+    if (cycleId && expect.cycle && (await getCycle(reader, cycleId))?.state !== expect.cycle) return false
+    if (payoutId && expect.payout && (await getPayout(reader, payoutId))?.state !== expect.payout)
+      return false
     if (expect.at_first !== undefined) return true
     const reason = event.reason?.replaceAll('_', ' ')
     // An open flag that says the same already stays as it is.
@@ -113,21 +111,14 @@ export async function subjectOf(
   { app, options: { cycle: cycleId, payout: payoutId } }: Session,
   { needs }: ProcessorFixture,
 ): Promise<Subject | null> {
-  switch (needs) {
-    case 'nothing':
-      return NO_SUBJECT
-    case 'closed cycle':
-    case 'charged cycle': {
-      const state = needs === 'closed cycle' ? 'closed' : 'charged'
-      const named = cycleId === undefined ? null : await getCycle(app.database.reader, cycleId)
-      return cycleSubject(cycleId === undefined ? await newestCycle(app, state) : named)
-    }
-    default: {
-      const state = needs === 'submitted payout' ? 'submitted' : 'paid'
-      const named = payoutId === undefined ? null : await getPayout(app.database.reader, payoutId)
-      return payoutSubject(payoutId === undefined ? await newestPayout(app, state) : named)
-    }
+  const { reader } = app.database
+  if (needs === 'nothing') return NO_SUBJECT
+  if (needs === 'closed cycle' || needs === 'charged cycle') {
+    const state = needs === 'closed cycle' ? 'closed' : 'charged'
+    return cycleSubject(cycleId ? await getCycle(reader, cycleId) : await newestCycle(app, state))
   }
+  const state = needs === 'submitted payout' ? 'submitted' : 'paid'
+  return payoutSubject(payoutId ? await getPayout(reader, payoutId) : await newestPayout(app, state))
 }
 
 type IsKnown = (processorId: string) => boolean
@@ -158,12 +149,11 @@ export function cycleSubject(
   paymentReference = `pay_${randomUUID()}`,
 ): Subject | null {
   if (!cycle?.processor_invoice_id) return null
-  const values = {
-    invoice_id: cycle.processor_invoice_id,
-    payment_reference: paymentReference,
-    amount: formatMoney(cycle.amount_due),
+  const { id, processor_invoice_id: invoice_id, amount_due } = cycle
+  return {
+    cycleId: id,
+    values: { invoice_id, payment_reference: paymentReference, amount: formatMoney(amount_due) },
   }
-  return { cycleId: cycle.id, values }
 }
 
 export function payoutSubject(payout: PayoutRow | null | undefined): Subject | null {

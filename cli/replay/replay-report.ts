@@ -1,9 +1,10 @@
 import { jsonOrNull } from '../../shared/json.ts'
-import { CURRENCY, displayMoney, formatMoney } from '../../shared/money.ts'
+import { CURRENCY, displayMoney } from '../../shared/money.ts'
 import { basisPointsToPercent } from '../../shared/rates.ts'
 import { fieldsText, type Output } from '../terminal/output.ts'
 import type { RowColumn } from '../terminal/table.ts'
 import type { Replay } from './deliver.ts'
+import { resultOf } from './fixture-files.ts'
 import type { PickedLink } from './pick-link.ts'
 import type { ReplayReport } from './replay.ts'
 
@@ -112,11 +113,7 @@ function wireReplay({ fixture, expected, asExpected, deliveryId, answers, event,
       id: sale.id,
       order_id: sale.order_id,
       order_name: sale.order_name,
-      acceptance_status: sale.acceptance_status,
-      rejection_reason: sale.rejection_reason,
-      net_amount: formatMoney(sale.net_amount),
-      commission: formatMoney(sale.commission),
-      platform_fee: formatMoney(sale.platform_fee),
+      ...resultOf(sale),
       currency: CURRENCY,
     },
   }

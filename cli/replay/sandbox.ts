@@ -67,20 +67,13 @@ export class Sandbox {
     this.#place = place
   }
 
-  async subjectFor({ name, needs }: ProcessorFixture): Promise<Subject> {
+  async subjectFor({ name, needs }: ProcessorFixture): Promise<Subject | null> {
     await this.#set({ hold_events_until: this.#app.platform.clock.now() + HOLD_MS })
-    const subject = await this.#make(name, needs)
-    if (subject) return subject
-    throw new Error('the processor gave no id')
-  }
-
-  async #make(name: string, needs: ProcessorFixture['needs']): Promise<Subject | null> {
     if (needs === 'charged cycle') return cycleSubject(await this.#chargedCycle(name))
     if (needs === 'paid payout') return payoutSubject(await this.#paidPayout(name))
     if (needs === 'submitted payout') {
-      return payoutSubject(
-        await this.#submittedPayout(name === 'payout-failed' ? 'failed' : 'confirmed', name),
-      )
+      const outcome = name === 'payout-failed' ? 'failed' : 'confirmed'
+      return payoutSubject(await this.#submittedPayout(outcome, name))
     }
     const cycle = await this.#closedCycle(name)
     // With the payment reference that the sandbox gives, so that its own event repeats this one.

@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import { closeSync, openSync, readSync, unlinkSync, writeSync } from 'node:fs'
+import { createReadStream, openSync, unlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import type { Output } from './output.ts'
 import { jsonText, printLines } from './printable-text.ts'
-import type { RowColumn } from './table.ts'
+import type { ListShape } from './table.ts'
 
 /** Rows of a table that are laid out together: enough for even columns, few enough for any memory. */
 const ROWS_AT_ONCE = 500
@@ -15,17 +17,15 @@ const ROWS_AT_ONCE = 500
  */
 export class GrowingOutput<Item> {
   readonly #out: Output
-  readonly #columns: readonly RowColumn<Item>[]
-  readonly #wire: (item: Item) => unknown
+  readonly #shape: ListShape<Item>
   readonly #items: Item[] = []
   readonly #document = new WholeText()
   #written = 0
   #tables = 0
 
-  constructor(out: Output, shape: { columns: readonly RowColumn<Item>[]; wire: (item: Item) => unknown }) {
+  constructor(out: Output, shape: ListShape<Item>) {
     this.#out = out
-    this.#columns = shape.columns
-    this.#wire = shape.wire
+    this.#shape = shape
   }
 
   begin(document: Record<string, unknown>, lines: readonly string[]): void {
@@ -36,7 +36,7 @@ export class GrowingOutput<Item> {
   add(item: Item): void {
     this.#written += 1
     if (this.#out.json) {
-      this.#document.add(`${this.#written === 1 ? '' : ','}${jsonText(this.#wire(item))}`)
+      this.#document.add(`${this.#written === 1 ? '' : ','}${jsonText(this.#shape.wire(item))}`)
       return
     }
     this.#items.push(item)
@@ -55,7 +55,7 @@ export class GrowingOutput<Item> {
   #flush(): void {
     if (this.#items.length === 0) return
     this.#out.endProgress()
-    const table = this.#out.table(this.#items.splice(0), this.#columns)
+    const table = this.#out.table(this.#items.splice(0), this.#shape.columns)
     // On a terminal each lot has columns of its own; where no person reads it is one table.
     const titled = this.#tables === 0 || this.#out.layout.width !== null
     printLines(titled ? table : table.slice(1))
@@ -63,7 +63,7 @@ export class GrowingOutput<Item> {
   }
 }
 
-/** Characters that are kept in memory at most, and bytes that are read back at once. */
+/** Characters that are kept in memory at most. */
 const PIECE = 1_000_000
 
 /**
@@ -82,22 +82,15 @@ export class WholeText {
   }
 
   async print(): Promise<void> {
-    if (this.#file === null) return write(this.#pieces.join(''))
-    this.#putAside()
-    const buffer = Buffer.alloc(PIECE)
-    for (let from = 0; ; ) {
-      const length = readSync(this.#file, buffer, 0, PIECE, from)
-      if (length === 0) break
-      await write(Buffer.from(buffer.subarray(0, length)))
-      from += length
-    }
-    closeSync(this.#file)
+    if (this.#file !== null) this.#putAside()
+    const whole =
+      this.#file === null ? Readable.from(this.#pieces) : createReadStream('', { fd: this.#file, start: 0 })
+    await pipeline(whole, process.stdout, { end: false })
   }
 
   #putAside(): void {
     this.#file ??= namelessFile()
-    const bytes = Buffer.from(this.#pieces.join(''))
-    for (let written = 0; written < bytes.length; ) written += writeSync(this.#file, bytes, written)
+    writeFileSync(this.#file, this.#pieces.join(''))
     this.#pieces = []
     this.#length = 0
   }
@@ -109,10 +102,4 @@ function namelessFile(): number {
   const file = openSync(path, 'wx+', 0o600)
   unlinkSync(path)
   return file
-}
-
-/** Resolves when the reader at the other end is ready for more. */
-async function write(text: string | Buffer): Promise<void> {
-  if (process.stdout.write(text)) return
-  await new Promise((resolve) => process.stdout.once('drain', resolve))
 }

@@ -1,3 +1,4 @@
+import { DateTime } from 'luxon'
 import type { Page } from '../../server/platform/api/page.ts'
 import { DAY_MS, HOUR_MS } from '../../shared/durations.ts'
 import { displayMoney, formatMoney, type Paisa } from '../../shared/money.ts'
@@ -6,6 +7,7 @@ import {
   type Column,
   cellsOf,
   type Layout,
+  type ListShape,
   layoutTable,
   plainAmount,
   type RowColumn,
@@ -57,11 +59,7 @@ export class Output {
   /** One page of a list. Text for people says on stderr how to see the next page, so that stdout holds rows only. */
   showPage<Row>(
     { items, next_cursor }: Page<Row>,
-    {
-      columns,
-      wire,
-      none,
-    }: { columns: readonly RowColumn<Row>[]; wire: (row: Row) => unknown; none?: string },
+    { columns, wire, none }: ListShape<Row> & { none?: string },
   ): void {
     this.show({ items: items.map(wire), next_cursor, more: next_cursor !== null }, () =>
       items.length === 0 && none !== undefined ? [none] : this.table(items, columns),
@@ -144,27 +142,9 @@ export function layoutOf(stream: NodeJS.WriteStream, environment: NodeJS.Process
   return { width: stream.columns || 80, colour: !environment.NO_COLOR && environment.TERM !== 'dumb' }
 }
 
-const clocks = new Map<string, Intl.DateTimeFormat>()
-
 /** `2026-11-20 22:30:15 +05:00` */
 export function timeText(moment: number, zone: string): string {
-  const clock =
-    clocks.get(zone) ??
-    new Intl.DateTimeFormat('en', {
-      timeZone: zone,
-      year: 'numeric',
-      month: '2-digit',
-      day: '2-digit',
-      hour: '2-digit',
-      minute: '2-digit',
-      second: '2-digit',
-      hourCycle: 'h23',
-      timeZoneName: 'longOffset',
-    })
-  clocks.set(zone, clock)
-  const part = Object.fromEntries(clock.formatToParts(moment).map(({ type, value }) => [type, value]))
-  const offset = (part.timeZoneName ?? '').replace('GMT', '') || '+00:00'
-  return `${part.year}-${part.month}-${part.day} ${part.hour}:${part.minute}:${part.second} ${offset}`
+  return DateTime.fromMillis(moment, { zone }).toFormat('yyyy-MM-dd HH:mm:ss ZZ')
 }
 
 /** A moment for `--json`: RFC 3339 in UTC. */

@@ -1,14 +1,12 @@
 import { terminalLine } from './printable-text.ts'
 
 const CONTROL = '\u001b['
-/** The terminal's second screen: what stood on the first one comes back, and no old view is left above it. */
-const ENTER = `${CONTROL}?1049h`
-const LEAVE = `${CONTROL}?1049l`
-const HIDE_CURSOR = `${CONTROL}?25l`
-const SHOW_CURSOR = `${CONTROL}?25h`
-/** A long line is cut at the edge: one that went on below would push the top away. */
-const CUT_LINES = `${CONTROL}?7l`
-const WRAP_LINES = `${CONTROL}?7h`
+/**
+ * The terminal's second screen, without a cursor: what stood on the first one comes back, and no old view is left above it. A long line
+ * is cut at the edge: one that went on below would push the top away.
+ */
+const ENTER = `${CONTROL}?1049h${CONTROL}?25l${CONTROL}?7l`
+const LEAVE = `${CONTROL}?7h${CONTROL}?25h${CONTROL}?1049l`
 const HOME = `${CONTROL}H`
 const CLEAR_TO_LINE_END = `${CONTROL}K`
 const CLEAR_BELOW = `${CONTROL}J`
@@ -21,7 +19,7 @@ export class Screen {
   }
 
   constructor() {
-    process.stdout.write(ENTER + HIDE_CURSOR + CUT_LINES)
+    process.stdout.write(ENTER)
   }
 
   /** As many of the lines as there is room for. Each is written over the old one, so that nothing flickers. */
@@ -32,6 +30,6 @@ export class Screen {
   }
 
   leave(): void {
-    process.stdout.write(WRAP_LINES + SHOW_CURSOR + LEAVE)
+    process.stdout.write(LEAVE)
   }
 }

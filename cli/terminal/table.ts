@@ -22,6 +22,12 @@ export interface RowColumn<Row> extends Column {
   cell: (row: Row) => string | number | null
 }
 
+/** How rows are shown: to people in a table, with `--json` as documents. */
+export interface ListShape<Row> {
+  columns: readonly RowColumn<Row>[]
+  wire: (row: Row) => unknown
+}
+
 /** A column of amounts, in paisa. */
 export function money<Row>(
   title: string,
@@ -58,19 +64,13 @@ export function layoutTable(
       row.map((cell, at) => (columns[at]?.right ? plainAmount(cell) : cell)).join('\t'),
     )
   }
-  const natural = naturalWidths(lines)
-  const shown = columnsThatFit(columns, natural, layout.width)
-  const widths = fit(
-    shown.map((at) => columns[at] ?? { title: '' }),
-    shown.map((at) => natural[at] ?? 0),
-    layout.width,
-  )
-  if (totalWidth(widths) > layout.width && rows.length > 0) return layoutBlocks(columns, lines, layout)
+  const shown = fit(columns, lines, layout.width)
+  if (totalWidth(shown) > layout.width && rows.length > 0) return layoutBlocks(columns, lines, layout)
   return lines.flatMap((row, index) => {
-    const cells = shown.map((at, place) => fitCell(row[at] ?? '', widths[place] ?? 0, columns[at]))
+    const cells = shown.map((column) => fitCell(row[column.at] ?? '', column))
     const height = Math.max(...cells.map((parts) => parts.length))
     return Array.from({ length: height }, (_, part) => {
-      const parts = cells.map((cell, place) => cell[part] ?? ' '.repeat(widths[place] ?? 0))
+      const parts = shown.map(({ width }, place) => cells[place]?.[part] ?? ' '.repeat(width))
       const line = parts.join(GAP).trimEnd()
       return index === 0 ? bold(line, layout) : line
     })
@@ -82,10 +82,10 @@ export function plainAmount(text: string): string {
   return /^[+-]?Rs [\d,]+\.\d\d( [DC]r)?$/.test(text) ? text.replace(/Rs |,/g, '') : text
 }
 
-/** The lines of one cell, each `width` columns wide. */
-function fitCell(text: string, width: number, column?: Column): string[] {
-  const parts = column?.flexible === 'wrap' ? wrap(text, width) : [text]
-  return parts.map((part) => align(cut(part, width), width, column?.right))
+/** The lines of one cell, each as wide as its column. */
+function fitCell(text: string, { flexible, width, right }: FittedColumn): string[] {
+  const parts = flexible === 'wrap' ? wrap(text, width) : [text]
+  return parts.map((part) => align(cut(part, width), width, right))
 }
 
 /** One block a row: its first cell, and under it every other one beside its title. */
@@ -144,44 +144,35 @@ function bold(line: string, layout: Layout): string {
   return layout.colour ? styled('bold', line) : line
 }
 
-function naturalWidths(lines: readonly (readonly string[])[]): number[] {
-  const [titles = []] = lines
-  return titles.map((_, at) => lines.reduce((most, row) => Math.max(most, lengthOf(row[at] ?? '')), 0))
+/** A column that is shown, at its place in a row. */
+type FittedColumn = Column & { at: number; width: number }
+
+function totalWidth(columns: readonly { width: number }[]): number {
+  return columns.reduce((sum, { width }) => sum + width, GAP.length * (columns.length - 1))
 }
 
-function totalWidth(widths: readonly number[]): number {
-  return widths.reduce((sum, one) => sum + one, 0) + GAP.length * (widths.length - 1)
-}
-
-/** The places of the columns to show: all, or fewer where optional ones must make room. */
-function columnsThatFit(columns: readonly Column[], natural: readonly number[], width: number): number[] {
-  let shown = columns.map((_, at) => at)
-  const least = () =>
-    totalWidth(
-      shown.map((at) => {
-        const whole = natural[at] ?? 0
-        return columns[at]?.flexible ? Math.min(whole, COMFORTABLE) : whole
-      }),
-    )
-  while (least() > width) {
-    const last = shown.findLast((at) => columns[at]?.optional)
+/** Leaves out optional columns, and takes from the widest flexible one until the row fits or nothing more can be taken. */
+function fit(
+  columns: readonly Column[],
+  lines: readonly (readonly string[])[],
+  room: number,
+): FittedColumn[] {
+  let shown = columns.map((column, at) => {
+    return { ...column, at, width: lines.reduce((most, row) => Math.max(most, lengthOf(row[at] ?? '')), 0) }
+  })
+  const least = ({ flexible, width }: FittedColumn) => (flexible ? Math.min(width, COMFORTABLE) : width)
+  while (totalWidth(shown.map((one) => ({ width: least(one) }))) > room) {
+    const last = shown.findLast(({ optional }) => optional)
     if (last === undefined) break
-    shown = shown.filter((at) => at !== last)
+    shown = shown.filter((one) => one !== last)
+  }
+  for (let excess = totalWidth(shown) - room; excess > 0; excess -= 1) {
+    const narrowable = shown.filter(({ flexible, width }) => flexible && width > NARROWEST)
+    const [widest] = narrowable.sort((one, other) => other.width - one.width)
+    if (widest === undefined) break
+    widest.width -= 1
   }
   return shown
-}
-
-/** Takes from the widest flexible column until the row fits, or nothing more can be taken. */
-function fit(columns: readonly Column[], natural: readonly number[], width: number): number[] {
-  const widths = [...natural]
-  for (let excess = totalWidth(widths) - width; excess > 0; excess -= 1) {
-    const widest = columns
-      .map((column, at) => ({ at, width: column.flexible ? (widths[at] ?? 0) : 0 }))
-      .reduce((most, one) => (one.width > most.width ? one : most), { at: -1, width: NARROWEST })
-    if (widest.at === -1) break
-    widths[widest.at] = widest.width - 1
-  }
-  return widths
 }
 
 /** What terminals draw two columns wide: emoji and the scripts of East Asia. */

@@ -161,6 +161,7 @@ async function keepEvents(
           lease_token: null,
           lease_until: 0,
           reason: null,
+          reason_code: null,
           result: results[index],
           finished_at: now,
         }),

@@ -121,7 +121,7 @@ export async function applyInvoiceFailure(
     const summary =
       'The processor reports as failed an invoice that it had reported as paid. Nothing was changed here.'
     await raiseFlag(platform, tx, { kind: 'payment_reversed', ...about, summary, evidence })
-    return { kind: 'set_aside', reason: 'contradiction', flagged: true }
+    return { kind: 'set_aside', reason: 'contradiction', code: 'flagged' }
   }
   const attemptId = await markFailed(platform, tx, 'invoice', event.invoice_id)
   if (attemptId === null) {

@@ -76,12 +76,12 @@ it('gives a refusal, which has a body, all of them', async ({ bed, link, merchan
   assert.is(forged.status, 401)
   looksAfter(forged, true)
   await setSuspended(bed.platform, merchantId, true)
-  bed.platform.caches.clear('slug')
+  bed.platform.caches.drop('slug')
   const gone = await fetch(`${bed.base}/go/${link.slug}`, { redirect: 'manual' })
   assert.is(gone.status, 410)
   looksAfter(gone, true)
   await setSuspended(bed.platform, merchantId, false)
-  bed.platform.caches.clear('slug')
+  bed.platform.caches.drop('slug')
 })
 
 it('counts and times each of them once', async ({ bed, link }) => {

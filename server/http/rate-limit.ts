@@ -15,7 +15,10 @@ export interface RequestedCall {
   input(): unknown
 }
 
-/** Counts a request's calls before they run. */
+/**
+ * Counts a request's calls before they run, and sets the RateLimit headers of the tightest limit. Throws `rate_limited` with the seconds
+ * to wait. Call it once a request.
+ */
 export type Admit = (
   request: FastifyRequest,
   reply: FastifyReply,
@@ -23,17 +26,7 @@ export type Admit = (
   calls: readonly RequestedCall[],
 ) => Promise<void>
 
-export interface RateLimits {
-  /**
-   * Counts each call and sets the RateLimit headers of the tightest limit. Throws `rate_limited` with the seconds to wait.
-   * Call it once a request.
-   */
-  admit: Admit
-  /** For public routes that are not procedures. */
-  admitPublic(request: FastifyRequest, reply: FastifyReply): Promise<void>
-  /** For authenticated routes that are not procedures. */
-  admitUser(reply: FastifyReply, context: RequestContext): Promise<void>
-}
+export type RateLimits = ReturnType<typeof createRateLimits>
 
 interface Limit {
   standing: Standing
@@ -42,10 +35,9 @@ interface Limit {
 
 /**
  * Limits a minute: password checks by address, of all processes on PostgreSQL; public calls by address and all calls by account, of this
- * process. Counts calls, not requests,
- * so a tRPC batch of ten costs ten. Attempts on one account's password are limited in `users/password-attempts.service.ts`.
+ * process. Counts calls, not requests, so a tRPC batch of ten costs ten. Attempts on one account's password are limited in `users/password-attempts.service.ts`.
  */
-export function createRateLimits({ config, database }: Platform, appRouter: AnyRouter): RateLimits {
+export function createRateLimits({ config, database }: Platform, appRouter: AnyRouter) {
   const seconds = WINDOW_SECONDS
   const auth = new RateLimiter(
     { points: config.RATE_LIMIT_AUTH, seconds },
@@ -82,24 +74,27 @@ export function createRateLimits({ config, database }: Platform, appRouter: AnyR
     return [{ standing, detail: `At most ${standing.limit} calls per minute from one account.` }]
   }
 
+  const admit: Admit = async (request, reply, context, calls) => {
+    const tries = (await Promise.all(calls.map(isTry))).filter(Boolean).length
+    const others = calls.filter(
+      (call) => metaOf.get(call.name)?.callers === 'public' && limitOf(call) === undefined,
+    )
+    const limits = [
+      ...(await countByAddress(auth, request, tries)),
+      ...(await countByAddress(open, request, others.length)),
+    ]
+    // If the address is over its limit, skip the token look-up.
+    const exceeded = limits.some(({ standing }) => standing.exceeded)
+    settle(reply, exceeded ? limits : [...limits, ...(await countByUser(context, calls.length))])
+  }
   return {
-    async admit(request, reply, context, calls) {
-      const tries = (await Promise.all(calls.map(isTry))).filter(Boolean).length
-      const others = calls.filter(
-        (call) => metaOf.get(call.name)?.callers === 'public' && limitOf(call) === undefined,
-      )
-      const limits = [
-        ...(await countByAddress(auth, request, tries)),
-        ...(await countByAddress(open, request, others.length)),
-      ]
-      // If the address is over its limit, skip the token look-up.
-      const exceeded = limits.some(({ standing }) => standing.exceeded)
-      settle(reply, exceeded ? limits : [...limits, ...(await countByUser(context, calls.length))])
-    },
-    async admitPublic(request, reply) {
+    admit,
+    /** For public routes that are not procedures. */
+    async admitPublic(request: FastifyRequest, reply: FastifyReply) {
       settle(reply, await countByAddress(open, request, 1))
     },
-    async admitUser(reply, context) {
+    /** For authenticated routes that are not procedures. */
+    async admitUser(reply: FastifyReply, context: RequestContext) {
       settle(reply, await countByUser(context, 1))
     },
   }

@@ -288,7 +288,7 @@ for (const dialect of testDialects()) {
         throw downError(dialect)
       },
     } as unknown as Database['reader']
-    platform.caches.clear('slug')
+    platform.caches.drop('slug')
     const noReads: Platform = { ...platform, database: { ...platform.database, reader } }
     for (const broken of [noReads, noWrites]) {
       const web = await serve(broken)

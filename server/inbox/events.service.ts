@@ -1,14 +1,13 @@
-import { type SqlBool, sql } from 'kysely'
 import { OPERATOR, recordAudit } from '../flags/audit.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
-import { countOf, inList } from '../platform/database/bulk-values.ts'
-import { afterCommit, dialectOf, type Queries } from '../platform/database/database.ts'
+import { countOf } from '../platform/database/bulk-values.ts'
+import { afterCommit, type Queries } from '../platform/database/database.ts'
 import { firstIdAt, isId, NIL_ID } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import { INBOX_TOPIC } from '../platform/topics.ts'
-import type { EventSource, EventState } from './event-states.ts'
-import { BATCH_BYTES } from './inbox.service.ts'
+import type { EventSource } from './event-states.ts'
 import {
+  BATCH_BYTES,
   type BodyRow,
   bodyHashOf,
   type EventRow,
@@ -21,33 +20,9 @@ import {
 } from './inbox.store.ts'
 import { closeSetAsideFlag } from './set-aside.service.ts'
 
-export type { EventRow } from './inbox.store.ts'
-
-interface EventFilter {
-  source?: EventSource | undefined
-  state?: EventState | undefined
-  /** One sender's delivery: the event, and any with the same id and another body. */
-  delivery?: { scope: string; deliveryId: string } | undefined
-  /** Only events with a lower id, so older ones. */
-  before?: string | null
-  limit: number
-}
-
-/** The newest events, newest first, for the operator. */
-export function listEvents({ database }: Platform, filter: EventFilter): Promise<EventRow[]> {
-  const { source, state, delivery, before, limit } = filter
-  let query = database.reader.selectFrom('inbound_events').selectAll().orderBy('id', 'desc').limit(limit)
-  if (source) query = query.where('source', '=', source)
-  if (state) query = query.where('state', '=', state)
-  if (before) query = query.where('id', '<', before)
-  if (delivery) {
-    query = query.where('scope', '=', delivery.scope).where('delivery_id', '=', delivery.deliveryId)
-  }
-  return query.execute()
-}
+export { type EventRow, listEvents, unknownDeliveries } from './inbox.store.ts'
 
 const MOST_CANDIDATES = 20
-const PROCESSOR_SCOPE = 'processor'
 
 /** The events that an operator may mean by this name: an event id, or a delivery id, which several senders or bodies may share. */
 export async function findEventsNamed(platform: Platform, name: string): Promise<EventRow[]> {
@@ -62,19 +37,6 @@ export async function findEventsNamed(platform: Platform, name: string): Promise
     .orderBy('id')
     .limit(MOST_CANDIDATES)
     .execute()
-}
-
-/** Which of the processor's delivery ids have not arrived. */
-export async function unknownDeliveries(db: Queries, deliveryIds: readonly string[]): Promise<string[]> {
-  if (deliveryIds.length === 0) return []
-  const rows = await db
-    .selectFrom('inbound_events')
-    .select('delivery_id')
-    .where('scope', '=', PROCESSOR_SCOPE)
-    .where(sql<SqlBool>`delivery_id ${inList(dialectOf(db), 'text', deliveryIds)}`)
-    .execute()
-  const arrived = new Set(rows.map((row) => row.delivery_id))
-  return deliveryIds.filter((id) => !arrived.has(id))
 }
 
 /** The raw body; `null` after its retention time. */

@@ -1,6 +1,13 @@
 import { defineEntity, p } from '@mikro-orm/core'
 import { count, enumText, epochMs, id, json, oneOf, text } from '../platform/database/columns.ts'
-import { EVENT_SOURCES, EVENT_STATES, type EventSource, type EventState } from './event-states.ts'
+import {
+  EVENT_SOURCES,
+  EVENT_STATES,
+  type EventSource,
+  type EventState,
+  SET_ASIDE_CODES,
+  type SetAsideCode,
+} from './event-states.ts'
 
 /** A signed event, on disk before its sender got 200, and its outcome. */
 export const InboundEvent = defineEntity({
@@ -30,6 +37,8 @@ export const InboundEvent = defineEntity({
     lease_until: epochMs(),
     /** Why it was ignored or set aside, or why the last attempt failed. */
     reason: text().strictNullable(),
+    /** The cause of an event that was set aside, where code depends on it. */
+    reason_code: enumText<SetAsideCode>().strictNullable(),
     /** JSON: the sale, cycle or payout that it created or changed. */
     result: json().strictNullable(),
     finished_at: epochMs().strictNullable(),
@@ -37,7 +46,11 @@ export const InboundEvent = defineEntity({
     order_id: text().strictNullable(),
     order_name: text().strictNullable(),
   },
-  checks: [oneOf('inbound_events', 'source', EVENT_SOURCES), oneOf('inbound_events', 'state', EVENT_STATES)],
+  checks: [
+    oneOf('inbound_events', 'source', EVENT_SOURCES),
+    oneOf('inbound_events', 'state', EVENT_STATES),
+    oneOf('inbound_events', 'reason_code', SET_ASIDE_CODES),
+  ],
   uniques: [{ name: 'inbound_events_delivery', properties: ['scope', 'delivery_id', 'conflict_hash'] }],
   indexes: [
     {

@@ -109,7 +109,14 @@ async function fill({ platform, clock }: Testbed): Promise<Settlement[]> {
         ...{ id, source: 'store' as const, scope: SCOPES[index % SCOPES.length] ?? '', delivery_id: id },
         ...{ conflict_hash: '', body_hash: '', topic: null, received_at: now, state: 'pending' as const },
         ...{ attempts: 0, next_attempt_at: now, lease_token: null, lease_until: 0 },
-        ...{ triggered_at: null, reason: null, result: null, finished_at: null, row_digest: '' },
+        ...{
+          triggered_at: null,
+          reason: null,
+          reason_code: null,
+          result: null,
+          finished_at: null,
+          row_digest: '',
+        },
       }))
       await tx.insertInto('inbound_events').values(rows).execute()
       const bodies = rows.map(({ id }) => ({ event_id: id, encoding: 'utf8' as const, body: '{}' }))
@@ -117,7 +124,8 @@ async function fill({ platform, clock }: Testbed): Promise<Settlement[]> {
     }
   })
   return ids.slice(0, BATCH).map((row_id) => ({
-    ...{ row_id, token: 'a lease', state: 'done', reason: null, result: '{}' },
+    ...{ row_id, token: 'a lease', state: 'done', reason: null, reason_code: null, result: '{}' },
+    ...{ order_id: null, order_name: null },
     ...{ attempts: 1, next_attempt_at: now, finished_at: now },
   }))
 }

@@ -1,14 +1,13 @@
 import { randomInt } from 'node:crypto'
-import { sql } from 'kysely'
 import { DAY_MS } from '../../shared/durations.ts'
 import { flagForgedRows } from '../flags/forged-rows.service.ts'
-import { valuesTable } from '../platform/database/bulk-values.ts'
-import { afterCommit, type Database, dialectOf, type Tx } from '../platform/database/database.ts'
+import { afterCommit, type Database, type Tx } from '../platform/database/database.ts'
 import { noteCounted } from '../platform/database/protected-rows.ts'
 import { createLoopYield } from '../platform/loop-yield.ts'
 import type { Platform } from '../platform/platform.ts'
-import type { EventSource, EventState } from './event-states.ts'
+import type { EventSource, EventState, SetAsideCode } from './event-states.ts'
 import {
+  BATCH_BYTES,
   bodyHashOf,
   EVENT_QUEUE,
   type EventRow,
@@ -16,6 +15,7 @@ import {
   fromSource,
   leadingUpToBytes,
   readBodies,
+  removeBodiesPage,
   type Settlement,
   settleStatement,
   textOf,
@@ -24,6 +24,7 @@ import { decideRetry, MAX_ATTEMPTS } from './retry.rule.ts'
 import { flagSetAside, type SetAsideEvent } from './set-aside.service.ts'
 
 export { EVENT_SOURCES, type EventSource } from './event-states.ts'
+export { eventBacklog } from './inbox.store.ts'
 
 /** An event that this worker holds until its lease runs out. `attempts` includes this one; `lease_token` is the claim's fencing token. */
 export interface ClaimedEvent extends EventRow {
@@ -36,9 +37,6 @@ export interface ClaimedEvent extends EventRow {
 
 /** Far longer than a batch takes. After a crash, the events of the dead process wait for its end. */
 const LEASE_MS = 15_000
-/** Bodies of one batch: a worker with a heap of 512 MB holds them several times while it parses and applies them. */
-export const BATCH_BYTES = 32 * 1024 * 1024
-
 /**
  * Leases due events of a source, oldest first, and counts an attempt for each before it loads their bodies: at most `limit`, and
  * `BATCH_BYTES` of bodies. No two workers hold events of one scope. An event with an earlier attempt comes alone, so that an event that
@@ -111,12 +109,12 @@ type OrderNames = Pick<EventRow, 'order_id' | 'order_name'>
 
 /**
  * The result of an attempt. `retry` waits with backoff, and is set aside after the last attempt. An event that is set aside is flagged,
- * unless `flagged` says that its handler raised a flag. `names`: what could be read of the order.
+ * unless its code says that its handler raised a flag. `names`: what could be read of the order. `type`: the one that no rule maps.
  */
 export type EventOutcome =
   | { kind: 'done'; result: Record<string, unknown> }
   | { kind: 'ignored'; reason: string }
-  | { kind: 'set_aside'; reason: string; flagged?: true; names?: OrderNames }
+  | { kind: 'set_aside'; reason: string; code?: SetAsideCode; names?: OrderNames; type?: string }
   | { kind: 'retry'; reason: string }
 
 /** The signal that this process sends for each event that it settles. */
@@ -156,7 +154,7 @@ export async function refuseForged(platform: Platform, events: readonly ClaimedE
     event.problem === null ? [] : [{ event, problem: event.problem }],
   )
   if (forged.length === 0) return
-  const outcome = { kind: 'set_aside', reason: NOT_AS_RECEIVED, flagged: true } as const
+  const outcome = { kind: 'set_aside', reason: NOT_AS_RECEIVED, code: 'flagged' } as const
   await platform.database.transaction(async (tx) => {
     await settleAll(
       platform,
@@ -167,12 +165,6 @@ export async function refuseForged(platform: Platform, events: readonly ClaimedE
     await flagForgedRows(platform, tx, 'inbound_events', rows)
   })
 }
-
-const orderNameRows = valuesTable<OrderNames & { event_id: string }>('found', {
-  event_id: 'uuid',
-  order_id: 'text',
-  order_name: 'text',
-})
 
 /**
  * Records the outcomes of claimed events, in the transaction that applied them. Throws `LeaseLost` when another worker holds one of them,
@@ -185,20 +177,14 @@ export async function settleAll(platform: Platform, tx: Tx, settled: readonly Se
   const ours = new Set((await settleStatement(tx, rows).execute(tx)).rows.map(({ id }) => id))
   noteCounted('inbound_events', rows.filter(({ state }) => state === 'done' || state === 'ignored').length)
   const setAside: SetAsideEvent[] = []
-  const names: (OrderNames & { event_id: string })[] = []
   for (const [index, { event, outcome }] of settled.entries()) {
-    const { state, attempts, reason } = rows[index] as Settlement
+    const { state, attempts, reason, reason_code } = rows[index] as Settlement
     if (!ours.has(event.id)) throw new LeaseLost(event.id)
     afterCommit(tx, () => platform.topics.send(settledSignal(event.source, outcome.kind)))
     if (state !== 'set_aside') continue
-    if (outcome.kind !== 'set_aside' || !outcome.flagged) setAside.push({ ...event, attempts, reason })
-    if (outcome.kind === 'set_aside' && outcome.names) names.push({ event_id: event.id, ...outcome.names })
+    const type = outcome.kind === 'set_aside' ? outcome.type : undefined
+    if (reason_code !== 'flagged') setAside.push({ ...event, attempts, reason, reason_code, type })
   }
-  // So that unreadable orders can be searched.
-  if (names.length > 0)
-    await sql`
-      update inbound_events set order_id = found.order_id, order_name = found.order_name
-      from ${orderNameRows(dialectOf(tx), names)} where inbound_events.id = found.event_id`.execute(tx)
   await flagSetAside(platform, tx, setAside)
 }
 
@@ -211,7 +197,11 @@ function settlementOf(event: ClaimedEvent, outcome: EventOutcome, now: number): 
     token: event.lease_token,
     state,
     reason: outcome.kind === 'done' ? null : outcome.reason,
+    reason_code: (outcome.kind === 'set_aside' && outcome.code) || null,
     result: outcome.kind === 'done' ? JSON.stringify(outcome.result) : null,
+    order_id: event.order_id,
+    order_name: event.order_name,
+    ...(outcome.kind === 'set_aside' && outcome.names),
     attempts,
     next_attempt_at: retry?.kind === 'retry' ? now + retry.delayMs : now,
     finished_at: state === 'pending' ? null : now,
@@ -223,57 +213,15 @@ export function nextEventDueAt(platform: Platform, source: EventSource): Promise
   return EVENT_QUEUE.nextDueAt(platform.database.reader, fromSource(source))
 }
 
-/** More waiting events than this are not counted. */
-const BACKLOG_COUNTED = 10_000
-
-/** How many events of a source wait (at most `BACKLOG_COUNTED`), along the index of due events, and when the oldest was received. */
-export function eventBacklog(
-  { database }: Platform,
-  source: EventSource,
-): Promise<{ waiting: number; oldest: number | null }> {
-  return database.reader
-    .selectFrom((from) =>
-      from
-        .selectFrom('inbound_events')
-        .select('received_at')
-        .where('state', '=', 'pending')
-        .where('source', '=', source)
-        .orderBy('next_attempt_at')
-        .limit(BACKLOG_COUNTED)
-        .as('pending'),
-    )
-    .select((select) => [
-      select.fn.countAll<number>().as('waiting'),
-      select.fn.min<number | null>('received_at').as('oldest'),
-    ])
-    .executeTakeFirstOrThrow()
-}
-
 /** Removes raw bodies of finished events past their retention time, because they hold buyers' data. Returns how many. */
 export async function removeOldBodies(platform: Platform): Promise<number> {
   const before = platform.clock.now() - platform.config.RAW_EVENT_RETENTION_DAYS * DAY_MS
   const yieldLoop = createLoopYield()
   let removed = 0
   for (;;) {
-    const some = await platform.database.transaction((tx) => removePage(tx, before))
+    const some = await platform.database.transaction((tx) => removeBodiesPage(tx, before))
     removed += some
     if (some === 0) return removed
     await yieldLoop()
   }
-}
-
-/** Few bytes at a time, because SQLite visits every page that it frees. */
-async function removePage(tx: Tx, before: number): Promise<number> {
-  const old = await tx
-    .selectFrom('inbound_events as event')
-    .innerJoin('inbound_bodies as body', 'body.event_id', 'event.id')
-    .select('event.id')
-    .where('event.received_at', '<', before)
-    .where('event.state', '<>', 'pending')
-    .limit(500)
-    .execute()
-  const found = old.map(({ id }) => id)
-  const ids = await leadingUpToBytes(tx, found, BATCH_BYTES)
-  if (ids.length > 0) await tx.deleteFrom('inbound_bodies').where('event_id', 'in', ids).execute()
-  return ids.length
 }

@@ -1,12 +1,13 @@
 import { hash } from 'node:crypto'
-import { type Selectable, sql } from 'kysely'
+import { type Selectable, type SqlBool, sql } from 'kysely'
 import type { AppKeys } from '../platform/crypto/key-ring.ts'
 import { inList } from '../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
 import { rowProblem } from '../platform/database/protected-rows.ts'
 import type { Schema } from '../platform/database/schema.ts'
+import type { Platform } from '../platform/platform.ts'
 import { LeaseQueue, type Only } from '../platform/queue/lease-queue.ts'
-import type { EventSource, EventState } from './event-states.ts'
+import type { EventSource, EventState, SetAsideCode } from './event-states.ts'
 import { LONGEST_DELAY_MS } from './retry.rule.ts'
 
 export type EventRow = Selectable<Schema['inbound_events']>
@@ -32,7 +33,11 @@ export interface Settlement {
   token: string
   state: EventState
   reason: string | null
+  reason_code: SetAsideCode | null
   result: string | null
+  /** Of an order that is set aside, so that it can be found. */
+  order_id: string | null
+  order_name: string | null
   attempts: number
   next_attempt_at: number
   finished_at: number | null
@@ -45,7 +50,10 @@ export function settleStatement(db: Queries, settlements: readonly Settlement[])
     {
       state: 'text',
       reason: 'text',
+      reason_code: 'text',
       result: 'text',
+      order_id: 'text',
+      order_name: 'text',
       attempts: 'int',
       next_attempt_at: 'bigint',
       finished_at: 'bigint',
@@ -70,6 +78,70 @@ export async function makeDue(tx: Tx, ids: readonly string[], now: number): Prom
     .where((where) => where.or([where('lease_token', 'is', null), where('lease_until', '<=', now)]))
     .executeTakeFirst()
   return Number(updated.numUpdatedRows)
+}
+
+interface EventFilter {
+  source?: EventSource | undefined
+  state?: EventState | undefined
+  /** One sender's delivery: the event, and any with the same id and another body. */
+  delivery?: { scope: string; deliveryId: string } | undefined
+  /** Only events with a lower id, so older ones. */
+  before?: string | null
+  limit: number
+}
+
+/** The newest events, newest first, for the operator. */
+export function listEvents({ database }: Platform, filter: EventFilter): Promise<EventRow[]> {
+  const { source, state, delivery, before, limit } = filter
+  let query = database.reader.selectFrom('inbound_events').selectAll().orderBy('id', 'desc').limit(limit)
+  if (source) query = query.where('source', '=', source)
+  if (state) query = query.where('state', '=', state)
+  if (before) query = query.where('id', '<', before)
+  if (delivery) {
+    query = query.where('scope', '=', delivery.scope).where('delivery_id', '=', delivery.deliveryId)
+  }
+  return query.execute()
+}
+
+const PROCESSOR_SCOPE = 'processor'
+
+/** Which of the processor's delivery ids have not arrived. */
+export async function unknownDeliveries(db: Queries, deliveryIds: readonly string[]): Promise<string[]> {
+  if (deliveryIds.length === 0) return []
+  const rows = await db
+    .selectFrom('inbound_events')
+    .select('delivery_id')
+    .where('scope', '=', PROCESSOR_SCOPE)
+    .where(sql<SqlBool>`delivery_id ${inList(dialectOf(db), 'text', deliveryIds)}`)
+    .execute()
+  const arrived = new Set(rows.map((row) => row.delivery_id))
+  return deliveryIds.filter((id) => !arrived.has(id))
+}
+
+/** More waiting events than this are not counted. */
+const BACKLOG_COUNTED = 10_000
+
+/** How many events of a source wait (at most `BACKLOG_COUNTED`), along the index of due events, and when the oldest was received. */
+export function eventBacklog(
+  { database }: Platform,
+  source: EventSource,
+): Promise<{ waiting: number; oldest: number | null }> {
+  return database.reader
+    .selectFrom((from) =>
+      from
+        .selectFrom('inbound_events')
+        .select('received_at')
+        .where('state', '=', 'pending')
+        .where('source', '=', source)
+        .orderBy('next_attempt_at')
+        .limit(BACKLOG_COUNTED)
+        .as('pending'),
+    )
+    .select((select) => [
+      select.fn.countAll<number>().as('waiting'),
+      select.fn.min<number | null>('received_at').as('oldest'),
+    ])
+    .executeTakeFirstOrThrow()
 }
 
 export interface BodyRow {
@@ -140,4 +212,23 @@ export async function leadingUpToBytes(
     return index > 0 && sum > maxBytes
   })
   return end === -1 ? eventIds : eventIds.slice(0, end)
+}
+
+/** Bodies of one batch: a worker with a heap of 512 MB holds them several times while it parses and applies them. */
+export const BATCH_BYTES = 32 * 1024 * 1024
+
+/** Few bytes at a time, because SQLite visits every page that it frees. */
+export async function removeBodiesPage(tx: Tx, before: number): Promise<number> {
+  const old = await tx
+    .selectFrom('inbound_events as event')
+    .innerJoin('inbound_bodies as body', 'body.event_id', 'event.id')
+    .select('event.id')
+    .where('event.received_at', '<', before)
+    .where('event.state', '<>', 'pending')
+    .limit(500)
+    .execute()
+  const found = old.map(({ id }) => id)
+  const ids = await leadingUpToBytes(tx, found, BATCH_BYTES)
+  if (ids.length > 0) await tx.deleteFrom('inbound_bodies').where('event_id', 'in', ids).execute()
+  return ids.length
 }

@@ -23,21 +23,13 @@ export interface ReceivedEvent {
 /** `known`: a redelivery. `conflict`: this delivery id came before with another body; both are stored. */
 export type Receipt = 'stored' | 'known' | 'conflict'
 
-export interface InboxRecorder {
-  /** Resolves once the event is on disk. Refuses with `unavailable` when that takes too long. */
-  record(event: ReceivedEvent): Promise<Receipt>
-  /** Whether this delivery is already stored with this body. */
-  isKnown(event: ReceivedEvent): Promise<boolean>
-  /** How many events wait for the next write. */
-  waiting(): number
-  idle(): Promise<void>
-}
+export type InboxRecorder = ReturnType<typeof createInboxRecorder>
 
 /** PostgreSQL writes one batch while this process checks and sends the next. */
 const CONCURRENCY = { sqlite: 1, postgresql: 2 } as const
 
 /** Writes the events of concurrent requests to disk in one transaction. */
-export function createInboxRecorder(platform: Platform): InboxRecorder {
+export function createInboxRecorder(platform: Platform) {
   const group = new GroupCommit<ReceivedEvent, Receipt>({
     write: (events) => writeEvents(platform, events),
     maxBatch: 128,
@@ -49,8 +41,11 @@ export function createInboxRecorder(platform: Platform): InboxRecorder {
     timeoutMs: 1800,
   })
   return {
-    record: (event) => group.add(event),
-    isKnown: (event) => withStatementTimeout(() => isKnown(platform, event)),
+    /** Resolves once the event is on disk. Refuses with `unavailable` when that takes too long. */
+    record: (event: ReceivedEvent) => group.add(event),
+    /** Whether this delivery is already stored with this body. */
+    isKnown: (event: ReceivedEvent) => withStatementTimeout(() => isKnown(platform, event)),
+    /** How many events wait for the next write. */
     waiting: () => group.waiting,
     idle: () => group.idle(),
   }

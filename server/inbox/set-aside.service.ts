@@ -1,7 +1,7 @@
 import { type SqlBool, sql } from 'kysely'
 import { DAY_MS } from '../../shared/durations.ts'
 import { OPERATOR, recordAudit } from '../flags/audit.service.ts'
-import { closeFlag, openFlagAbout, raiseFlag } from '../flags/flags.service.ts'
+import { closeFlag, openFlagAbout, openFlags, raiseFlag } from '../flags/flags.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import { inList } from '../platform/database/bulk-values.ts'
 import { afterCommit, dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
@@ -11,16 +11,16 @@ import { INBOX_TOPIC } from '../platform/topics.ts'
 import { type EventRow, makeDue } from './inbox.store.ts'
 
 /** An event that was set aside, which an operator must see. */
-export type SetAsideEvent = Pick<
-  EventRow,
-  'id' | 'source' | 'scope' | 'delivery_id' | 'topic' | 'conflict_hash' | 'attempts' | 'reason'
->
+export type SetAsideEvent = EventRow & { type?: string | undefined }
 
 /** Distinct reasons and event ids that a flag lists. */
 const MOST_LISTED = 10
 
-/** The reason of an event whose body cannot be read starts with this. */
-export const UNREADABLE = 'malformed: '
+/** The outcome of an event whose body cannot be read. `names`: what could be read of its order. */
+export function unreadable(why: string, names?: Pick<EventRow, 'order_id' | 'order_name'>) {
+  const outcome = { kind: 'set_aside', reason: `malformed: ${why}`, code: 'unreadable' } as const
+  return names ? { ...outcome, names } : outcome
+}
 
 /** Outcomes of events whose body is not read. */
 export const CONFLICTING = {
@@ -32,9 +32,9 @@ export const BODY_GONE = { kind: 'set_aside', reason: 'its body is past the rete
 type SetAsideClass = 'conflicting' | 'unreadable' | 'failed'
 
 /** An operator handles all events of one class in the same way: ask the store, or find our fault. */
-function classOf({ conflict_hash, reason }: SetAsideEvent): SetAsideClass {
+function classOf({ conflict_hash, reason_code }: SetAsideEvent): SetAsideClass {
   if (conflict_hash !== '') return 'conflicting'
-  return reason?.startsWith(UNREADABLE) ? 'unreadable' : 'failed'
+  return reason_code === 'unreadable' ? 'unreadable' : 'failed'
 }
 
 /** The number of events set aside in each scope, of one class, received at `since` (epoch ms) or later. Omits scopes without any. */
@@ -53,19 +53,16 @@ async function countSetAside(
     .where('received_at', '>=', since)
     .where('conflict_hash', name === 'conflicting' ? '<>' : '=', '')
     .$if(name !== 'conflicting', (query) =>
-      query.where('reason', name === 'unreadable' ? 'like' : 'not like', `${UNREADABLE}%`),
+      query.where('reason_code', name === 'unreadable' ? '=' : 'is distinct from', 'unreadable'),
     )
     .groupBy('scope')
     .execute()
   return new Map(rows.map(({ scope, events }) => [scope, Number(events)]))
 }
 
-/** The reason of a processor event that no rule maps starts with this; its type follows. */
-const UNMAPPED = 'no rule maps event type '
-
 /** A processor event that no rule maps is set aside, so that it can be applied once PROCESSOR_EVENTS is corrected. */
 export function unmapped(type: string) {
-  return { kind: 'set_aside', reason: `${UNMAPPED}${type}` } as const
+  return { kind: 'set_aside', reason: `no rule maps event type ${type}`, code: 'unmapped', type } as const
 }
 
 function unmappedSubject(type: string) {
@@ -81,7 +78,7 @@ function unmappedSubject(type: string) {
  * processor, which is about money, has its own.
  */
 function flagSubject(event: SetAsideEvent) {
-  if (event.reason?.startsWith(UNMAPPED)) return unmappedSubject(event.reason.slice(UNMAPPED.length))
+  if (event.type !== undefined) return unmappedSubject(event.type)
   const kind = event.conflict_hash === '' ? ('event_set_aside' as const) : ('event_body_conflict' as const)
   return event.source === 'store'
     ? ({ kind, subjectType: 'store_events', subjectId: `${event.scope}:${classOf(event)}` } as const)
@@ -162,12 +159,13 @@ const RETRIED = 'The event was tried again.'
 
 /** Resolves the flag of an event that is retried, unless another event that shares it is still set aside. */
 export async function closeSetAsideFlag(platform: Platform, tx: Tx, event: EventRow): Promise<void> {
-  const subject = flagSubject(event)
+  const open = event.reason_code === 'unmapped' ? await openFlags(tx, 'processor_event_unmapped') : []
+  const type = open.find(({ subject_id }) => unmapped(subject_id).reason === event.reason)?.subject_id
   const hasOthers =
-    subject.kind === 'processor_event_unmapped'
-      ? await hasUnmappedEvents(tx, subject.subjectId)
+    type !== undefined
+      ? await hasUnmappedEvents(tx, type)
       : event.source === 'store' && (await countSetAside(tx, [event.scope], classOf(event))).size > 0
-  if (!hasOthers) await closeFlag(platform, tx, subject, RETRIED)
+  if (!hasOthers) await closeFlag(platform, tx, flagSubject({ ...event, type }), RETRIED)
 }
 
 /** The number of signed orders of the last 7 days that could not be read, by store id. Omits stores without any. `now` in epoch ms. */
@@ -182,14 +180,12 @@ export function countUnreadableOrders(
 /** The most unreadable orders that are shown for one order id or name. */
 const MOST_FOUND = 20
 
-export type UnreadableOrder = EventRow
-
 /** Events set aside as unreadable whose order has this id or name, newest first. `storeIds`: `null` for all stores. */
 export function unreadableOrders(
   db: Queries,
   order: { id: string } | { name: string },
   storeIds: readonly string[] | null,
-): Promise<UnreadableOrder[]> {
+): Promise<EventRow[]> {
   return db
     .selectFrom('inbound_events')
     .selectAll()
@@ -229,7 +225,7 @@ function unmappedEvents(db: Queries, type: string) {
     .select('event.id')
     .where('event.state', '=', 'set_aside')
     .where('event.source', '=', 'processor')
-    .where('event.reason', '=', `${UNMAPPED}${type}`)
+    .where('event.reason', '=', unmapped(type).reason)
 }
 
 async function hasUnmappedEvents(db: Queries, type: string): Promise<boolean> {

@@ -2,7 +2,7 @@ import { cycleOfInvoice } from '../billing/invoices.service.ts'
 import { applyInvoiceFailure, applyPaymentConfirmation } from '../billing/payment.service.ts'
 import { raiseFlag } from '../flags/flags.service.ts'
 import { type ClaimedEvent, type EventOutcome, settle } from '../inbox/inbox.service.ts'
-import { BODY_GONE, CONFLICTING, UNREADABLE, unmapped } from '../inbox/set-aside.service.ts'
+import { BODY_GONE, CONFLICTING, unmapped, unreadable } from '../inbox/set-aside.service.ts'
 import { applyPayoutEvent } from '../payouts/payout-events.service.ts'
 import { payoutByProcessorId } from '../payouts/payouts.service.ts'
 import { LARGE_JSON, parseBoundedJson, UnreadableJson } from '../platform/bounded-json.ts'
@@ -39,8 +39,7 @@ function readEvent(
     return { event: readProcessorEvent(parseBoundedJson(claimed.text), rules) }
   } catch (error) {
     if (!(error instanceof MalformedEvent || error instanceof UnreadableJson)) throw error
-    const reason = error instanceof UnreadableJson ? error.reason : error.message
-    return { kind: 'set_aside', reason: `${UNREADABLE}${reason}` }
+    return unreadable(error instanceof UnreadableJson ? error.reason : error.message)
   }
 }
 
@@ -79,5 +78,5 @@ async function applyReversal(platform: Platform, tx: Tx, event: Reversal): Promi
     summary: `The processor reports that the payment of ${what} came back (${event.type}). Nothing was changed here.`,
     evidence: { event: event.type, processor_id: id, our_state: found.state },
   })
-  return { kind: 'set_aside', reason: 'payment_reversed', flagged: true }
+  return { kind: 'set_aside', reason: 'payment_reversed', code: 'flagged' }
 }

@@ -1,6 +1,6 @@
 import { CycleFull } from '../billing/billing.service.ts'
 import { type ClaimedEvent, type EventOutcome, settle, settleAll } from '../inbox/inbox.service.ts'
-import { BODY_GONE, CONFLICTING, UNREADABLE } from '../inbox/set-aside.service.ts'
+import { BODY_GONE, CONFLICTING, unreadable } from '../inbox/set-aside.service.ts'
 import { LARGE_JSON } from '../platform/bounded-json.ts'
 import { afterCommit, type Tx } from '../platform/database/database.ts'
 import { createLoopYield } from '../platform/loop-yield.ts'
@@ -103,8 +103,7 @@ function reportOf(
   }
   if (!merchantId) return { kind: 'set_aside', reason: 'its store is not known' }
   if (order === null) return BODY_GONE
-  if ('malformed' in order)
-    return { kind: 'set_aside', reason: `${UNREADABLE}${order.malformed}`, names: order.names }
+  if ('malformed' in order) return unreadable(order.malformed, order.names)
   const { id: eventId, scope: storeId, received_at: receivedAt, triggered_at: triggeredAt } = event
   return { eventId, storeId, merchantId, order, receivedAt, triggeredAt }
 }

@@ -124,7 +124,7 @@ for (const dialect of testDialects()) {
     const onlyNew = withKeys(platform, createAppKeys(NEW_KEY))
     assert.equal(await readKeyMark(platform.database.reader, onlyNew.vault), 'current')
     assert.equal(await sealedBreaches(onlyNew), [])
-    onlyNew.caches.clear('store')
+    onlyNew.caches.drop('store')
     assert.equal(await secretsFor(onlyNew, domain), secrets)
     assert.equal(
       (await auditsOf(platform)).map(({ subject_id }) => subject_id),
@@ -240,7 +240,7 @@ for (const { it } of marketSuites('keys of a marketplace')) {
     const domain = (
       await before.database.reader.selectFrom('stores').select('shop_domain').executeTakeFirstOrThrow()
     ).shop_domain
-    before.caches.clear('store')
+    before.caches.drop('store')
     const refused = await claimsForWebhook(before, domain).catch((error: unknown) => error)
     assert.instance(refused, Refusal)
     assert.equal([(refused as Refusal).code, (refused as Refusal).retryAfter], ['unavailable', 60])

@@ -136,20 +136,15 @@ async function allPages<Key>(
   }
 }
 
-interface Resealing<Row> {
-  outdated(row: Row): boolean
-  idOf(row: Row): string
-  reseal(row: Row): Promise<boolean>
-}
-
-/** Seals the rows of a page that are `outdated` again; those that do not open are left. */
+/** Seals the rows of a page again where `reseal` finds them outdated, and returns true; those that do not open are left. */
 async function resealRows<Row>(
   table: string,
   rows: readonly Row[],
-  { outdated, idOf, reseal }: Resealing<Row>,
+  idOf: (row: Row) => string,
+  reseal: (row: Row) => Promise<boolean>,
 ): Promise<Done> {
   const done: Done = { ...noneDone(), rows: rows.length }
-  for (const row of rows.filter(outdated)) {
+  for (const row of rows) {
     try {
       if (await reseal(row)) done.resealed += 1
     } catch (error) {
@@ -167,14 +162,16 @@ async function resealTable(platform: Platform, table: SealedTable, options: Rota
   for (let pass = 1; ; pass += 1) {
     const found = await allPages<string>(platform, options, table.name, async (db, tx, after) => {
       const rows = await table.page(db, vault, after, PAGE)
-      const done = await resealRows(table.name, rows, {
-        outdated: (row) => !vault.isCurrent(row.sealed),
-        idOf: ({ id }) => id,
-        async reseal(row) {
+      const done = await resealRows(
+        table.name,
+        rows,
+        ({ id }) => id,
+        async (row) => {
+          if (vault.isCurrent(row.sealed)) return false
           const text = await row.open()
           return tx === null || row.reseal(tx, text)
         },
-      })
+      )
       return { ...done, last: rows.at(-1)?.id ?? null }
     })
     resealed += found.resealed
@@ -185,14 +182,12 @@ async function resealTable(platform: Platform, table: SealedTable, options: Rota
 function renewDigests(platform: Platform, table: Digested, options: RotationOptions): Promise<Done> {
   return allPages<readonly unknown[]>(platform, options, table, async (db, tx, after) => {
     const { rows, last } = await pageOfRows(db, table, after, PAGE)
-    const done = await resealRows(table, rows, {
-      outdated: (row) => !isCurrentDigest(platform.keys, row),
-      idOf: (row) => keyOf(table, row),
-      async reseal(row) {
-        requireAuthentic(platform.keys, table, row)
-        if (tx) await renewDigest(tx, table, row)
-        return true
-      },
+    const idOf = (row: (typeof rows)[number]) => keyOf(table, row)
+    const done = await resealRows(table, rows, idOf, async (row) => {
+      if (isCurrentDigest(platform.keys, row)) return false
+      requireAuthentic(platform.keys, table, row)
+      if (tx) await renewDigest(tx, table, row)
+      return true
     })
     return { ...done, last }
   })

@@ -5,35 +5,20 @@ const ENTRY = 'affiliate journal entry'
 const HEAD = 'affiliate journal head'
 const SEAL = 'affiliate journal seal'
 
-/** One APP_KEY's digests; each has a key of its own, so that no hash can stand in for one of another kind. */
-interface JournalKey {
-  readonly id: string
-  readonly entry: Digest
-  readonly head: Digest
-  readonly seal: Digest
-}
+export type JournalKeys = ReturnType<typeof journalKeys>
 
-export interface JournalKeys {
-  readonly current: JournalKey
-  find(keyId: string): JournalKey | undefined
-}
-
-const known = new WeakMap<AppKeys, JournalKeys>()
-
-/** Derived once for each key ring. */
-export function journalKeys(keys: AppKeys): JournalKeys {
-  const found = known.get(keys)
-  if (found) return found
-  const all = new Map(allKeys(keys).map((key) => [key.id, journalKey(key)]))
-  const made: JournalKeys = {
-    current: all.get(keys.current.id) as JournalKey,
-    find: (keyId) => all.get(keyId),
+/** The digests of each APP_KEY; each has a key of its own, so that no hash can stand in for one of another kind. */
+export function journalKeys(keys: AppKeys) {
+  return {
+    current: journalKey(keys.current),
+    find(keyId: string) {
+      const key = allKeys(keys).find(({ id }) => id === keyId)
+      return key && journalKey(key)
+    },
   }
-  known.set(keys, made)
-  return made
 }
 
-function journalKey(key: AppKey): JournalKey {
+function journalKey(key: AppKey) {
   const digest =
     (purpose: string): Digest =>
     (text) =>

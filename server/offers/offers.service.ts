@@ -246,7 +246,7 @@ async function changeOffer(
   if (former.status === 'live' || offer.status === 'live') clearPublicOffers(platform, tx)
   // A draft has no links.
   if (former.status !== 'draft' && (isChanged('status') || isChanged('product_url'))) {
-    afterCommit(tx, () => platform.caches.clear(LINK_TARGETS))
+    afterCommit(tx, () => platform.caches.drop(LINK_TARGETS))
   }
   if (isChanged('commission_rate') || isChanged('status')) await updateVettingQueue(platform, tx, offer)
   if (isChanged('product_url') || (isChanged('status') && offer.status === 'live')) {
@@ -279,7 +279,7 @@ async function closeVettingFlag(platform: Platform, tx: Tx, offerId: string, not
 }
 
 function clearPublicOffers(platform: Platform, tx: Tx): void {
-  afterCommit(tx, () => platform.caches.clear(PUBLIC_OFFERS))
+  afterCommit(tx, () => platform.caches.drop(PUBLIC_OFFERS))
 }
 
 /** Call when a merchant's display name changes, which public offers show. */

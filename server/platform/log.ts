@@ -18,35 +18,23 @@ export function createLog(level: string, stderr: NodeJS.WriteStream = process.st
   return pino(options, { write })
 }
 
-interface Layout {
-  /** Columns of the terminal. */
-  width: number
-  colour: boolean
-}
-
-const LEVELS: Record<number, { name: string; style: Parameters<typeof styleText>[0] }> = {
-  10: { name: 'trace', style: 'dim' },
-  20: { name: 'debug', style: 'dim' },
-  30: { name: 'info', style: 'green' },
-  40: { name: 'warn', style: 'yellow' },
-  50: { name: 'error', style: 'red' },
-  60: { name: 'fatal', style: 'red' },
-}
+const STYLES = { info: 'green', warn: 'yellow', error: 'red', fatal: 'red' } as const
 
 /** Time and level, `12:30:00 error `, stand before the message; everything else below it. */
 const INDENT = ' '.repeat('12:30:00 error '.length)
 
 /**
  * A JSON line of the log as lines for people: local time, level and message, then the fields and an error's stack. Values may
- * come from outside, so each line is made printable.
+ * come from outside, so each line is made printable. `width` is in columns.
  */
-export function prettyLine(line: string, { width, colour }: Layout): string {
+export function prettyLine(line: string, { width, colour }: { width: number; colour: boolean }): string {
   const record = jsonOrNull(line) as Record<string, unknown> | null
   if (record === null) return printable(line.trimEnd())
   const { level, time, msg, err, ...fields } = record
   const style = (name: Parameters<typeof styleText>[0], text: string) =>
     colour ? styleText(name, text, { validateStream: false }) : text
-  const { name, style: levelStyle } = LEVELS[Number(level)] ?? { name: 'log', style: 'dim' as const }
+  const name = pino.levels.labels[Number(level)] ?? 'log'
+  const levelStyle = name in STYLES ? STYLES[name as keyof typeof STYLES] : 'dim'
   const clock = new Date(String(time)).toTimeString().slice(0, '12:30:00'.length)
   const first = `${style('dim', clock)} ${style(levelStyle, name.padEnd(5))} ${printable(String(msg ?? ''))}`
   const pairs = Object.entries(fields).map(([key, value]) => `${key} ${textOf(value)}`)

@@ -18,6 +18,10 @@ function parsed<Value>(mustBe: string, read: (text: string) => Value | null) {
   })
 }
 
+/** A text that fits. */
+const matching = (mustBe: string, fits: (text: string) => boolean) =>
+  z.string().refine(fits, `must be ${mustBe}`)
+
 /** Its parts, separated by commas. */
 const partsOf = (text: string) => text.split(',').map((part) => part.trim())
 
@@ -50,22 +54,19 @@ export const whole = (least: number, most: number, preset: number) =>
   wholeNumber(least, most).prefault(String(preset))
 
 /** Paths are appended to it, so it has no query and no fragment. A password in it would reach logs and links. */
-export const httpUrl = z
-  .string()
-  .refine((text) => {
-    const url = /^https?:\/\//i.test(text) ? URL.parse(text) : null
-    return url !== null && !/[?#]/.test(text) && url.username === '' && url.password === ''
-  }, 'must be an http or https address without user, query and fragment')
-  .transform((text) => text.replace(/\/+$/, ''))
+export const httpUrl = matching('an http or https address without user, query and fragment', (text) => {
+  const url = /^https?:\/\//i.test(text) ? URL.parse(text) : null
+  return url !== null && !/[?#]/.test(text) && url.username === '' && url.password === ''
+}).transform((text) => text.replace(/\/+$/, ''))
 
-export const timeZone = z.string().refine((zone) => {
+export const timeZone = matching('a time zone such as Asia/Karachi', (zone) => {
   try {
     new Intl.DateTimeFormat('en', { timeZone: zone })
     return true
   } catch {
     return false
   }
-}, 'must be a time zone such as Asia/Karachi')
+})
 
 const PROCESS_ROLES = ['web', 'worker', 'scheduler'] as const
 type ProcessRole = (typeof PROCESS_ROLES)[number]
@@ -82,12 +83,10 @@ function isSchedule(text: string): boolean {
   return text.trim().split(/\s+/).length === 5 && cron.validate(text)
 }
 
-export const cronOrOff = z
-  .string()
-  .refine(
-    (text) => text === 'off' || isSchedule(text),
-    'must be off, or five cron fields that match at least one day',
-  )
+export const cronOrOff = matching(
+  'off, or five cron fields that match at least one day',
+  (text) => text === 'off' || isSchedule(text),
+)
 
 /** `sqlite:PATH`, `sqlite:///ABSOLUTE` or a PostgreSQL address. Not `:memory:`: each process opens the file twice. */
 export const databaseUrl = z.string().superRefine((text, context) => {
@@ -132,12 +131,10 @@ export const proxies = z
   )
   .transform((parts) => (/^\d+$/.test(parts[0] ?? '') ? Number(parts[0]) : parts.join(',')))
 
-export const host = z
-  .string()
-  .refine(
-    (text) => isIP(text) !== 0 || /^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$/.test(text),
-    'must be an address or a host name, without a port',
-  )
+export const host = matching(
+  'an address or a host name, without a port',
+  (text) => isIP(text) !== 0 || /^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$/.test(text),
+)
 
 /** Buffer.from skips characters that are not base64, so a mistyped key would silently become another key. */
 export const appKey = z.string().regex(/^[A-Za-z0-9+/_-]{43}=?$/, 'must be 32 bytes in base64')
@@ -161,27 +158,22 @@ export const origins = z
     'must be origins such as https://app.example.com, separated by commas, without a trailing slash',
   )
 
-export const bearerToken = z
-  .string()
-  .regex(/^[\x21-\x7e]{16,}$/, 'must be at least 16 characters without spaces')
+export const bearerToken = matching('at least 16 characters without spaces', (text) =>
+  /^[\x21-\x7e]{16,}$/.test(text),
+)
 
 /** An id or key of Safepay, which goes into a path or header. */
 export const safepayToken = z.string().regex(/^[A-Za-z0-9_-]{4,200}$/, 'must be letters, digits, "_" and "-"')
 
 /** Stands in a line of its own, so it holds no control characters. */
-export const contactAddress = z
-  .string()
-  .refine(
-    (text) => /^(?:https:\/\/|mailto:)[\x21-\x7e]+$/.test(text) && URL.canParse(text),
-    'must be an https or mailto address, such as mailto:security@example.com',
-  )
+export const contactAddress = matching(
+  'an https or mailto address, such as mailto:security@example.com',
+  (text) => /^(?:https:\/\/|mailto:)[\x21-\x7e]+$/.test(text) && URL.canParse(text),
+)
 
-export const sealStorage = z
-  .string()
-  .regex(
-    /^(?!.*:\/\/)|^s3:\/\/[a-z0-9][a-z0-9.-]+[a-z0-9](\/[^\s?#]*)?$/s,
-    'must be s3://BUCKET/PREFIX or a folder',
-  )
+export const sealStorage = matching('s3://BUCKET/PREFIX or a folder', (text) =>
+  /^(?!.*:\/\/)|^s3:\/\/[a-z0-9][a-z0-9.-]+[a-z0-9](\/[^\s?#]*)?$/s.test(text),
+)
 
 /** Where mail goes: how to reach a mail server. */
 export interface MailServer {

@@ -61,7 +61,7 @@ export async function applySettlement(
         summary,
         evidence,
       })
-      return { kind: 'set_aside', reason, flagged: true }
+      return { kind: 'set_aside', reason, code: 'flagged' }
     }
   }
 }

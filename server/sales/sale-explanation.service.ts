@@ -1,6 +1,7 @@
 import { cycleShares, getCycle } from '../billing/billing.service.ts'
+import type { EventRow } from '../inbox/events.service.ts'
 import { originsOf } from '../inbox/operator-deliveries.service.ts'
-import { type UnreadableOrder, unreadableOrders } from '../inbox/set-aside.service.ts'
+import { unreadableOrders } from '../inbox/set-aside.service.ts'
 import { offerRecords } from '../offers/offers.service.ts'
 import { sharePayouts } from '../payouts/payouts.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
@@ -49,7 +50,7 @@ export async function findOrder(
 }
 
 /** A signed order that was set aside because it could not be read; it has no sale. `scope` is its store's id. */
-export type SetAsideOrder = UnreadableOrder & OfShop
+export type SetAsideOrder = EventRow & OfShop
 
 /**
  * The set-aside orders that match `order`: an order id, or a name with or without its `#`, where these could be read. `store` (id or

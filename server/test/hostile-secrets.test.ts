@@ -212,7 +212,7 @@ for (const { it } of marketSuites<World>('a database writer without the key', { 
   }
 
   function restoreRows({ market }: World, rows: Rows): Promise<void> {
-    market.platform.caches.clear('store')
+    market.platform.caches.drop('store')
     return market.platform.database.transaction(async (tx) => {
       for (const table of TABLES) {
         await tx.deleteFrom(table).execute()
@@ -230,7 +230,7 @@ for (const { it } of marketSuites<World>('a database writer without the key', { 
   async function under(world: World, attack: Attack, work: () => Promise<void>): Promise<void> {
     const before = await copyRows(world)
     await world.market.platform.database.transaction((tx) => attack(world, tx))
-    world.market.platform.caches.clear('store')
+    world.market.platform.caches.drop('store')
     try {
       await work()
     } finally {

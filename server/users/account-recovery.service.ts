@@ -49,7 +49,7 @@ async function mailResetLink(platform: Platform, email: string): Promise<void> {
  * Mails a new link, which ends earlier ones of the same purpose; not when the address has had its share of them, or no mail is sent.
  * Returns what became of it.
  */
-async function mailLink(platform: Platform, tx: Tx, user_id: string, purpose: TokenPurpose) {
+export async function mailLink(platform: Platform, tx: Tx, user_id: string, purpose: TokenPurpose) {
   // Concurrent requests are counted one after the other, and the link mailed last is the valid one.
   await lockAccount(tx, user_id)
   const { token: text, hash: token_hash } = createToken()
@@ -90,11 +90,6 @@ export async function resetPassword(
     if (!user) throw invalidToken()
     await passwordChanged(platform, tx, user.id, 'reset')
   })
-}
-
-/** Mails a new account the link that verifies its address. */
-export async function mailVerification(platform: Platform, tx: Tx, userId: string): Promise<void> {
-  await mailLink(platform, tx, userId, 'verify_email')
 }
 
 /**

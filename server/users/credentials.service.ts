@@ -4,7 +4,7 @@ import { Refusal } from '../platform/api/refusal.ts'
 import { updateRows } from '../platform/database/protected-rows.ts'
 import { addressPrefix } from '../platform/network/client-address.ts'
 import type { Platform } from '../platform/platform.ts'
-import { mailVerification } from './account-recovery.service.ts'
+import { mailLink } from './account-recovery.service.ts'
 import { clientProgram } from './client-program.rule.ts'
 import {
   checkCredentials,
@@ -41,7 +41,7 @@ export async function register(platform: Platform, given: Registration): Promise
   return platform.database.transaction(async (tx) => {
     const user = await createUser(platform, tx, { ...given, passwordHash })
     await rememberLoginAddress(platform, tx, user.id, given.address)
-    await mailVerification(platform, tx, user.id)
+    await mailLink(platform, tx, user.id, 'verify_email')
     return openSession(platform, tx, user, given)
   })
 }

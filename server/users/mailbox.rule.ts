@@ -8,12 +8,7 @@ const GMAIL = ['gmail.com', 'googlemail.com']
 export function mailboxOf(email: string): string {
   const at = email.lastIndexOf('@')
   const domain = email.slice(at + 1)
-  const name = withoutLabel(email.slice(0, at))
+  // A name that starts with a plus sign has no label.
+  const name = email.slice(0, at).replace(/^([^+]+)\+.*$/s, '$1')
   return GMAIL.includes(domain) ? `${name.replaceAll('.', '')}@gmail.com` : `${name}@${domain}`
-}
-
-/** A name that starts with a plus sign has no label. */
-function withoutLabel(name: string): string {
-  const plus = name.indexOf('+')
-  return plus > 0 ? name.slice(0, plus) : name
 }

@@ -51,7 +51,10 @@ export async function checkCredentials(
   const pair = `${attempt.email} ${addressKey(attempt.address)}`
   const byPair = await pairs.consume(pair)
   if (byPair?.exceeded) throw limited(platform, attempt, byPair)
-  const familiar = await isFamiliar(platform, attempt)
+  // Also without an account, so that the time taken does not show which accounts exist.
+  const familiar =
+    platform.config.RATE_LIMIT_AUTH > 0 &&
+    (await isFamiliarAddress(platform, platform.database.reader, attempt.user?.id ?? NIL_ID, attempt.address))
   const byAccount = familiar ? null : await accounts.consume(attempt.email)
   if (byAccount?.exceeded) throw limited(platform, attempt, byAccount)
   const compare = async () => {
@@ -118,12 +121,6 @@ export async function rememberLoginAddress(
   const used_at = platform.clock.now()
   const row = { user_id: userId, address_hash: hashOf(platform, userId, address), used_at }
   await rememberAddress(tx, row, { since: used_at - FAMILIAR_MS, most: MOST_ADDRESSES })
-}
-
-async function isFamiliar(platform: Platform, { user, address }: PasswordAttempt): Promise<boolean> {
-  if (platform.config.RATE_LIMIT_AUTH === 0) return false
-  // Also without an account, so that the time taken does not show which accounts exist.
-  return isFamiliarAddress(platform, platform.database.reader, user?.id ?? NIL_ID, address)
 }
 
 /** Whether an account has logged in from an address within 90 days. */

@@ -60,20 +60,16 @@ export async function hashNewPassword(
   return hashPassword(password)
 }
 
-let dummy: Promise<string> | undefined
-
 /** The hash of a random password. */
-function dummyHash(): Promise<string> {
-  dummy ??= hash(randomBytes(32), ARGON2ID)
-  return dummy
-}
+let dummy: Promise<string> | undefined
 
 /**
  * Compares a password with a hash. Without a hash (no such account) it takes the same time and returns `false`, so that the
  * time does not show which accounts exist. Refuses with `unavailable` when too many wait.
  */
 export async function passwordMatches(password: string, hashed: string | undefined): Promise<boolean> {
-  const dummy = await dummyHash()
-  const matches = await withHashSlot(() => verify(hashed ?? dummy, bytesOf(password)))
+  dummy ??= hash(randomBytes(32), ARGON2ID)
+  const unknown = await dummy
+  const matches = await withHashSlot(() => verify(hashed ?? unknown, bytesOf(password)))
   return matches && hashed !== undefined
 }

@@ -39,15 +39,10 @@ export const SEALED_BILLING_ACCOUNTS = sealedTable<BillingAccountRow, 'account_e
     last4Of(text) === row.account_last4 ? null : 'has the last characters of another account',
 })
 
-interface Opening<Row> {
-  open(vault: Vault, row: Row): string
-}
-
 /** The accounts in these rows, in their order. Throws `IntegrityError`, which names the row, when one was changed, and `UnknownKeyError`. */
 function openAll<Row extends { id: string }>(
   vault: Vault,
-  { open }: Opening<Row>,
-  words: string,
+  { name, open }: { name: string; open(vault: Vault, row: Row): string },
   rows: readonly Row[],
 ): string[] {
   return rows.map((row) => {
@@ -55,7 +50,8 @@ function openAll<Row extends { id: string }>(
       return open(vault, row)
     } catch (error) {
       if (!(error instanceof IntegrityError)) throw error
-      throw new IntegrityError(`${words} ${row.id} ${error.message}`)
+      // `payout destination ID does not open`.
+      throw new IntegrityError(`${name.slice(0, -1).replace('_', ' ')} ${row.id} ${error.message}`)
     }
   })
 }
@@ -113,7 +109,7 @@ export async function openDestination(
   payoutMadeAt: number,
 ): Promise<PayoutAccount | null> {
   const rows = await destinationsOf(platform.database.reader, [creatorId])
-  const ibans = openAll(platform.vault, SEALED_DESTINATIONS, 'payout destination', rows)
+  const ibans = openAll(platform.vault, SEALED_DESTINATIONS, rows)
   const index = rows.findIndex(({ id }) => id === destinationId)
   const [row, iban] = [rows[index], ibans[index]]
   if (!row || iban === undefined) {
@@ -132,7 +128,7 @@ export async function openDestination(
  */
 export async function destinationProblem({ vault }: Platform, db: Queries, creatorId: string) {
   try {
-    openAll(vault, SEALED_DESTINATIONS, 'payout destination', await destinationsOf(db, [creatorId]))
+    openAll(vault, SEALED_DESTINATIONS, await destinationsOf(db, [creatorId]))
     return null
   } catch (error) {
     if (error instanceof IntegrityError) return error.message
@@ -254,12 +250,9 @@ export async function addDestination(
   })
 }
 
-function auditedDestination({
-  id,
-  iban_last4,
-  effective_at,
-}: Pick<DestinationRow, 'id' | 'iban_last4' | 'effective_at'>) {
-  return { payout_destination_id: id, iban_last4, effective_at: isoTime(effective_at) }
+function auditedDestination(row: Pick<DestinationRow, 'id' | 'iban_last4' | 'effective_at'>) {
+  const { id: payout_destination_id, iban_last4, effective_at } = row
+  return { payout_destination_id, iban_last4, effective_at: isoTime(effective_at) }
 }
 
 /*
@@ -285,10 +278,9 @@ export async function billingAccountOf(
   queuedAt: number,
 ): Promise<BillingAccount | null> {
   const rows = await billingAccountsOf(db, merchantId)
-  const texts = openAll(vault, SEALED_BILLING_ACCOUNTS, 'billing account', rows)
+  const texts = openAll(vault, SEALED_BILLING_ACCOUNTS, rows)
   const former = rows.findLastIndex((row) => row.created_at <= queuedAt)
-  const index = Math.max(former, 0)
-  const [row, text] = [rows[index], texts[index]]
+  const [row, text] = [rows.at(Math.max(former, 0)), texts.at(Math.max(former, 0))]
   if (!row || text === undefined) return null
   return row.kind === 'iban' ? { iban: text } : { raastId: text }
 }

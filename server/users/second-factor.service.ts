@@ -16,7 +16,6 @@ import { endSessions, isProductionAdmin, isSessionFresh } from './sessions.servi
 import { lockAccount, userRow } from './users.service.ts'
 import {
   countRecoveryCodes,
-  countWithoutSecondFactor,
   deleteSecondFactor,
   findSecondFactor,
   type SecondFactorRow,
@@ -38,18 +37,11 @@ const RECOVERY_CODES = 10
 const RECOVERY_BYTES = 10
 
 /** Whether a user's second factor is on. Throws `TamperedRow` when it was changed outside of the service, and `UnknownKeyError`. */
-export async function hasSecondFactor(
-  { keys }: Pick<Platform, 'keys'>,
-  db: Queries,
-  userId: string,
-): Promise<boolean> {
+export async function hasSecondFactor({ keys }: Pick<Platform, 'keys'>, db: Queries, userId: string) {
   return isConfirmed(await findSecondFactor(db, keys, userId))
 }
 
-/** How many active admins have no second factor. */
-export function countAdminsWithoutSecondFactor(db: Queries) {
-  return countWithoutSecondFactor(db, 'admin')
-}
+export { countAdminsWithoutSecondFactor } from './users.store.ts'
 
 function isConfirmed(row: SecondFactorRow | undefined): row is SecondFactorRow {
   return row !== undefined && row.confirmed_at !== null
@@ -100,7 +92,7 @@ export async function confirmTotp(
     })
     if (!confirmed) throw new Refusal('conflict', 'The second factor changed meanwhile. Start again.')
     if (sessionId) await updateRows(tx, 'sessions', { id: sessionId, user_id: userId }, { setup_only: 0 })
-    await record(platform, tx, { userId, actor, change: 'on' })
+    await record(platform, tx, userId, 'on', { actor })
     return addRecoveryCodes(tx, userId)
   })
 }
@@ -128,7 +120,7 @@ export async function renewRecoveryCodes(
     await lockAccount(tx, userId)
     if (!(await hasSecondFactor(platform, tx, userId))) throw noSecondFactor()
     await deleteRows(tx, 'recovery_codes', { user_id: userId })
-    await record(platform, tx, { userId, actor: userId, change: 'codes_renewed' })
+    await record(platform, tx, userId, 'codes_renewed')
     return addRecoveryCodes(tx, userId)
   })
 }
@@ -152,8 +144,7 @@ export async function disableTotp(
   const verdict = await checkSecondFactor(platform, { user: { id: userId }, address }, code, { again: true })
   if (verdict !== 'right') throw wrongCode()
   await platform.database.transaction(async (tx) => {
-    if (!(await deleteSecondFactor(tx, userId))) return
-    await record(platform, tx, { userId, actor: userId, change: 'off' })
+    if (await deleteSecondFactor(tx, userId)) await record(platform, tx, userId, 'off')
   })
 }
 
@@ -165,8 +156,7 @@ export function resetSecondFactor(platform: Platform, userId: string, reason: st
   return platform.database.transaction(async (tx) => {
     if (!(await deleteSecondFactor(tx, userId))) return false
     await endSessions(tx, userId)
-    const more = { sessions_ended: 'all' }
-    await record(platform, tx, { userId, actor: OPERATOR, change: 'reset', reason, more })
+    await record(platform, tx, userId, 'reset', { actor: OPERATOR, reason, more: { sessions_ended: 'all' } })
     return true
   })
 }
@@ -202,7 +192,7 @@ async function useCode(platform: Platform, row: SecondFactorRow, code: string, a
       const [taken] = await takeRows(tx, 'recovery_codes', { user_id: userId, code_hash: sha256(code) })
       if (!taken) return false
       const more = { recovery_codes_left: await countRecoveryCodes(tx, userId) }
-      await record(platform, tx, { userId, actor: userId, change: 'code_used', more })
+      await record(platform, tx, userId, 'code_used', { more })
       return true
     })
   }
@@ -262,14 +252,6 @@ function openSecret({ vault }: Pick<Platform, 'vault'>, row: SecondFactorRow): B
   }
 }
 
-interface Change {
-  userId: string
-  actor: string
-  change: SecondFactorChange
-  reason?: string
-  more?: Record<string, unknown>
-}
-
 const ACTIONS: Record<SecondFactorChange, string> = {
   on: 'user.enable_second_factor',
   off: 'user.disable_second_factor',
@@ -278,8 +260,14 @@ const ACTIONS: Record<SecondFactorChange, string> = {
   codes_renewed: 'user.renew_recovery_codes',
 }
 
-/** Records a change, and mails its user. */
-async function record(platform: Platform, tx: Tx, { userId, actor, change, reason, more }: Change) {
+/** Records a change, and mails its user. `actor` is the user's id by default. */
+async function record(
+  platform: Platform,
+  tx: Tx,
+  userId: string,
+  change: SecondFactorChange,
+  { actor = userId, reason = null, more }: { actor?: string; reason?: string | null; more?: object } = {},
+) {
   const facts = { at: platform.clock.now(), change }
   await sendMail(platform, tx, { userId, kind: 'second_factor_changed', facts })
   await recordAudit(platform, tx, {
@@ -287,7 +275,7 @@ async function record(platform: Platform, tx: Tx, { userId, actor, change, reaso
     action: ACTIONS[change],
     subjectType: 'user',
     subjectId: userId,
-    reason: reason ?? null,
+    reason,
     after: { second_factor: change !== 'off' && change !== 'reset', ...more },
   })
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { type RawBuilder, sql } from 'kysely'
+import { sql } from 'kysely'
 import { HOUR_MS } from '../../shared/durations.ts'
 import type { Role } from '../../shared/schemas/common.ts'
 import { type PageRequest, pageById } from '../platform/api/page.ts'
@@ -116,7 +116,7 @@ export async function openSession(
   const { token, hash } = createToken()
   const now = platform.clock.now()
   const prefix = addressPrefix(address)
-  await deleteSessions(tx, sql`user_id = ${user.id} and expires_at <= ${now}`)
+  await deleteRows(tx, 'sessions', sql`user_id = ${user.id} and expires_at <= ${now}`)
   const expiresAt = now + (isProductionAdmin(platform, user) ? ADMIN_SESSION_MS : SESSION_MS)
   await insertRow(tx, 'sessions', {
     id: platform.ids.next(),
@@ -160,25 +160,21 @@ export async function isSessionFresh(platform: Platform, userId: string, id: str
   return (found?.session.fresh_until ?? 0) > platform.clock.now()
 }
 
-async function deleteSessions(tx: Tx, condition: RawBuilder<unknown>): Promise<number> {
-  return (await deleteRows(tx, 'sessions', condition)).length
-}
-
 /** Ends one of a user's sessions. Refuses with `not_found`, also for another user's. */
 export async function endSession(tx: Tx, userId: string, sessionId: string): Promise<void> {
-  const ended = await deleteSessions(tx, sql`id = ${sessionId} and user_id = ${userId}`)
-  if (ended === 0) throw new Refusal('not_found', 'Session not found.')
+  const [ended] = await deleteRows(tx, 'sessions', { id: sessionId, user_id: userId })
+  if (!ended) throw new Refusal('not_found', 'Session not found.')
 }
 
 /** Ends a user's sessions, except one if given; returns how many. */
-export function endSessions(tx: Tx, userId: string, except?: string): Promise<number> {
+export async function endSessions(tx: Tx, userId: string, except?: string): Promise<number> {
   const others = except === undefined ? sql`` : sql` and id <> ${except}`
-  return deleteSessions(tx, sql`user_id = ${userId}${others}`)
+  return (await deleteRows(tx, 'sessions', sql`user_id = ${userId}${others}`)).length
 }
 
 /** Ends the caller's session. */
 export async function logout({ database }: Platform, { userId, sessionId }: Actor): Promise<void> {
-  await database.transaction((tx) => deleteSessions(tx, sql`id = ${sessionId} and user_id = ${userId}`))
+  await database.transaction((tx) => deleteRows(tx, 'sessions', { id: sessionId, user_id: userId }))
 }
 
 /** Ends one of the caller's sessions. Refuses with `not_found`. */

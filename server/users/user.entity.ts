@@ -10,8 +10,7 @@ import {
   text,
 } from '../platform/database/columns.ts'
 
-export const ROLES = ['merchant', 'creator', 'admin'] as const
-export type Role = (typeof ROLES)[number]
+const ROLES = ['merchant', 'creator', 'admin'] as const
 
 export const User = defineEntity({
   name: 'User',
@@ -21,7 +20,7 @@ export const User = defineEntity({
     /** Trimmed and lower case. */
     email: text().unique(),
     password_hash: text(),
-    role: enumText<Role>(),
+    role: enumText<(typeof ROLES)[number]>(),
     display_name: text(),
     suspended_at: epochMs().strictNullable(),
     created_at: epochMs(),
@@ -136,8 +135,7 @@ export const PayoutDestination = defineEntity({
   indexes: [{ name: 'payout_destinations_user', properties: ['user_id', 'effective_at'] }],
 })
 
-export const BILLING_ACCOUNT_KINDS = ['iban', 'raast_id'] as const
-export type BillingAccountKind = (typeof BILLING_ACCOUNT_KINDS)[number]
+const BILLING_ACCOUNT_KINDS = ['iban', 'raast_id'] as const
 
 /** The account that a merchant pays from, for processors that request payments. Rows are only added; the latest one counts. */
 export const BillingAccount = defineEntity({
@@ -146,7 +144,7 @@ export const BillingAccount = defineEntity({
   properties: {
     id: id().primary(),
     user_id: () => refersTo(User, 'user_id'),
-    kind: enumText<BillingAccountKind>(),
+    kind: enumText<(typeof BILLING_ACCOUNT_KINDS)[number]>(),
     account_encrypted: text(),
     account_last4: text(),
     created_at: epochMs(),

@@ -190,8 +190,7 @@ function moveSuspension(
     // The admins are locked before the user, in the same order by every suspension.
     if (!isUnchanged(known) && suspendedAt !== null && known.role === 'admin')
       await refuseLastAdmin(tx, userId)
-    const [user] = await lockRows(tx, 'users', { id: userId })
-    if (!user) throw userNotFound()
+    const [user = known] = await lockRows(tx, 'users', { id: userId })
     if (isUnchanged(user)) return user
     await changeRow(tx, 'users', user, { suspended_at: suspendedAt })
     if (suspendedAt !== null) {
@@ -210,7 +209,7 @@ function moveSuspension(
     })
     afterCommit(tx, () => {
       // Links, offers and webhooks depend on it.
-      platform.caches.clearAll()
+      platform.caches.drop()
       // So do the user's live streams.
       platform.topics.send(userTopic(userId))
     })
@@ -259,10 +258,6 @@ export async function requireVerifiedEmail(
   )
 }
 
-function userNotFound(): Refusal {
-  return new Refusal('not_found', 'User not found.')
-}
-
 interface Quota {
   /** How many objects an account may have. */
   most: number
@@ -286,7 +281,7 @@ export { lockUser as lockAccount, type PersonRow, type UserRow } from './users.s
 export async function userRow(db: Queries, userId: string): Promise<UserRow> {
   const row = await findUserById(db, userId)
   if (row) return row
-  throw userNotFound()
+  throw new Refusal('not_found', 'User not found.')
 }
 
 export async function renameUser(tx: Tx, userId: string, displayName: string): Promise<void> {

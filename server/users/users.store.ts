@@ -170,11 +170,8 @@ const isValid = (purpose: TokenPurpose, tokenHash: string, now: number) =>
 
 /** The user of a valid token; `null` if there is none. Throws `TamperedRow` and `UnknownKeyError`. */
 export async function findTokenOwner(db: Queries, keys: AppKeys, ...token: Parameters<typeof isValid>) {
-  const valid = db
-    .selectFrom('account_tokens')
-    .selectAll()
-    .where(isValid(...token))
-  const row = await valid.executeTakeFirst()
+  const tokens = db.selectFrom('account_tokens').selectAll()
+  const row = await tokens.where(isValid(...token)).executeTakeFirst()
   if (row) requireAuthentic(keys, 'account_tokens', row)
   return row?.user_id ?? null
 }
@@ -201,13 +198,13 @@ export async function findSecondFactor(db: Queries, keys: AppKeys, userId: strin
   return row
 }
 
-/** How many active users of a role have no confirmed second factor. */
-export function countWithoutSecondFactor(db: Queries, role: Role) {
+/** How many active admins have no confirmed second factor. */
+export function countAdminsWithoutSecondFactor(db: Queries) {
   return countOf(
     db
       .selectFrom('users')
       .leftJoin('second_factors', 'second_factors.user_id', 'users.id')
-      .where('users.role', '=', role)
+      .where('users.role', '=', 'admin')
       .where('users.suspended_at', 'is', null)
       .where('second_factors.confirmed_at', 'is', null),
   )

@@ -29,7 +29,7 @@ export const EVENT_INVARIANTS: Invariant[] = [
   }),
   sqlInvariant({
     name: 'events-explained',
-    // The flags of the six reasons are about a billing cycle or a payout.
+    // A flag of a `flagged` event is about a billing cycle, a payout or the table.
     statement: 'An event that is ignored or set aside says why, and whatever is set aside has been flagged.',
     table: 'inbound_events',
     breaches: (scope) => sql`
@@ -38,12 +38,12 @@ export const EVENT_INVARIANTS: Invariant[] = [
       union all
       select 'event ' || event.id, 'set aside without a flag: ' || event.reason from inbound_events as event
       where ${scope.isNew('event.id')} and event.state = 'set_aside'
-        and event.reason not in ('integrity_violation', 'amount_mismatch', 'currency_mismatch', 'second_reference', 'contradiction', 'other_payout_id', 'payment_reversed')
+        and event.reason_code is distinct from 'flagged'
         and not exists (select 1 from flags where flags.subject_id = cast(event.id as text))
         and not exists (
           select 1 from flags where flags.subject_type = 'store_events' and flags.subject_id = event.scope || case
             when event.conflict_hash <> '' then ':conflicting'
-            when event.reason like 'malformed: %' then ':unreadable'
+            when event.reason_code = 'unreadable' then ':unreadable'
             else ':failed' end)
         and not exists (
           select 1 from flags where flags.kind = 'processor_event_unmapped'

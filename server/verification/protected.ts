@@ -1,7 +1,7 @@
 import type { AppKeys } from '../platform/crypto/key-ring.ts'
 import type { Queries } from '../platform/database/database.ts'
 import { headProblem, keyOf, pageOfRows, stateOf } from '../platform/database/protected-rows.ts'
-import { DIGESTED_TABLES, type Digested } from '../platform/database/protected-tables.ts'
+import { DIGESTED_TABLES, type Digested, declarationOf } from '../platform/database/protected-tables.ts'
 import { type Breach, type Invariant, inPages } from './invariant.ts'
 import type { Scope } from './scope.ts'
 
@@ -25,13 +25,13 @@ export const PROTECTED_INVARIANTS: Invariant[] = (Object.keys(DIGESTED_TABLES) a
         return problem === null ? [] : [{ subject: table, detail: problem }]
       },
     }
-    return DIGESTED_TABLES[table].counted ? [authentic, complete] : [authentic]
+    return declarationOf(table).counted ? [authentic, complete] : [authentic]
   },
 )
 
 /** A key that is missing is reported once, with its first row. */
 function findChanged(db: Queries, keys: AppKeys, table: Digested, scope: Scope): Promise<Breach[]> {
-  const { key, large }: { key: readonly string[]; large?: true } = DIGESTED_TABLES[table]
+  const { key, large } = declarationOf(table)
   const missing = new Set<string>()
   return inPages(
     async (after: Record<string, unknown> | null) => {

@@ -10,16 +10,10 @@ import type { HttpApp } from '../context.ts'
 import { routeOf } from '../errors.ts'
 import { registerGauges } from './gauges.ts'
 
-/** The Prometheus metrics of this process. */
-export interface Metrics {
-  /** The app whose events are counted; the edge must use this one. */
-  counted: HttpApp
-  recordTime: ReturnType<typeof requestTimes>
-  registry: Registry
-  stop(): void
-}
+export type Metrics = ReturnType<typeof createMetrics>
 
-export function createMetrics(app: HttpApp): Metrics {
+/** The Prometheus metrics of this process. The edge must use `counted`, the app whose events are counted. */
+export function createMetrics(app: HttpApp) {
   const registry = new Registry()
   const recordTime = requestTimes(registry)
   registerGauges(registry, app)
@@ -107,7 +101,7 @@ const OUTCOMES = ['done', 'ignored', 'set_aside', 'retry'] as const
 const SALE_STATUSES = ['accepted', 'rejected'] as const
 
 /** Registers the counters of this process. `counted` is the app with a counting inbox; `stop` ends the counting of the worker. */
-function registerCounters(registry: Registry, app: HttpApp): { counted: HttpApp; stop: () => void } {
+function registerCounters(registry: Registry, app: HttpApp) {
   countClicks(registry, app)
   const received = new Counter({
     name: 'affiliate_events_received_total',

@@ -2,12 +2,6 @@ import { Refusal } from '../../platform/api/refusal.ts'
 import type { Config } from '../../platform/config.ts'
 import { RateLimiter } from '../../platform/network/rate-limiter.ts'
 
-/** Counted quota that can be refunded. */
-interface Reservation {
-  /** Only first deliveries count, so a redelivery is refunded. */
-  refund(): Promise<void>
-}
-
 /** The events and bytes that one store may send a minute. Each process counts for itself. */
 export class WebhookQuota {
   readonly #events: RateLimiter
@@ -18,8 +12,11 @@ export class WebhookQuota {
     this.#bytes = new RateLimiter({ points: config.WEBHOOK_BYTES_PER_MINUTE, seconds: 60 })
   }
 
-  /** Counts an event of a store. Throws `rate_limited`, in which case nothing is counted. */
-  async reserve(storeId: string, bytes: number): Promise<Reservation> {
+  /**
+   * Counts an event of a store. Throws `rate_limited`, in which case nothing is counted. Only first deliveries count: `refund` is for
+   * the others.
+   */
+  async reserve(storeId: string, bytes: number) {
     const events = await this.#events.consume(storeId)
     const ofBytes = events?.exceeded ? null : await this.#bytes.consume(storeId, bytes)
     const refund = async () => {

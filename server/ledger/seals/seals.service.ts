@@ -1,7 +1,8 @@
 import { SettingError } from '../../platform/config.ts'
-import { readMark } from '../../platform/crypto/key-mark.ts'
+import { KEY_MARK } from '../../platform/crypto/key-mark.ts'
 import { sealedKeyId } from '../../platform/crypto/vault.ts'
 import type { Tx } from '../../platform/database/database.ts'
+import { readWatermark } from '../../platform/database/watermarks.ts'
 import type { Platform } from '../../platform/platform.ts'
 import type { Head } from '../chain.rule.ts'
 import { journalKeys } from '../journal-keys.ts'
@@ -39,7 +40,7 @@ export function sealLedger(platform: Platform): Promise<{ seal: Seal | null; mov
  */
 export async function keysToRetire(platform: Platform): Promise<string[]> {
   const { reader } = platform.database
-  const mark = await readMark(reader)
+  const mark = await readWatermark(reader, KEY_MARK)
   const markedWith = mark === undefined ? null : sealedKeyId(mark)
   const retired = await retiredKeys(reader)
   const ids: string[] = []

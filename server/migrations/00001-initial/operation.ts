@@ -32,13 +32,15 @@ export function operation(ddl: Ddl): string[] {
       "lease_token" text,
       "lease_until" bigint not null,
       "reason" text,
+      "reason_code" text,
       "result" text,
       "finished_at" bigint,
       "order_id" text,
       "order_name" text,
       "row_digest" text not null,
       constraint "inbound_events_source_check" check (source in ('store', 'processor')),
-      constraint "inbound_events_state_check" check (${oneOf('state', 'pending', 'done', 'ignored', 'set_aside')})
+      constraint "inbound_events_state_check" check (${oneOf('state', 'pending', 'done', 'ignored', 'set_aside')}),
+      constraint "inbound_events_reason_code_check" check (${oneOf('reason_code', 'unreadable', 'unmapped', 'flagged')})
     )`,
     `create index "inbound_events_pending" on "inbound_events" ("source", "next_attempt_at", "id") where state = 'pending'`,
     `create index "inbound_events_set_aside" on "inbound_events" ("source", "id") where state = 'set_aside'`,

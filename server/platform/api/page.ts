@@ -25,13 +25,9 @@ export function decodeCursor<Key extends z.ZodType>(
   if (text === undefined) return null
   const parsed = key.safeParse(jsonOrNull(Buffer.from(text, 'base64url').toString('utf8')))
   if (parsed.success) return parsed.data
-  throw new Refusal(
-    'validation_failed',
-    'The cursor does not belong to this list. Use the next_cursor of the previous page.',
-    {
-      issues: [{ path: 'cursor', message: 'must be the next_cursor of the previous page' }],
-    },
-  )
+  const detail = 'The cursor does not belong to this list. Use the next_cursor of the previous page.'
+  const issues = [{ path: 'cursor', message: 'must be the next_cursor of the previous page' }]
+  throw new Refusal('validation_failed', detail, { issues })
 }
 
 /** A page from up to `limit + 1` rows; the extra row tells that there is a next page. */

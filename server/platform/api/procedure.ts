@@ -250,7 +250,7 @@ export function proceduresOf(appRouter: AnyRouter): ProcedureRecord[] {
       name,
       type: _def.type,
       meta: { ...meta, summary, callers: callers as Callers },
-      inputs: (_def.inputs ?? []).map((input) => (isDescribed(input) ? input.describes : input)),
+      inputs: (_def.inputs ?? []).map((input) => (input as Partial<Described>).describes ?? input),
       output: answers ?? _def.output,
     }
   })
@@ -259,8 +259,4 @@ export function proceduresOf(appRouter: AnyRouter): ProcedureRecord[] {
 /** The REST routes of a procedure: none, its route, or that and its second address. */
 export function routesOf({ meta: { rest } }: Pick<ProcedureRecord, 'meta'>): RestRoute[] {
   return rest ? [rest, ...(rest.also ? [{ ...rest, ...rest.also }] : [])] : []
-}
-
-function isDescribed(input: unknown): input is Described {
-  return typeof input === 'object' && input !== null && 'describes' in input
 }

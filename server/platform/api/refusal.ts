@@ -49,11 +49,8 @@ const MAX_ISSUES = 50
 
 /** `validation_failed` with the first problem of each field, for at most 50 fields, in the order of their paths: REST and tRPC answer alike. */
 export function invalidFields(issues: readonly RefusalIssue[]): Refusal {
-  const byPath = new Map<string, RefusalIssue>()
-  for (const issue of issues) {
-    if (!byPath.has(issue.path)) byPath.set(issue.path, issue)
-  }
-  const shown = [...byPath.values()].slice(0, MAX_ISSUES).sort((a, b) => (a.path < b.path ? -1 : 1))
+  const firsts = [...Map.groupBy(issues, ({ path }) => path).values()].flatMap(([first]) => first ?? [])
+  const shown = firsts.slice(0, MAX_ISSUES).sort((a, b) => (a.path < b.path ? -1 : 1))
   return new Refusal('validation_failed', summaryOf(shown), { issues: shown })
 }
 

@@ -39,9 +39,9 @@ test('caches do not share keys, and dropping one key or clearing one cache leave
   assert.equal(await readAll(), [1, 1, 1])
   caches.drop('slugs', 'a')
   assert.equal(await readAll(), [1, 2, 1])
-  caches.clear('slugs')
+  caches.drop('slugs')
   assert.equal(await readAll(), [1, 3, 2])
-  caches.clearAll()
+  caches.drop()
   assert.equal(await readAll(), [2, 4, 3])
 })
 
@@ -49,7 +49,7 @@ test('a value that was loading during an invalidation is returned, but not cache
   const caches = new Caches()
   for (const drop of [
     () => caches.drop('slugs', 'a'),
-    () => caches.clear('slugs'),
+    () => caches.drop('slugs'),
     () => caches.invalidate('slugs', 'a'),
     () => caches.invalidate(null, null),
   ]) {
@@ -59,7 +59,7 @@ test('a value that was loading during an invalidation is returned, but not cache
     resolve('stale')
     assert.is(await stale, 'stale')
     assert.is(await caches.get('slugs', 'a', async () => 'fresh'), 'fresh')
-    caches.clear('slugs')
+    caches.drop('slugs')
   }
 })
 

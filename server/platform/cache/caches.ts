@@ -72,23 +72,13 @@ export class Caches {
     return loading
   }
 
-  /** Drops one value, here and in other processes; without a key it empties the cache. */
-  drop(name: string | null, key: string | null = null): void {
+  /** Drops one value, here and in other processes; without a key it empties the cache, without a name every cache. */
+  drop(name: string | null = null, key: string | null = null): void {
     this.invalidate(name, key)
     for (const listener of this.#listeners) listener(name, key)
   }
 
-  /** Empties a cache, here and in other processes. */
-  clear(name: string): void {
-    this.drop(name)
-  }
-
-  /** Empties every cache, here and in other processes. */
-  clearAll(): void {
-    this.drop(null)
-  }
-
-  /** Calls `listener` for each `drop`, `clear` and `clearAll` of this process. */
+  /** Calls `listener` for each `drop` of this process. */
   onInvalidation(listener: InvalidationListener): void {
     this.#listeners.push(listener)
   }

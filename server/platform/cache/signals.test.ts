@@ -76,11 +76,11 @@ it('drop what another process drops, and nothing else', async (context) => {
   assert.is(await caches.get('slug', 'a', async () => 'after'), 'after')
   assert.is(await caches.get('slug', 'b', async () => 'after'), 'before')
   const cleared = nextInvalidation()
-  await runElsewhere(testDatabase.url, `caches.clear('slug')`)
+  await runElsewhere(testDatabase.url, `caches.drop('slug')`)
   assert.equal(await cleared, ['slug', null])
   assert.is(await caches.get('slug', 'b', async () => 'after'), 'after')
   const all = nextInvalidation()
-  await runElsewhere(testDatabase.url, 'caches.clearAll()')
+  await runElsewhere(testDatabase.url, 'caches.drop()')
   assert.equal(await all, [null, null])
 })
 

@@ -8,13 +8,9 @@ import { withTimeout } from '../with-timeout.ts'
 import type { AppKeys } from './key-ring.ts'
 import { type Binding, createVault, IntegrityError, UnknownKeyError, type Vault } from './vault.ts'
 
-const MARK = 'app_key'
-const BINDING: Binding = { purpose: 'app key check', row: MARK, owner: '', facts: [] }
-
-/** The raw mark, for the check at startup. */
-export async function readMark(db: Queries | Tx): Promise<string | undefined> {
-  return readWatermark(db, MARK)
-}
+/** The watermark that holds the database's mark. */
+export const KEY_MARK = 'app_key'
+const BINDING: Binding = { purpose: 'app key check', row: KEY_MARK, owner: '', facts: [] }
 
 /**
  * Which key made the database's mark, which only a key can make; `foreign`: none of the current and former keys, or the mark was changed. A
@@ -24,7 +20,7 @@ export async function readKeyMark(
   db: Queries | Tx,
   vault: Vault,
 ): Promise<'current' | 'former' | 'foreign' | null> {
-  const mark = await readMark(db)
+  const mark = await readWatermark(db, KEY_MARK)
   if (mark === undefined) return null
   try {
     vault.open(mark, BINDING)
@@ -37,7 +33,7 @@ export async function readKeyMark(
 
 /** Replaces the mark with one of the current key. */
 export function renewMark(tx: Tx, vault: Vault): Promise<void> {
-  return setWatermark(tx, MARK, vault.seal('', BINDING))
+  return setWatermark(tx, KEY_MARK, vault.seal('', BINDING))
 }
 
 /**
@@ -45,9 +41,9 @@ export function renewMark(tx: Tx, vault: Vault): Promise<void> {
  * to check against. Throws `SettingError`.
  */
 export async function checkAppKey(database: Database, vault: Vault): Promise<void> {
-  const found = await readMark(database.reader)
+  const found = await readWatermark(database.reader, KEY_MARK)
   const own = vault.seal('', BINDING)
-  refuseForeignMark(found ?? (await database.transaction((tx) => lockWatermark(tx, MARK, own))), vault)
+  refuseForeignMark(found ?? (await database.transaction((tx) => lockWatermark(tx, KEY_MARK, own))), vault)
 }
 
 /**
@@ -61,7 +57,7 @@ export async function refuseForeignKeys(url: string, keys: AppKeys | null): Prom
   const database = await openDatabase(url, { create: false })
   try {
     await migrationState(database)
-    const mark = await withTimeout(readMark(database.reader)).catch((error: unknown) => {
+    const mark = await withTimeout(readWatermark(database.reader, KEY_MARK)).catch((error: unknown) => {
       if (!tableIsMissing(error)) throw error
     })
     if (mark === undefined) return

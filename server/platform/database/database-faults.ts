@@ -73,26 +73,19 @@ export function sqliteFault(error: unknown): DatabaseFault | null {
 
 const NETWORK =
   /^(ECONNREFUSED|ECONNRESET|ENOTFOUND|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|EAI_AGAIN|ENOENT|ECONNABORTED)$/
-const CONNECTION_LOST =
-  /Connection terminated|timeout exceeded when trying to connect|^timeout expired$|Query read timeout|Client has encountered a connection error/
 /** The server's certificate or the handshake: https://nodejs.org/api/tls.html#x509-certificate-error-codes */
 const TLS =
   /^(CERT_|CRL_|DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH_EXCEEDED|HOSTNAME_MISMATCH|ERROR_IN_CERT_|ERR_TLS_|ERR_SSL_|ERR_OSSL_|EPROTO$)/
-/** Refused before the server takes a statement; the driver gives these no code. */
-const NOT_ADMITTED =
-  /^(SASL: |The server does not support SSL|There was an error establishing an SSL|Unknown authentication)/
+/** Refused before the server takes a statement, or lost; the driver gives these no code. */
+const NOT_CONNECTED =
+  /^(SASL: |The server does not support SSL|There was an error establishing an SSL|Unknown authentication)|Connection terminated|timeout exceeded when trying to connect|^timeout expired$|Query read timeout|Client has encountered a connection error/
 
 /** See https://www.postgresql.org/docs/current/errcodes-appendix.html for the codes. */
 export function postgresFault(error: unknown): DatabaseFault | null {
   const { code, message, constraint } = coded(error)
   if (code === '23505') return { kind: 'unique', constraint }
-  if (code === '40001' || code === '40P01' || code === '55P03') return { kind: 'contention' }
-  if (isStatementLost(error)) return { kind: 'contention' }
-  const outOfOrder =
-    /^(08|28|3D|53|57P0|25P0[34]|58|XX00)/.test(code) || code === '57014' || code === READ_ONLY
-  const notConnected = NETWORK.test(code) || TLS.test(code) || NOT_ADMITTED.test(message)
-  if (outOfOrder || notConnected || CONNECTION_LOST.test(message)) {
-    return { kind: 'unavailable', detail: message }
-  }
-  return null
+  if (/^(40001|40P01|55P03)$/.test(code) || isStatementLost(error)) return { kind: 'contention' }
+  const codes = [/^(08|28|3D|53|57P0|25P0[34]|58|XX00|57014$|25006$)/, NETWORK, TLS]
+  const isUnavailable = codes.some((pattern) => pattern.test(code)) || NOT_CONNECTED.test(message)
+  return isUnavailable ? { kind: 'unavailable', detail: message } : null
 }

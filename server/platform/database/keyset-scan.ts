@@ -78,9 +78,7 @@ export function countRows(
   return db
     .selectFrom(rows.as('page'))
     .select([
-      sql<number>`coalesce(sum(case when created_at >= ${from} and created_at < ${to} then 1 else 0 end), 0)`.as(
-        'rows',
-      ),
+      sql<number>`count(*) filter (where created_at >= ${from} and created_at < ${to})`.as('rows'),
       sql<string | null>`max(cast(id as text))`.as('first'),
       sql<string | null>`min(cast(id as text))`.as('last'),
     ])

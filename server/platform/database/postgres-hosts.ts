@@ -116,17 +116,12 @@ export class PostgresHosts {
     const servers = answers.filter((answer) => 'isWritable' in answer)
     const primaries = servers.filter((server) => server.isWritable)
     if (primaries.length === 0) throw withoutPrimary(answers)
-    const refuse = (pair: string | null, problem: string) => {
-      if (pair !== null) throw new SettingError(setting, `${pair} ${problem}`)
-    }
-    refuse(
-      differing(servers, 'systemId'),
-      'are not one cluster (their system identifiers differ): name a primary and its standbys only',
-    )
-    refuse(
-      differing(primaries, 'startedAt'),
-      'both take writes: end the former primary, and rejoin it as a standby',
-    )
+    const foreign = differing(servers, 'systemId')
+    const problem = foreign
+      ? 'are not one cluster (their system identifiers differ): name a primary and its standbys only'
+      : 'both take writes: end the former primary, and rejoin it as a standby'
+    const pair = foreign ?? differing(primaries, 'startedAt')
+    if (pair !== null) throw new SettingError(setting, `${pair} ${problem}`)
   }
 }
 
@@ -144,12 +139,9 @@ function withoutPrimary(answers: readonly (Server | Unreachable)[]): Error {
   })
   const failed = answers.find((answer) => 'error' in answer)
   const onlyStandbys = answers.some((answer) => !('error' in answer))
-  return Object.assign(
-    new Error(
-      `${onlyStandbys ? 'only standbys can be reached' : 'no host can be reached'} (${states.join('; ')})`,
-    ),
-    { code: onlyStandbys ? READ_ONLY : (failed?.error.code ?? 'ETIMEDOUT') },
-  )
+  const problem = onlyStandbys ? 'only standbys can be reached' : 'no host can be reached'
+  const code = onlyStandbys ? READ_ONLY : (failed?.error.code ?? 'ETIMEDOUT')
+  return Object.assign(new Error(`${problem} (${states.join('; ')})`), { code })
 }
 
 const STATE = `select current_setting('transaction_read_only') = 'off' as is_writable,

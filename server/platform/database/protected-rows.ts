@@ -1,11 +1,11 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { timingSafeEqual } from 'node:crypto'
 import { CompiledQuery, type RawBuilder, type Selectable, sql } from 'kysely'
-import { type AppKey, type AppKeys, keyOfText } from '../crypto/key-ring.ts'
+import { type AppKeys, keyOfText } from '../crypto/key-ring.ts'
 import { createVault, IntegrityError, UnknownKeyError } from '../crypto/vault.ts'
 import { ParameterRows } from './bulk-values.ts'
 import { type Database, dialectOf, type Queries, type Tx } from './database.ts'
-import { DIGESTED_TABLES, type Digested } from './protected-tables.ts'
+import { DIGESTED_TABLES, type Digested, declarationOf } from './protected-tables.ts'
 import type { Schema } from './schema.ts'
 import { lockWatermark, setWatermark } from './watermarks.ts'
 
@@ -87,19 +87,6 @@ export function withRowKeys<D extends Database>(
   }
 }
 
-interface Declaration {
-  key: readonly string[]
-  counted: boolean
-  countedOnce?: string
-  columns?: readonly string[]
-  covered?: readonly string[]
-  unprotected?: Readonly<Record<string, string>>
-}
-
-function declarationOf(table: Digested): Declaration {
-  return DIGESTED_TABLES[table]
-}
-
 export function keyOf(table: Digested, row: Row): string {
   return declarationOf(table)
     .key.map((column) => row[column])
@@ -107,10 +94,10 @@ export function keyOf(table: Digested, row: Row): string {
 }
 
 /**
- * `KEYID.HEX`: binds the table, and names and values of what the digest covers, to each other, so that writing the row takes the key. Columns
+ * `KEYID.HEX`, with the current key: binds the table, and names and values of what the digest covers, to each other, so that writing the row takes the key. Columns
  * that are null are left out.
  */
-function digestWith(key: AppKey, table: Digested, row: Row): string {
+export function digestOf({ current: key }: Pick<AppKeys, 'current'>, table: Digested, row: Row): string {
   const values: unknown[] = [table]
   for (const column of digestedColumns(table, row)) {
     const value = row[column] ?? null
@@ -126,11 +113,6 @@ function digestedColumns(table: Digested, row: Row): readonly string[] {
   const isDigested = (column: string) =>
     column !== 'row_digest' && !covered.includes(column) && !(column in unprotected)
   return Object.keys(row).filter(isDigested).toSorted()
-}
-
-/** The digest of a whole row, with the current key. */
-export function digestOf(keys: AppKeys, table: Digested, row: Row): string {
-  return digestWith(keys.current, table, row)
 }
 
 /** A row with its digest, for inserts of uncounted tables that do not go through `insertRows`. */
@@ -149,7 +131,7 @@ export function stateOf(keys: AppKeys, table: Digested, row: Row): 'holds' | 'ch
   const key = keyOfText(keys, stored)
   if (!key) return 'unknown_key'
   const given = Buffer.from(stored)
-  const expected = Buffer.from(digestWith(key, table, row))
+  const expected = Buffer.from(digestOf({ current: key }, table, row))
   return given.length === expected.length && timingSafeEqual(given, expected) ? 'holds' : 'changed'
 }
 
@@ -403,7 +385,8 @@ export async function pageOfRows(
 
 /** Gives a row whose digest holds one of the current key. Throws `TamperedRow` and `UnknownKeyError`. */
 export async function renewDigest(tx: Tx, table: Digested, row: Row): Promise<void> {
-  await updateRows(tx, table, isRow(table, row), {})
+  const key = declarationOf(table).key.map((column) => [column, row[column]])
+  await updateRows(tx, table, conditionOf(Object.fromEntries(key)), {})
 }
 
 /** The tables whose digests a rotation of APP_KEY renews. */
@@ -414,10 +397,6 @@ export function renewedTables(): Digested[] {
 /** Whether a row has a digest of the current key. */
 export function isCurrentDigest(keys: AppKeys, row: Row): boolean {
   return String(row.row_digest).startsWith(`${keys.current.id}.`)
-}
-
-function isRow(table: Digested, row: Row): RawBuilder<unknown> {
-  return conditionOf(Object.fromEntries(declarationOf(table).key.map((column) => [column, row[column]])))
 }
 
 /*

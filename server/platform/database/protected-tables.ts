@@ -9,10 +9,10 @@ export type Unprotected<T extends Table> = Partial<
 
 /** A table whose rows carry `row_digest`: a keyed digest of `columns`, or of all columns but those that are named here. */
 interface DigestedTable<T extends Table> {
-  /** The primary key. */
-  key: readonly (keyof Schema[T])[]
-  /** Whether the heads count the rows, so that a deleted row and the return of an older one are found. */
-  counted: boolean
+  /** The primary key; `id` by default. */
+  key?: readonly (keyof Schema[T])[]
+  /** Whether the heads count the rows, so that a deleted row and the return of an older one are found; true by default. */
+  counted?: false
   /** An SQL condition that rows come to meet and then meet for good: of those only, the heads hold the number, by `noteCounted`. */
   countedOnce?: string
   /** Of a queue, whose other columns say when and how often something is done. A rotation of APP_KEY leaves its digests. */
@@ -31,19 +31,13 @@ export type DigestedTables = { [T in Table]?: DigestedTable<T> }
  * checked where they are used, and verified by `rows-authentic` and `rows-complete`.
  */
 export const DIGESTED_TABLES = {
-  users: { key: ['id'], counted: true },
-  sessions: {
-    key: ['id'],
-    counted: true,
-    unprotected: { last_used_at: 'is only shown in the list of sessions' },
-  },
-  account_tokens: { key: ['user_id', 'purpose'], counted: true },
+  users: {},
+  sessions: { unprotected: { last_used_at: 'is only shown in the list of sessions' } },
+  account_tokens: { key: ['user_id', 'purpose'] },
   // The sealed column is bound to the others, and changes when APP_KEY does.
-  second_factors: { key: ['user_id'], counted: true, covered: ['secret_encrypted'] },
-  recovery_codes: { key: ['user_id', 'code_hash'], counted: true },
+  second_factors: { key: ['user_id'], covered: ['secret_encrypted'] },
+  recovery_codes: { key: ['user_id', 'code_hash'] },
   offers: {
-    key: ['id'],
-    counted: true,
     covered: ['search_vector'],
     unprotected: {
       category_key: 'is only searched',
@@ -52,8 +46,6 @@ export const DIGESTED_TABLES = {
     },
   },
   stores: {
-    key: ['id'],
-    counted: true,
     unprotected: {
       first_event_at: 'is only shown, and sorts the claims on one domain',
       last_refused_at: 'is only shown',
@@ -63,36 +55,30 @@ export const DIGESTED_TABLES = {
       rejecting_sent_at: 'says when a merchant is notified of refused deliveries',
     },
   },
-  offer_status_changes: { key: ['offer_id', 'sequence'], counted: true },
-  applications: { key: ['id'], counted: true },
-  affiliate_links: { key: ['id'], counted: true },
-  link_coupons: { key: ['id'], counted: true },
+  offer_status_changes: { key: ['offer_id', 'sequence'] },
+  applications: {},
+  affiliate_links: {},
+  link_coupons: {},
   // The sealed columns are bound to all others, and change when APP_KEY does.
-  payout_destinations: { key: ['id'], counted: true, covered: ['iban_encrypted', 'iban_fingerprint'] },
-  billing_accounts: { key: ['id'], counted: true, covered: ['account_encrypted'] },
+  payout_destinations: { covered: ['iban_encrypted', 'iban_fingerprint'] },
+  billing_accounts: { covered: ['account_encrypted'] },
   // The running totals: the sales and the journal say what they are.
-  billing_cycles: { key: ['id'], counted: true, covered: ['sales_count', 'commission_total', 'fee_total'] },
+  billing_cycles: { covered: ['sales_count', 'commission_total', 'fee_total'] },
   // Of credits, which never change, the journal says how many there are.
-  credits: { key: ['id'], counted: false },
-  ledger_seals: { key: ['position'], counted: true },
+  credits: { counted: false },
+  ledger_seals: { key: ['position'] },
   webhook_endpoints: {
-    key: ['id'],
-    counted: true,
     unprotected: { failing_since: 'says when an endpoint is tried again and disabled, never what is sent' },
   },
   flags: {
-    key: ['id'],
-    counted: true,
     unprotected: {
       summary: 'is only shown, and changes with every later event',
       evidence: 'is only shown, and changes with every later event',
     },
   },
-  audit_entries: { key: ['id'], counted: true },
+  audit_entries: {},
   // Intake learns only at the end of its one statement what was new, so an event counts once it was applied.
   inbound_events: {
-    key: ['id'],
-    counted: true,
     countedOnce: "state in ('done', 'ignored')",
     large: true,
     columns: [
@@ -108,37 +94,43 @@ export const DIGESTED_TABLES = {
     ],
   },
   processor_attempts: {
-    key: ['id'],
-    counted: true,
     columns: ['id', 'kind', 'subject_id', 'amount', 'request', 'processor_id', 'created_at'],
   },
   outbox_events: {
-    key: ['id'],
     counted: false,
     large: true,
     columns: ['id', 'type', 'account_id', 'subject_id', 'data', 'created_at'],
   },
   webhook_deliveries: {
-    key: ['id'],
     counted: false,
     large: true,
     columns: ['id', 'endpoint_id', 'event_id', 'subject_id', 'sequence', 'created_at'],
   },
   mails: {
-    key: ['id'],
     counted: false,
     columns: ['id', 'user_id', 'address', 'kind', 'facts', 'event_key', 'created_at'],
   },
-  schedule_runs: {
-    key: ['name'],
-    counted: false,
-    columns: ['name', 'started_at', 'finished_at', 'outcome'],
-  },
+  schedule_runs: { key: ['name'], counted: false, columns: ['name', 'started_at', 'finished_at', 'outcome'] },
   export_jobs: {
-    key: ['id'],
     counted: false,
     columns: ['id', 'user_id', 'role', 'resource', 'format', 'from_at', 'to_at', 'created_at'],
   },
 } as const satisfies DigestedTables
 
 export type Digested = keyof typeof DIGESTED_TABLES
+
+interface Declaration {
+  key: readonly string[]
+  counted: boolean
+  countedOnce?: string
+  columns?: readonly string[]
+  large?: true
+  covered?: readonly string[]
+  unprotected?: Readonly<Record<string, string>>
+}
+
+/** What is declared of a table, with the defaults. */
+export function declarationOf(table: Digested): Declaration {
+  const declared: Partial<Declaration> = DIGESTED_TABLES[table]
+  return { key: ['id'], counted: true, ...declared }
+}

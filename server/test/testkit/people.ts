@@ -73,8 +73,8 @@ export async function setSuspended(platform: Platform, userId: string, suspended
       subjectId: userId,
     })
   })
-  platform.caches.clear('slug')
-  platform.caches.clear('offers')
+  platform.caches.drop('slug')
+  platform.caches.drop('offers')
 }
 
 /** The request context of this actor (`null`: anonymous), for `router.createCaller`. */

@@ -57,6 +57,7 @@ export const UNPROTECTED: { readonly [T in Table]?: { readonly [K in keyof Unpro
     lease_token: TRIES,
     lease_until: TRIES,
     reason: TEXT,
+    reason_code: 'state: which open flag is closed when an event is tried again',
     result: TEXT,
     finished_at: TRIES,
     order_id: TEXT,
