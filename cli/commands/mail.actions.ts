@@ -1,14 +1,14 @@
 import type { Command } from 'commander'
 import {
+  readNotifications,
+  updateNotifications,
+} from '../../server/notifications/channels/mail/notifications.service.ts'
+import {
   listMails,
   type MailRow,
   retryMail,
   showMail,
-} from '../../server/notifications/channels/mail/mail-desk.service.ts'
-import {
-  readNotifications,
-  updateNotifications,
-} from '../../server/notifications/channels/mail/notifications.service.ts'
+} from '../../server/notifications/channels/mail/operator-mails.service.ts'
 import { findUser } from '../../server/users/users.service.ts'
 import type { PageOptions } from '../command.ts'
 import { READS, reads, withApp, writes } from '../context.ts'

@@ -5,7 +5,7 @@ import { changedTables, tableDigests } from '../../server/test/authorization/dig
 import { buildProgram } from '../program.ts'
 import { openBooks } from './books.ts'
 import { leavesOf } from './command-tree.ts'
-import { AUDITED, DESK_WORK, runDeskWork, type World } from './operator-work.ts'
+import { AUDITED, OPERATOR_WORK, runOperatorWork, type World } from './operator-work.ts'
 import { openProcessorStub } from './processor-stub.ts'
 
 /** What some write is a record of its own, and moves neither money nor people. */
@@ -25,10 +25,10 @@ it.after(async ({ books, stub }) => {
 
 it('has a row here for every command', () => {
   const names = leavesOf(buildProgram()).map(({ name }) => name)
-  assert.equal(Object.keys(DESK_WORK).sort(), names.sort())
+  assert.equal(Object.keys(OPERATOR_WORK).sort(), names.sort())
 })
 
-for (const [name, recipe] of Object.entries(DESK_WORK)) {
+for (const [name, recipe] of Object.entries(OPERATOR_WORK)) {
   if (typeof recipe === 'string') continue
   const action = AUDITED[name]
   it(`${name} ${action ? 'leaves an audit row' : 'changes nothing that would need one'}`, async (world) => {
@@ -37,7 +37,7 @@ for (const [name, recipe] of Object.entries(DESK_WORK)) {
     const way = await recipe(world)
     const { args } = way
     const before = { rows: await rows(), tables: await tableDigests(reader) }
-    const { code, stdout, stderr } = await runDeskWork(world, name, { ...way, args: [...args, '--json'] })
+    const { code, stdout, stderr } = await runOperatorWork(world, name, { ...way, args: [...args, '--json'] })
     assert.equal([code, stderr], [0, ''])
     JSON.parse(stdout)
     const changed = changedTables(before.tables, await tableDigests(reader))

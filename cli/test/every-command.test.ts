@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert'
 import { buildProgram } from '../program.ts'
 import { openBooks } from './books.ts'
 import { leavesOf } from './command-tree.ts'
-import { DESK_WORK, type Way, type World } from './operator-work.ts'
+import { OPERATOR_WORK, type Way, type World } from './operator-work.ts'
 import { openProcessorStub } from './processor-stub.ts'
 import { NO_PTY, runInPty, type Typed } from './run-in-pty.ts'
 
@@ -20,7 +20,7 @@ interface TerminalWay extends Partial<Way> {
 const CTRL_C = '\u0003'
 const CTRL_D = '\u0004'
 
-/** What `DESK_WORK` calls nowhere, at a terminal. */
+/** What `OPERATOR_WORK` calls nowhere, at a terminal. */
 const OTHERS: Record<string, (world: World) => TerminalWay> = {
   serve: () => ({ typed: [{ after: /all other commands/, keys: CTRL_C }], process: true }),
   demo: () => ({ typed: [{ after: /1\. {2}/, keys: CTRL_C }], code: 1, process: true }),
@@ -69,7 +69,7 @@ function shown(line: string): string {
 }
 
 it('has a row for each', () => {
-  const called = Object.entries(DESK_WORK).flatMap(([name, recipe]) =>
+  const called = Object.entries(OPERATOR_WORK).flatMap(([name, recipe]) =>
     typeof recipe === 'string' ? [] : [name],
   )
   const names = leavesOf(buildProgram()).map(({ name }) => name)
@@ -77,7 +77,7 @@ it('has a row for each', () => {
 })
 
 it('does its work within 80 columns', async (world) => {
-  for (const [name, recipe] of Object.entries(DESK_WORK)) {
+  for (const [name, recipe] of Object.entries(OPERATOR_WORK)) {
     const made: TerminalWay = typeof recipe === 'string' ? (OTHERS[name]?.(world) ?? {}) : await recipe(world)
     const { args = [], code = 0, input, process } = made
     const password = input === undefined ? [] : [/Password: /, /Password again: /]

@@ -11,10 +11,10 @@ import { leavesOf } from './command-tree.ts'
 import { openLockRival } from './lock-rival.ts'
 import {
   AUDITED,
-  DESK_WORK,
   freshEndpoint,
+  OPERATOR_WORK,
   type Recipe,
-  runDeskWork,
+  runOperatorWork,
   type World,
   way,
 } from './operator-work.ts'
@@ -43,7 +43,7 @@ const OWN: Record<string, Recipe> = {
     ],
   }),
 }
-const COMMANDS = { ...DESK_WORK, ...OWN }
+const COMMANDS = { ...OPERATOR_WORK, ...OWN }
 
 /** These find fault with what a test offers them, and say so by the exit code. */
 const MAY_FAIL = new Set(['doctor', 'billing reconcile', 'webhooks replay', 'db backup'])
@@ -80,7 +80,7 @@ async function run(world: World, name: string, recipe: Recipe, aside?: () => Pro
   if (typeof recipe === 'string') return
   const made = await recipe(world)
   await aside?.()
-  const { code, stderr } = await runDeskWork(world, name, made)
+  const { code, stderr } = await runOperatorWork(world, name, made)
   assert.ok(code === 0 || (code === 1 && MAY_FAIL.has(name)), `${name}: exit ${code}: ${stderr}`)
 }
 

@@ -17,7 +17,7 @@ import { openProcessorStub, type ProcessorStub } from './processor-stub.ts'
 const NOBODY = '019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e'
 
 for (const dialect of testDialects()) {
-  const it = suite(`the operator's desk on ${dialect}`)
+  const it = suite(`the operator's commands on ${dialect}`)
   let books: Books
   let stub: ProcessorStub
   it.before(async () => {

@@ -30,7 +30,7 @@ export const way =
   () => ({ args })
 
 /** Every command that there is, in this order, since some need what others have done. */
-export const DESK_WORK: Record<string, Recipe> = {
+export const OPERATOR_WORK: Record<string, Recipe> = {
   serve: 'runs the service, whose own tests say what it writes',
   demo: 'works on a database of its own',
   seed: 'refuses a database in use',
@@ -203,6 +203,6 @@ async function eventSetAside({ books }: World): Promise<string> {
 }
 
 /** Runs a command over the world's books. */
-export function runDeskWork({ books, stub }: World, name: string, { args, input }: Way): Promise<Ended> {
+export function runOperatorWork({ books, stub }: World, name: string, { args, input }: Way): Promise<Ended> {
   return books.affiliate([...name.split(' '), ...args], stub.settings, input)
 }

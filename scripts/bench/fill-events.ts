@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Platform } from '../../server/platform/platform.ts'
 
-/** So many at a time that no statement outlasts the patience for one. */
+/** So many at a time that no statement outlasts the timeout of one. */
 const EVENTS_A_PART = 250_000
 
 /** Adds events of long ago, numbered from `from`: applied, and their bodies gone with the retention time. */

@@ -57,7 +57,7 @@ export async function openCycles(
   })
 }
 
-/** So many at a time that on a busy machine no statement outlasts the patience for one. */
+/** So many at a time that on a busy machine no statement outlasts the timeout of one. */
 const SALES_A_PART = 100_000
 
 interface Sales {

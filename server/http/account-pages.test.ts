@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { showMail } from '../notifications/channels/mail/mail-desk.service.ts'
+import { showMail } from '../notifications/channels/mail/operator-mails.service.ts'
 import { hasChromium, launchChromium } from '../test/testkit/chromium.ts'
 import { eventually, GIVE_UP_MS } from '../test/testkit/eventually.ts'
 import { call, openServiceBed, type ServiceBed } from '../test/testkit/service-bed.ts'

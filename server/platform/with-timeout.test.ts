@@ -10,7 +10,7 @@ test('gives what the read gives, or its error', async () => {
   assert.is(await failing.catch((error: Error) => error.message), 'no such table')
 })
 
-test('does not wait longer than its patience, and takes no harm from a late failure', async () => {
+test('does not wait longer than its timeout, and takes no harm from a late failure', async () => {
   const { promise, reject } = Promise.withResolvers<never>()
   const refusal = await withTimeout(promise, 10).catch((error: unknown) => error)
   assert.instance(refusal, Refusal)

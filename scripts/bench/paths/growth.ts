@@ -8,7 +8,7 @@ import { growSales } from './growth-sales.ts'
 
 const MILLION = 1_000_000
 const CLICKS = [1, 2, 4, 8].map((millions) => millions * MILLION)
-/** So many at a time that no statement outlasts the patience for one. */
+/** So many at a time that no statement outlasts the timeout of one. */
 const CLICKS_A_PART = 250_000
 const BATCH = 64
 const LINK = '01900000-0000-7000-8000-000000000001'

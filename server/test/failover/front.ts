@@ -25,7 +25,7 @@ export interface Front {
 }
 
 /** More than any answer may take. */
-const PATIENCE_MS = 300_000
+const TIMEOUT_MS = 300_000
 const CONNECTIONS = 200
 /** A load balancer's usual check is slower; DRAIN_SECONDS of the processes has room for two of these. */
 const CHECK_EVERY_MS = 200
@@ -33,8 +33,8 @@ const CHECK_EVERY_MS = 200
 function connectTo(web: { url: string }): Pool {
   return new Pool(web.url, {
     connections: CONNECTIONS,
-    headersTimeout: PATIENCE_MS,
-    bodyTimeout: PATIENCE_MS,
+    headersTimeout: TIMEOUT_MS,
+    bodyTimeout: TIMEOUT_MS,
   })
 }
 

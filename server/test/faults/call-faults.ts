@@ -5,7 +5,7 @@ export type CallKind = 'invoice' | 'payout'
 /** What goes over the wire in place of an answer that is as it should be. */
 export type Reply =
   | { kind: 'send'; status: number; body: string; headers?: Record<string, string> }
-  /** The answer never comes, and the caller's patience ends. */
+  /** The answer never comes, and the caller's timeout ends. */
   | { kind: 'silence' }
   /** The connection breaks, after the head and half of the body or before anything. */
   | { kind: 'reset'; midBody: boolean }

@@ -13,10 +13,10 @@ import { writeUnsynced } from '../testkit/unsynced.ts'
 import { Announcer } from './announcer.ts'
 import { CONTRACT_PARTS, type Contract, type ContractParts } from './contracts.ts'
 import { complaintsInBetween, judgeStory, type StoryOutcome } from './judge.ts'
-import { installPatience, type Patience } from './patience.ts'
 import { type Moments, openProcessorDouble, type ProcessorDouble } from './processor-double.ts'
 import type { Round, Story } from './story.ts'
 import { type Subject, Subjects } from './subjects.ts'
+import { installTimeouts, type Timeouts } from './timeouts.ts'
 
 /** The batch size of a worker; a whole batch dies with it. */
 export const MOST_STORIES = 20
@@ -39,7 +39,7 @@ export async function openFaultWorld(
   dialect: TestDialect,
   contract: Contract = 'generic',
 ): Promise<FaultWorld> {
-  const patience = installPatience()
+  const timeouts = installTimeouts()
   const contractParts = CONTRACT_PARTS[contract]
   const { eventRules } = contractParts
   const market = await openMarketplace(dialect, contractParts.settings)
@@ -48,20 +48,20 @@ export async function openFaultWorld(
   const announcer = new Announcer(market, wire)
   const moments: Moments = {
     now: () => market.clock.now(),
-    onSilence: (reference) => patience.end(reference),
+    onSilence: (reference) => timeouts.end(reference),
     async onEventFirst(held) {
       await announcer.announceEarly(held)
       await drainUntilIdle({ platform: market.platform, processor, eventRules })
     },
   }
   const double = await openProcessorDouble(moments, wire)
-  const { processor, close } = storyProcessor(market, double, patience, contractParts)
+  const { processor, close } = storyProcessor(market, double, timeouts, contractParts)
   const stage = new Stage({ market, double, processor, announcer, eventRules })
   const world = {
     market,
     tell: (stories: readonly Story[], rounds: readonly Round[]) => stage.tell(stories, rounds),
     async close() {
-      patience.close()
+      timeouts.close()
       await close()
       await double.close()
       await market.close()
@@ -78,7 +78,7 @@ export async function openFaultWorld(
 function storyProcessor(
   market: Marketplace,
   double: ProcessorDouble,
-  patience: Patience,
+  timeouts: Timeouts,
   contract: ContractParts,
 ) {
   let away = false
@@ -89,7 +89,7 @@ function storyProcessor(
   const ask = <T>(what: 'call' | 'lookup', reference: string, call: () => Promise<T>) => {
     // The address is read as soon as the call is made, before anything else can run.
     away = double.isAway(what, reference)
-    return patience.during(reference, call)
+    return timeouts.during(reference, call)
   }
   const processor: Processor = {
     createInvoice: (call) => ask('call', call.reference, () => client.createInvoice(call)),

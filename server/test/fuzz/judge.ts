@@ -1,6 +1,6 @@
 import { problem } from '../../../shared/schemas/common.ts'
 import type { FuzzRequest } from './requests.ts'
-import { type FuzzAnswer, PATIENCE_MS, type RawAnswer } from './send.ts'
+import { type FuzzAnswer, type RawAnswer, TIMEOUT_MS } from './send.ts'
 
 /** Words of the inside that no answer may let out. */
 const INSIDE =
@@ -9,7 +9,7 @@ const INSIDE =
 /** What is wrong with an answer; `null` for one as it should be. */
 export function flawOf(request: FuzzRequest, answer: FuzzAnswer): string | null {
   const { status, took, text } = answer
-  if (took > PATIENCE_MS) return `took ${Math.round(took)} ms`
+  if (took > TIMEOUT_MS) return `took ${Math.round(took)} ms`
   if (status === 503) return announcedFlaw(answer)
   if (status >= 500) return `status ${status}`
   // Of a batch, which may also come as a stream of lines.
@@ -78,7 +78,7 @@ function parsed(text: string): unknown {
 /** The same for bytes: every status in what came back is below 500, and the connection was closed in time. */
 export function rawFlawOf({ text, took, hung }: RawAnswer): string | null {
   if (hung) return 'the connection stays open'
-  if (took > PATIENCE_MS) return `took ${Math.round(took)} ms`
+  if (took > TIMEOUT_MS) return `took ${Math.round(took)} ms`
   const statuses = [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map((match) => Number(match[1]))
   const bad = statuses.find((status) => status >= 500)
   if (bad !== undefined && !/retry-after:/i.test(text)) return `status ${bad}`

@@ -5,7 +5,7 @@ import type { FuzzRequest } from './requests.ts'
 
 export const CONCURRENCY = 16
 /** No answer takes a thousand times the usual 20 ms. */
-export const PATIENCE_MS = 20_000
+export const TIMEOUT_MS = 20_000
 /** When nothing more is waited for; between the two lies what came too late. */
 const GIVE_UP_MS = 60_000
 

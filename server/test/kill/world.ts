@@ -22,7 +22,7 @@ const NEXT_RUN_MS = 1000
 const STUCK_MS = 300_000
 const MOST_TRIES = 10
 
-interface Surroundings {
+interface WorldParts {
   dialect: TestDialect
   testDatabase: TestDatabase
   processor: OutsideProcessor
@@ -80,7 +80,7 @@ export class World {
   }
 
   private constructor(
-    { dialect, testDatabase, processor, receiver, mailServer, lives }: Surroundings,
+    { dialect, testDatabase, processor, receiver, mailServer, lives }: WorldParts,
     settings: Record<string, string>,
   ) {
     this.dialect = dialect

@@ -116,10 +116,10 @@ async function tellOn(platform: Platform, books: FreshBooks, telling: Telling): 
     payoutsPaid: 0,
     payoutsFailed: 0,
   }
-  const patienceMs = telling.shorteningMs ?? SHORTENING_MS
+  const timeoutMs = telling.shorteningMs ?? SHORTENING_MS
   let failedAt: number | null = null
   const property = fc.asyncProperty(storiesOf(telling.steps), async (story) => {
-    if (failedAt !== null && performance.now() - failedAt > patienceMs) return
+    if (failedAt !== null && performance.now() - failedAt > timeoutMs) return
     try {
       add(tally, await runStory(platform, await books.next(), story))
       if (failedAt === null) telling.onStory?.(tally)

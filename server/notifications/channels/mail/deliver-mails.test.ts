@@ -14,9 +14,9 @@ import { DAY, HOUR, MINUTE, openTestbed, type Testbed } from '../../../test/test
 import { mailDeliverer, removeOldMails } from './deliver-mails.service.ts'
 import { type NewMail, sendMail } from './mail.service.ts'
 import type { MailRow } from './mail.store.ts'
-import { retryMail, showMail } from './mail-desk.service.ts'
 import { type MailTransport, openMailTransport } from './mail-transport.ts'
 import { unsubscribeUrl } from './notifications.service.ts'
+import { retryMail, showMail } from './operator-mails.service.ts'
 
 const FROM = 'Bazaar <no-reply@bazaar.pk>'
 

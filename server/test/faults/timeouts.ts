@@ -1,10 +1,10 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 
 /**
- * Stands in for `AbortSignal.timeout`, so that no test waits for the patience of a call to end: it ends when the
+ * Stands in for `AbortSignal.timeout`, so that no test waits for the timeout of a call: it ends when the
  * processor's double says that no answer will come.
  */
-export interface Patience {
+export interface Timeouts {
   /** Does `call`, which asks about this reference. */
   during<T>(reference: string, call: () => Promise<T>): Promise<T>
   /** The time of what is under way about this reference is over. */
@@ -13,7 +13,7 @@ export interface Patience {
   close(): void
 }
 
-export function installPatience(): Patience {
+export function installTimeouts(): Timeouts {
   const real = AbortSignal.timeout
   const present = new AsyncLocalStorage<string>()
   const waiting = new Map<string, AbortController>()

@@ -18,7 +18,7 @@ import {
 import { flagAbout } from './tasks.ts'
 
 /** What people and stores ask for, asked for by two at once. */
-export const DESK_GAMES: Game[] = [
+export const OPERATOR_GAMES: Game[] = [
   {
     name: 'two workers apply one batch of orders',
     async open(arena) {
