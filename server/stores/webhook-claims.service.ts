@@ -40,6 +40,12 @@ export async function claimsForWebhook(platform: Platform, domainText: string): 
   }))
 }
 
+/** Whether anyone claims a shop domain: at once when that is cached. */
+export function isClaimed(platform: Platform, domainText: string): boolean | Promise<boolean> {
+  const kept = platform.caches.peek<CachedClaim[]>(CACHE, domainText)
+  return kept ? kept.length > 0 : loadClaims(platform, domainText).then((claims) => claims.length > 0)
+}
+
 /** One claim has at most this many secrets. */
 const KEYS_ALWAYS_TRIED = 4
 /** Bytes a second that may be hashed with further keys. Claims cost nothing, so this bounds the work that they can cause. */

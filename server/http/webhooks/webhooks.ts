@@ -6,7 +6,7 @@ import { Refusal } from '../../platform/api/refusal.ts'
 import { deliveryHeader, deliveryIdOf } from '../../shopify/delivery-headers.ts'
 import { decodeShopifyHmac } from '../../shopify/signature.ts'
 import { RefusedDeliveries } from '../../stores/refused-deliveries.service.ts'
-import { claimsForWebhook, findSigner } from '../../stores/webhook-claims.service.ts'
+import { claimsForWebhook, findSigner, isClaimed } from '../../stores/webhook-claims.service.ts'
 import type { HttpApp } from '../context.ts'
 import { sendError } from '../errors.ts'
 import { endEmptyBodies } from '../request-body.ts'
@@ -152,15 +152,18 @@ function acceptEvents(
   })
 }
 
-/** Refuses an unknown store and a malformed signature. */
-async function checkStoreHead(intake: Intake, request: FastifyRequest): Promise<void> {
+/** Refuses an unknown store and a malformed signature; at once when the claims on the domain are cached. */
+function checkStoreHead(intake: Intake, request: FastifyRequest): Promise<void> | undefined {
   const domain = domainOf(request)
   if (domain === undefined) throw refuse(intake, request, 'no shop domain')
-  const claims = await claimsForWebhook(intake.platform, domain)
-  if (claims.length === 0) throw refuseUnclaimed(intake, request, domain)
-  if (decodeShopifyHmac(signatureOf(request))) return
-  intake.refused.note(domain, 'no_signature')
-  throw refuse(intake, request, 'no HMAC')
+  const claimed = isClaimed(intake.platform, domain)
+  const check = (claimed: boolean) => {
+    if (!claimed) throw refuseUnclaimed(intake, request, domain)
+    if (decodeShopifyHmac(signatureOf(request))) return
+    intake.refused.note(domain, 'no_signature')
+    throw refuse(intake, request, 'no HMAC')
+  }
+  return typeof claimed === 'boolean' ? void check(claimed) : claimed.then(check)
 }
 
 const signatureOf = ({ headers }: FastifyRequest) => deliveryHeader(headers, 'hmac-sha256')
