@@ -4,7 +4,7 @@ import type { Platform } from '../platform/platform.ts'
 import { sendProblem } from './errors.ts'
 
 interface KnownPath {
-  pattern: URLPattern
+  pattern: RegExp
   methods: Set<string>
 }
 
@@ -16,18 +16,24 @@ export function collectRoutes(server: FastifyInstance): KnownPaths {
   server.addHook('onRoute', ({ url, method }) => {
     // The CORS plugin's OPTIONS route matches every path.
     if (url === '*') return
-    const known = paths.get(url) ?? { pattern: new URLPattern({ pathname: url }), methods: new Set<string>() }
+    const known = paths.get(url) ?? { pattern: patternOf(url), methods: new Set<string>() }
     for (const name of [method].flat()) known.methods.add(name)
     paths.set(url, known)
   })
   return paths
 }
 
+/** A parameter stands for one segment, `*` for any rest. */
+function patternOf(url: string): RegExp {
+  const escaped = url.replace(/[.+?^${}()|[\]\\]/g, '\\$&')
+  return new RegExp(`^${escaped.replace(/:\w+/g, '[^/]+').replaceAll('*', '.*')}$`)
+}
+
 /** Answers requests without a route: 405 with Allow if the path has other methods, otherwise 404. */
 export function answerUnknownRoutes(server: FastifyInstance, platform: Platform, paths: KnownPaths): void {
   server.setNotFoundHandler((request, reply) => {
     const path = request.url.split('?', 1)[0] ?? ''
-    const known = [...paths.values()].filter(({ pattern }) => pattern.test({ pathname: path }))
+    const known = [...paths.values()].filter(({ pattern }) => pattern.test(path))
     const allowed = new Set(known.flatMap(({ methods }) => [...methods]))
     if (allowed.size === 0) {
       return sendProblem(platform, request, reply, new Refusal('not_found', 'No such path.'))
