@@ -5,7 +5,7 @@ import { Refusal } from '../platform/api/refusal.ts'
 import { readKeyMark, renewMark } from '../platform/crypto/key-mark.ts'
 import type { SealedTable } from '../platform/crypto/sealed-rows.ts'
 import { IntegrityError, UnknownKeyError } from '../platform/crypto/vault.ts'
-import type { Queries, Tx } from '../platform/database/database.ts'
+import { type Queries, type Tx, WriteConflict } from '../platform/database/database.ts'
 import {
   isCurrentDigest,
   keyOf,
@@ -169,7 +169,8 @@ async function resealTable(platform: Platform, table: SealedTable, options: Rota
         async (row) => {
           if (vault.isCurrent(row.sealed)) return false
           const text = await row.open()
-          return tx === null || row.reseal(tx, text)
+          if (tx && !(await row.reseal(tx, text))) throw new WriteConflict(`row ${row.id} of ${table.name}`)
+          return true
         },
       )
       return { ...done, last: rows.at(-1)?.id ?? null }
