@@ -74,7 +74,7 @@ async function* decodeText(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<str
     }
     yield decoder.decode()
   } catch (error) {
-    if (!(error instanceof TypeError)) throw error
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_ENCODING_INVALID_ENCODED_DATA') throw error
     throw new UnreadableExport(`The file is not encoded in UTF-8. ${EXPORT_AGAIN}`)
   }
 }
