@@ -113,8 +113,7 @@ export const replicaUrl = postgresUrl.refine(
 const proxyAddress = z.union([
   // Names of address ranges that the web server accepts besides addresses and networks.
   z.enum(['loopback', 'linklocal', 'uniquelocal']),
-  z.ipv4(),
-  z.ipv6(),
+  matching('an address', (text) => isIP(text) !== 0),
   z.cidrv4(),
   z.cidrv6(),
 ])
