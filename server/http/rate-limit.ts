@@ -35,7 +35,7 @@ interface Limit {
 
 /**
  * Limits a minute: password checks by address, of all processes on PostgreSQL; public calls by address and all calls by account, of this
- * process. Counts calls, not requests, so a tRPC batch of ten costs ten. Attempts on one account's password are limited in `users/password-attempts.service.ts`.
+ * process. A tRPC batch of ten calls costs ten. `users/password-attempts.service.ts` limits the attempts on one account's password.
  */
 export function createRateLimits({ config, database }: Platform, appRouter: AnyRouter) {
   const seconds = WINDOW_SECONDS

@@ -94,8 +94,8 @@ export function keyOf(table: Digested, row: Row): string {
 }
 
 /**
- * `KEYID.HEX`, with the current key: binds the table, and names and values of what the digest covers, to each other, so that writing the row takes the key. Columns
- * that are null are left out.
+ * `KEYID.HEX`, with the current key: binds the table, and names and values of what the digest covers, to each other, so that writing the
+ * row takes the key. Columns that are null are left out.
  */
 export function digestOf({ current: key }: Pick<AppKeys, 'current'>, table: Digested, row: Row): string {
   const values: unknown[] = [table]
