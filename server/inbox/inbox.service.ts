@@ -150,18 +150,12 @@ const NOT_AS_RECEIVED = 'integrity_violation'
 
 /** Sets aside events that are not what intake sealed, and flags them. They are never applied. */
 export async function refuseForged(platform: Platform, events: readonly ClaimedEvent[]): Promise<void> {
-  const forged = events.flatMap((event) =>
-    event.problem === null ? [] : [{ event, problem: event.problem }],
-  )
-  if (forged.length === 0) return
   const outcome = { kind: 'set_aside', reason: NOT_AS_RECEIVED, code: 'flagged' } as const
+  const forged = events.flatMap((event) => (event.problem === null ? [] : [{ event, outcome }]))
+  if (forged.length === 0) return
   await platform.database.transaction(async (tx) => {
-    await settleAll(
-      platform,
-      tx,
-      forged.map(({ event }) => ({ event, outcome })),
-    )
-    const rows = forged.map(({ event, problem }) => ({ id: event.id, problem }))
+    await settleAll(platform, tx, forged)
+    const rows = forged.map(({ event: { id, problem } }) => ({ id, problem: problem ?? '' }))
     await flagForgedRows(platform, tx, 'inbound_events', rows)
   })
 }
