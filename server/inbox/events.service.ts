@@ -1,21 +1,23 @@
 import { OPERATOR, recordAudit } from '../flags/audit.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
-import { countOf } from '../platform/database/bulk-values.ts'
 import { afterCommit, type Queries } from '../platform/database/database.ts'
 import { firstIdAt, isId, NIL_ID } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import { INBOX_TOPIC } from '../platform/topics.ts'
-import type { EventSource } from './event-states.ts'
 import {
   BATCH_BYTES,
   type BodyRow,
   bodyHashOf,
+  countEvents,
   type EventRow,
   eventProblem,
+  eventsAfter,
+  eventsByDelivery,
   eventsByIds,
   leadingUpToBytes,
   makeDue,
   readBodies,
+  type StoredEventFilter,
   textOf,
 } from './inbox.store.ts'
 import { closeSetAsideFlag } from './set-aside.service.ts'
@@ -30,13 +32,7 @@ export async function findEventsNamed(platform: Platform, name: string): Promise
   const text = name.trim()
   const byId = isId(text.toLowerCase()) ? await eventsByIds(reader, [text.toLowerCase()]) : []
   if (byId.length > 0 || text === '' || text.includes('\0')) return byId
-  return reader
-    .selectFrom('inbound_events')
-    .selectAll()
-    .where('delivery_id', '=', text)
-    .orderBy('id')
-    .limit(MOST_CANDIDATES)
-    .execute()
+  return eventsByDelivery(reader, text, MOST_CANDIDATES)
 }
 
 /** The raw body; `null` after its retention time. */
@@ -116,12 +112,8 @@ export class EventWatch {
 
   async changes(): Promise<EventRow[]> {
     const { clock, database } = this.#platform
-    const recent = await database.reader
-      .selectFrom('inbound_events')
-      .selectAll()
-      .where('id', '>', firstIdAt(Math.max(this.#startedAt, clock.now() - OVERLAP_MS)))
-      .orderBy('id')
-      .execute()
+    const after = firstIdAt(Math.max(this.#startedAt, clock.now() - OVERLAP_MS))
+    const recent = await eventsAfter(database.reader, after)
     const recentIds = new Set(recent.map(({ id }) => id))
     const olderPending: string[] = []
     for (const [id, version] of this.#known) {
@@ -148,22 +140,6 @@ export interface StoredEvent extends EventRow {
   problem: string | null
 }
 
-interface StoredEventFilter {
-  source: EventSource
-  /** `null`: of every sender. */
-  scopes: readonly string[] | null
-  /** Received at this time or later, epoch ms; `null`: all. */
-  since: number | null
-}
-
-function matching(db: Queries, { source, scopes, since }: StoredEventFilter) {
-  return db
-    .selectFrom('inbound_events')
-    .where('source', '=', source)
-    .$if(since !== null, (query) => query.where('received_at', '>=', since ?? 0))
-    .$if(scopes !== null, (query) => query.where('scope', 'in', scopes ?? []))
-}
-
 const MAX_EVENTS = 100
 
 /** All stored events that match, in the order of arrival, in pages of at most `MAX_EVENTS` and `BATCH_BYTES` of bodies. */
@@ -174,8 +150,7 @@ export async function* storedEvents(
 ): AsyncGenerator<StoredEvent[]> {
   if (filter.scopes?.length === 0) return
   for (let after: string | undefined = NIL_ID; ; ) {
-    const page = matching(db, filter).selectAll().where('id', '>', after).orderBy('id').limit(MAX_EVENTS)
-    const rows: EventRow[] = await page.execute()
+    const rows: EventRow[] = await eventsAfter(db, after, filter, MAX_EVENTS)
     const found = rows.map(({ id }) => id)
     const ids = await leadingUpToBytes(db, found, BATCH_BYTES)
     after = ids.at(-1)
@@ -190,5 +165,5 @@ export async function* storedEvents(
 }
 
 export function countStoredEvents(db: Queries, filter: StoredEventFilter): Promise<number> {
-  return filter.scopes?.length === 0 ? Promise.resolve(0) : countOf(matching(db, filter))
+  return filter.scopes?.length === 0 ? Promise.resolve(0) : countEvents(db, filter)
 }

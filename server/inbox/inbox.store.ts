@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { type Selectable, type SqlBool, sql } from 'kysely'
 import type { AppKeys } from '../platform/crypto/key-ring.ts'
-import { inList } from '../platform/database/bulk-values.ts'
+import { countOf, inList } from '../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
 import { rowProblem } from '../platform/database/protected-rows.ts'
 import type { Schema } from '../platform/database/schema.ts'
@@ -67,6 +67,42 @@ export function eventsByIds(db: Queries, ids: readonly string[]): Promise<EventR
   return db.selectFrom('inbound_events').selectAll().where('id', 'in', ids).execute()
 }
 
+/** The first events with this delivery id, which several senders or bodies may share. */
+export function eventsByDelivery(db: Queries, deliveryId: string, limit: number): Promise<EventRow[]> {
+  const events = db.selectFrom('inbound_events').selectAll().where('delivery_id', '=', deliveryId)
+  return events.orderBy('id').limit(limit).execute()
+}
+
+export interface StoredEventFilter {
+  source: EventSource
+  /** `null`: of every sender. */
+  scopes: readonly string[] | null
+  /** Received at this time or later, epoch ms; `null`: all. */
+  since: number | null
+}
+
+function matching(db: Queries, { source, scopes, since }: StoredEventFilter) {
+  return db
+    .selectFrom('inbound_events')
+    .where('source', '=', source)
+    .$if(since !== null, (query) => query.where('received_at', '>=', since ?? 0))
+    .$if(scopes !== null, (query) => query.where('scope', 'in', scopes ?? []))
+}
+
+/** Events after the id `after`, by id; all without a filter, and without a limit. */
+export function eventsAfter(db: Queries, after: string, filter?: StoredEventFilter, limit?: number) {
+  return (filter ? matching(db, filter) : db.selectFrom('inbound_events'))
+    .selectAll()
+    .where('id', '>', after)
+    .orderBy('id')
+    .$if(limit !== undefined, (query) => query.limit(limit ?? 0))
+    .execute()
+}
+
+export function countEvents(db: Queries, filter: StoredEventFilter): Promise<number> {
+  return countOf(matching(db, filter))
+}
+
 /** Makes events due with all their attempts left, except those that are held or settled. Returns how many. */
 export async function makeDue(tx: Tx, ids: readonly string[], now: number): Promise<number> {
   const due = { state: 'pending', attempts: 0, next_attempt_at: now, finished_at: null } as const
@@ -116,6 +152,110 @@ export async function unknownDeliveries(db: Queries, deliveryIds: readonly strin
     .execute()
   const arrived = new Set(rows.map((row) => row.delivery_id))
   return deliveryIds.filter((id) => !arrived.has(id))
+}
+
+export type SetAsideClass = 'conflicting' | 'unreadable' | 'failed'
+
+/** The number of events set aside in each scope, of one class, received at `since` (epoch ms) or later. Omits scopes without any. */
+export async function countSetAside(
+  db: Queries,
+  scopes: readonly string[],
+  name: SetAsideClass,
+  since = 0,
+): Promise<Map<string, number>> {
+  if (scopes.length === 0) return new Map()
+  const rows = await db
+    .selectFrom('inbound_events')
+    .select((select) => ['scope', select.fn.countAll<number>().as('events')])
+    .where('state', '=', sql.lit('set_aside'))
+    .where('scope', 'in', scopes)
+    .where('received_at', '>=', since)
+    .where('conflict_hash', name === 'conflicting' ? '<>' : '=', '')
+    .$if(name !== 'conflicting', (query) =>
+      query.where('reason_code', name === 'unreadable' ? '=' : 'is distinct from', 'unreadable'),
+    )
+    .groupBy('scope')
+    .execute()
+  return new Map(rows.map(({ scope, events }) => [scope, Number(events)]))
+}
+
+/** The most unreadable orders that are shown for one order id or name. */
+const MOST_FOUND = 20
+
+/** Events set aside as unreadable whose order has this id or name, newest first. `storeIds`: `null` for all stores. */
+export function unreadableOrders(
+  db: Queries,
+  order: { id: string } | { name: string },
+  storeIds: readonly string[] | null,
+): Promise<EventRow[]> {
+  return db
+    .selectFrom('inbound_events')
+    .selectAll()
+    .where('id' in order ? 'order_id' : 'order_name', '=', 'id' in order ? order.id : order.name)
+    .where('state', '=', 'set_aside')
+    .$if(storeIds !== null, (query) => query.where(isIn(db, 'scope', storeIds ?? [])))
+    .orderBy('id', 'desc')
+    .limit(MOST_FOUND)
+    .execute()
+}
+
+function isIn(db: Queries, column: 'scope' | 'order_id', values: readonly string[]) {
+  return sql<SqlBool>`${sql.ref(column)} ${inList(dialectOf(db), 'text', values)}`
+}
+
+/** Why events of these stores were set aside that hold these orders, by order id. */
+export async function setAsideReasons(
+  db: Queries,
+  storeIds: readonly string[],
+  orderIds: readonly string[],
+): Promise<Map<string, string>> {
+  if (orderIds.length === 0) return new Map()
+  const rows = await db
+    .selectFrom('inbound_events')
+    .select(['order_id', 'reason'])
+    .where(isIn(db, 'order_id', orderIds))
+    .where(isIn(db, 'scope', storeIds))
+    .where('state', '=', 'set_aside')
+    .orderBy('id')
+    .execute()
+  return new Map(rows.map((row) => [row.order_id ?? '', row.reason ?? '']))
+}
+
+function unmappedEvents(db: Queries, reason: string) {
+  return db
+    .selectFrom('inbound_events as event')
+    .select('event.id')
+    .where('event.state', '=', 'set_aside')
+    .where('event.source', '=', 'processor')
+    .where('event.reason', '=', reason)
+}
+
+export async function hasUnmappedEvents(db: Queries, reason: string): Promise<boolean> {
+  return (await unmappedEvents(db, reason).limit(1).executeTakeFirst()) !== undefined
+}
+
+/** The first unmapped events with this reason whose body is stored, after the id `after`. */
+export async function unmappedEventsAfter(tx: Tx, reason: string, after: string, limit: number) {
+  const rows = await unmappedEvents(tx, reason)
+    .innerJoin('inbound_bodies as body', 'body.event_id', 'event.id')
+    .where('event.id', '>', after)
+    .orderBy('event.id')
+    .limit(limit)
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
+/** The first due events of a source, oldest first, held or not. `now` is in epoch ms. */
+export function upcomingEvents(db: Queries, source: EventSource, now: number, limit: number) {
+  return db
+    .selectFrom('inbound_events')
+    .select(['id', 'topic', 'conflict_hash'])
+    .where('state', '=', 'pending')
+    .where('source', '=', source)
+    .where('next_attempt_at', '<=', now)
+    .orderBy('next_attempt_at')
+    .orderBy('id')
+    .limit(limit)
 }
 
 /** More waiting events than this are not counted. */

@@ -1,14 +1,21 @@
-import { type SqlBool, sql } from 'kysely'
 import { DAY_MS } from '../../shared/durations.ts'
 import { OPERATOR, recordAudit } from '../flags/audit.service.ts'
 import { closeFlag, openFlagAbout, openFlags, raiseFlag } from '../flags/flags.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
-import { inList } from '../platform/database/bulk-values.ts'
-import { afterCommit, dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
+import { afterCommit, type Queries, type Tx } from '../platform/database/database.ts'
 import { NIL_ID } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import { INBOX_TOPIC } from '../platform/topics.ts'
-import { type EventRow, makeDue } from './inbox.store.ts'
+import {
+  countSetAside,
+  type EventRow,
+  hasUnmappedEvents,
+  makeDue,
+  type SetAsideClass,
+  unmappedEventsAfter,
+} from './inbox.store.ts'
+
+export { setAsideReasons, unreadableOrders } from './inbox.store.ts'
 
 /** An event that was set aside, which an operator must see. */
 export type SetAsideEvent = EventRow & { type?: string | undefined }
@@ -29,35 +36,10 @@ export const CONFLICTING = {
 } as const
 export const BODY_GONE = { kind: 'set_aside', reason: 'its body is past the retention time' } as const
 
-type SetAsideClass = 'conflicting' | 'unreadable' | 'failed'
-
 /** An operator handles all events of one class in the same way: ask the store, or find our fault. */
 function classOf({ conflict_hash, reason_code }: SetAsideEvent): SetAsideClass {
   if (conflict_hash !== '') return 'conflicting'
   return reason_code === 'unreadable' ? 'unreadable' : 'failed'
-}
-
-/** The number of events set aside in each scope, of one class, received at `since` (epoch ms) or later. Omits scopes without any. */
-async function countSetAside(
-  db: Queries,
-  scopes: readonly string[],
-  name: SetAsideClass,
-  since = 0,
-): Promise<Map<string, number>> {
-  if (scopes.length === 0) return new Map()
-  const rows = await db
-    .selectFrom('inbound_events')
-    .select((select) => ['scope', select.fn.countAll<number>().as('events')])
-    .where('state', '=', sql.lit('set_aside'))
-    .where('scope', 'in', scopes)
-    .where('received_at', '>=', since)
-    .where('conflict_hash', name === 'conflicting' ? '<>' : '=', '')
-    .$if(name !== 'conflicting', (query) =>
-      query.where('reason_code', name === 'unreadable' ? '=' : 'is distinct from', 'unreadable'),
-    )
-    .groupBy('scope')
-    .execute()
-  return new Map(rows.map(({ scope, events }) => [scope, Number(events)]))
 }
 
 /** A processor event that no rule maps is set aside, so that it can be applied once PROCESSOR_EVENTS is corrected. */
@@ -163,7 +145,7 @@ export async function closeSetAsideFlag(platform: Platform, tx: Tx, event: Event
   const type = open.find(({ subject_id }) => unmapped(subject_id).reason === event.reason)?.subject_id
   const hasOthers =
     type !== undefined
-      ? await hasUnmappedEvents(tx, type)
+      ? await hasUnmappedEvents(tx, unmapped(type).reason)
       : event.source === 'store' && (await countSetAside(tx, [event.scope], classOf(event))).size > 0
   if (!hasOthers) await closeFlag(platform, tx, flagSubject({ ...event, type }), RETRIED)
 }
@@ -175,61 +157,6 @@ export function countUnreadableOrders(
   now: number,
 ): Promise<Map<string, number>> {
   return countSetAside(db, storeIds, 'unreadable', now - 7 * DAY_MS)
-}
-
-/** The most unreadable orders that are shown for one order id or name. */
-const MOST_FOUND = 20
-
-/** Events set aside as unreadable whose order has this id or name, newest first. `storeIds`: `null` for all stores. */
-export function unreadableOrders(
-  db: Queries,
-  order: { id: string } | { name: string },
-  storeIds: readonly string[] | null,
-): Promise<EventRow[]> {
-  return db
-    .selectFrom('inbound_events')
-    .selectAll()
-    .where('id' in order ? 'order_id' : 'order_name', '=', 'id' in order ? order.id : order.name)
-    .where('state', '=', 'set_aside')
-    .$if(storeIds !== null, (query) => query.where(isIn(db, 'scope', storeIds ?? [])))
-    .orderBy('id', 'desc')
-    .limit(MOST_FOUND)
-    .execute()
-}
-
-function isIn(db: Queries, column: 'scope' | 'order_id', values: readonly string[]) {
-  return sql<SqlBool>`${sql.ref(column)} ${inList(dialectOf(db), 'text', values)}`
-}
-
-/** Why events of these stores were set aside that hold these orders, by order id. */
-export async function setAsideReasons(
-  db: Queries,
-  storeIds: readonly string[],
-  orderIds: readonly string[],
-): Promise<Map<string, string>> {
-  if (orderIds.length === 0) return new Map()
-  const rows = await db
-    .selectFrom('inbound_events')
-    .select(['order_id', 'reason'])
-    .where(isIn(db, 'order_id', orderIds))
-    .where(isIn(db, 'scope', storeIds))
-    .where('state', '=', 'set_aside')
-    .orderBy('id')
-    .execute()
-  return new Map(rows.map((row) => [row.order_id ?? '', row.reason ?? '']))
-}
-
-function unmappedEvents(db: Queries, type: string) {
-  return db
-    .selectFrom('inbound_events as event')
-    .select('event.id')
-    .where('event.state', '=', 'set_aside')
-    .where('event.source', '=', 'processor')
-    .where('event.reason', '=', unmapped(type).reason)
-}
-
-async function hasUnmappedEvents(db: Queries, type: string): Promise<boolean> {
-  return (await unmappedEvents(db, type).limit(1).executeTakeFirst()) !== undefined
 }
 
 /** Events that become due in one transaction. */
@@ -257,7 +184,7 @@ export async function retryUnmapped(
 
 /** Refuses with `not_found` when no event of this type is set aside as unmapped. */
 export async function assertUnmapped({ database }: Platform, type: string): Promise<void> {
-  if (!(await hasUnmappedEvents(database.reader, type))) throw noneWaits(type)
+  if (!(await hasUnmappedEvents(database.reader, unmapped(type).reason))) throw noneWaits(type)
 }
 
 function noneWaits(type: string): Refusal {
@@ -272,13 +199,7 @@ async function retryPage(
   after: string,
   reason: string | null,
 ): Promise<string[]> {
-  const rows = await unmappedEvents(tx, type)
-    .innerJoin('inbound_bodies as body', 'body.event_id', 'event.id')
-    .where('event.id', '>', after)
-    .orderBy('event.id')
-    .limit(RETRY_PAGE)
-    .execute()
-  const ids = rows.map(({ id }) => id)
+  const ids = await unmappedEventsAfter(tx, unmapped(type).reason, after, RETRY_PAGE)
   if (ids.length === 0) return ids
   await makeDue(tx, ids, platform.clock.now())
   await closeFlag(platform, tx, unmappedSubject(type), 'The events were tried again.')

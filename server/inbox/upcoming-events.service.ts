@@ -1,19 +1,7 @@
 import type { Queries } from '../platform/database/database.ts'
-import type { EventSource } from './event-states.ts'
 import { bodyHashOf, leadingUpToBytes, readBodies, textOf } from './inbox.store.ts'
 
-/** The first due events of a source, oldest first, held or not. `now` is in epoch ms. */
-export function upcomingEvents(db: Queries, source: EventSource, now: number, limit: number) {
-  return db
-    .selectFrom('inbound_events')
-    .select(['id', 'topic', 'conflict_hash'])
-    .where('state', '=', 'pending')
-    .where('source', '=', source)
-    .where('next_attempt_at', '<=', now)
-    .orderBy('next_attempt_at')
-    .orderBy('id')
-    .limit(limit)
-}
+export { upcomingEvents } from './inbox.store.ts'
 
 /** `bodyHash`: SHA-256 of the raw body, hex. */
 export interface LeadingText {
