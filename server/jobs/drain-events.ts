@@ -42,7 +42,9 @@ export async function drainEvents(
   try {
     await refuseForged(platform, claimed)
     if (!first) return claimed.length
-    if (hasNoAttemptsLeft(first)) await setAside(platform, first)
+    const stopped = { kind: 'set_aside', reason: STOPPED } as const
+    if (hasNoAttemptsLeft(first))
+      await platform.database.transaction((tx) => settle(platform, tx, first, stopped))
     else if (source === 'store') {
       // A single order is not worth a thread.
       if (claimed.length === limit) reader?.readOn(events)
@@ -56,12 +58,6 @@ export async function drainEvents(
     throw error
   }
   return claimed.length
-}
-
-function setAside(platform: Platform, event: ClaimedEvent): Promise<void> {
-  return platform.database.transaction((tx) =>
-    settle(platform, tx, event, { kind: 'set_aside', reason: STOPPED }),
-  )
 }
 
 /** One half after the other, so that a store's events keep their order. */

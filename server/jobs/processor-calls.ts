@@ -260,14 +260,11 @@ async function isFoundThere(call: Call): Promise<boolean> {
   const items = itemsThatCount(found.items, attempts.map(attemptState))
   const [item, ...others] = items
   if (!item) return false
+  const held = `${formatMoney(item.amount)} ${item.currency}`
   if (others.length > 0)
     await postponeFound(call, `the processor holds ${items.length} under one reference`, true)
   else if (item.amount !== attempt.amount || item.currency !== CURRENCY)
-    await postponeFound(
-      call,
-      `the processor holds another amount: ${formatMoney(item.amount)} ${item.currency}`,
-      true,
-    )
+    await postponeFound(call, `the processor holds another amount: ${held}`, true)
   else await recordOutcome(call, { kind: 'created', id: item.id, hostedUrl: item.hosted_url ?? null })
   return true
 }

@@ -3,7 +3,7 @@ import { keysToRetire, sealForKeyRotation } from '../ledger/seals/seals.service.
 import { SEALED_WEBHOOK_SECRETS } from '../notifications/channels/webhooks/endpoint-secrets.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import { readKeyMark, renewMark } from '../platform/crypto/key-mark.ts'
-import type { SealedTable } from '../platform/crypto/sealed-rows.ts'
+import type { SealedRow, SealedTable } from '../platform/crypto/sealed-rows.ts'
 import { IntegrityError, UnknownKeyError } from '../platform/crypto/vault.ts'
 import { type Queries, type Tx, WriteConflict } from '../platform/database/database.ts'
 import {
@@ -162,17 +162,13 @@ async function resealTable(platform: Platform, table: SealedTable, options: Rota
   for (let pass = 1; ; pass += 1) {
     const found = await allPages<string>(platform, options, table.name, async (db, tx, after) => {
       const rows = await table.page(db, vault, after, PAGE)
-      const done = await resealRows(
-        table.name,
-        rows,
-        ({ id }) => id,
-        async (row) => {
-          if (vault.isCurrent(row.sealed)) return false
-          const text = await row.open()
-          if (tx && !(await row.reseal(tx, text))) throw new WriteConflict(`row ${row.id} of ${table.name}`)
-          return true
-        },
-      )
+      const reseal = async (row: SealedRow) => {
+        if (vault.isCurrent(row.sealed)) return false
+        const text = await row.open()
+        if (tx && !(await row.reseal(tx, text))) throw new WriteConflict(`row ${row.id} of ${table.name}`)
+        return true
+      }
+      const done = await resealRows(table.name, rows, ({ id }) => id, reseal)
       return { ...done, last: rows.at(-1)?.id ?? null }
     })
     resealed += found.resealed

@@ -154,18 +154,13 @@ function countWorker(registry: Registry, { platform }: HttpApp): () => void {
     registers: [registry],
   })
   const stops: (() => void)[] = []
-  for (const source of EVENT_SOURCES) {
-    for (const outcome of OUTCOMES) {
-      const series = applied.labels({ source, outcome })
-      series.inc(0)
-      stops.push(platform.topics.on(settledSignal(source, outcome), () => series.inc()))
-    }
-  }
-  for (const status of SALE_STATUSES) {
-    const series = sales.labels({ acceptance_status: status })
+  const count = (signal: string, series: Counter.Internal) => {
     series.inc(0)
-    stops.push(platform.topics.on(saleSignal(status), () => series.inc()))
+    stops.push(platform.topics.on(signal, () => series.inc()))
   }
+  for (const source of EVENT_SOURCES)
+    for (const outcome of OUTCOMES) count(settledSignal(source, outcome), applied.labels({ source, outcome }))
+  for (const status of SALE_STATUSES) count(saleSignal(status), sales.labels({ acceptance_status: status }))
   return () => {
     for (const stop of stops) stop()
   }

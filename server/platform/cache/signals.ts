@@ -30,13 +30,10 @@ export function publishSignals(
   database: OpenDatabase,
 ): () => Promise<void> {
   if (database.dialect !== 'postgresql') return async () => {}
-  const send = (...messages: z.infer<typeof MESSAGE>[]) =>
-    database
-      .notify(
-        CHANNEL,
-        messages.map((message) => JSON.stringify(message)),
-      )
-      .catch(() => {})
+  const send = (...messages: z.infer<typeof MESSAGE>[]) => {
+    const texts = messages.map((message) => JSON.stringify(message))
+    return database.notify(CHANNEL, texts).catch(() => {})
+  }
   caches.onInvalidation((name, key) => void send([SELF, name, key]))
   const waiting = new Set<string>()
   let timer: NodeJS.Timeout | undefined

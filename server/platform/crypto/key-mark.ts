@@ -16,10 +16,7 @@ const BINDING: Binding = { purpose: 'app key check', row: KEY_MARK, owner: '', f
  * Which key made the database's mark, which only a key can make; `foreign`: none of the current and former keys, or the mark was changed. A
  * database writer without the key can only delete the mark or restore an old copy. `null` before the first start.
  */
-export async function readKeyMark(
-  db: Queries | Tx,
-  vault: Vault,
-): Promise<'current' | 'former' | 'foreign' | null> {
+export async function readKeyMark(db: Queries | Tx, vault: Vault) {
   const mark = await readWatermark(db, KEY_MARK)
   if (mark === undefined) return null
   try {
