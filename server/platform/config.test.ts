@@ -116,6 +116,7 @@ const ACCEPTED: [string, string, unknown][] = [
   ['TRUST_PROXY', 'true', 'true'],
   ['TRUST_PROXY', '1', 1],
   ['TRUST_PROXY', ' 10 ', 10],
+  ['TRUST_PROXY', 'fe80::1%eth0', 'fe80::1%eth0'],
   ['TRUST_PROXY', 'loopback, 10.0.0.0/8,fd00::/8, 192.0.2.7', 'loopback,10.0.0.0/8,fd00::/8,192.0.2.7'],
   ['RAW_EVENT_RETENTION_DAYS', '1', 1],
   ['CORS_ORIGINS', `${PAGE},${LOCAL},${PAGE}`, [PAGE, LOCAL]],

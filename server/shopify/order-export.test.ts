@@ -92,4 +92,14 @@ for (const [what, file, message] of BROKEN) {
   })
 }
 
+it('that cannot be read fails with the error of reading it', async () => {
+  const failure = new TypeError('the stream broke')
+  const broken = (async function* () {
+    yield Buffer.from(`${HEAD}\n`)
+    throw failure
+  })()
+  const orders = readOrderExport(broken)
+  assert.is(await orders.next().catch((error: unknown) => error), failure)
+})
+
 it.run()
