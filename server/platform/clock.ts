@@ -16,7 +16,3 @@ export function isoTime(time: number | null): string | null {
 export function periodOf({ from, to }: { from?: string | undefined; to?: string | undefined }) {
   return { from: from === undefined ? null : Date.parse(from), to: to === undefined ? null : Date.parse(to) }
 }
-
-export function isoTimeOrNull(time: number | null): string | null {
-  return time === null ? null : isoTime(time)
-}

@@ -1,7 +1,7 @@
 import { DAY_MS } from '../../shared/durations.ts'
 import { ORDER_SOURCES, type OrderSource, type Store } from '../../shared/schemas/stores.ts'
 import { countUnreadableOrders } from '../inbox/set-aside.service.ts'
-import { isoTime, isoTimeOrNull } from '../platform/clock.ts'
+import { isoTime } from '../platform/clock.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { REGULAR_SPAN_DAYS, type SourceCounts, storeStatus } from './store-status.rule.ts'
@@ -112,8 +112,8 @@ export async function showStores(
       webhook_url: `${publicBaseUrl}/webhooks/store-sales`,
       script_url,
       script_tag: `<script src="${script_url}" async></script>`,
-      last_event_at: isoTimeOrNull(lastEventAt),
-      last_refused_at: isoTimeOrNull(lastRefusedAt),
+      last_event_at: isoTime(lastEventAt),
+      last_refused_at: isoTime(lastRefusedAt),
       last_refusal: lastRefusedAt === null || reason === null ? null : { at: isoTime(lastRefusedAt), reason },
       unreadable_7d: unreadable.get(row.id) ?? 0,
       tracked_30d: tracked,

@@ -1,6 +1,6 @@
 import { raiseFlag } from '../flags/flags.service.ts'
 import { originsOf } from '../inbox/operator-deliveries.service.ts'
-import { isoTime, isoTimeOrNull } from '../platform/clock.ts'
+import { isoTime } from '../platform/clock.ts'
 import { advisoryLock, type Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { claimsInUse, hostsOfStores, insertHosts, markFirstEvent, type StoreRow } from './stores.store.ts'
@@ -63,7 +63,7 @@ export function flagDomain(
     store_id: id,
     merchant_id,
     connected_at: isoTime(created_at),
-    first_event_at: isoTimeOrNull(first_event_at),
+    first_event_at: isoTime(first_event_at),
   }))
   return raiseFlag(platform, tx, {
     kind: 'domain_shared',

@@ -1,5 +1,5 @@
 import type { UserWire } from '../../shared/schemas/users.ts'
-import { isoTime, isoTimeOrNull } from '../platform/clock.ts'
+import { isoTime } from '../platform/clock.ts'
 import type { SessionRow, UserRow } from './users.store.ts'
 
 /** An account without its balance and payout destination. */
@@ -11,7 +11,7 @@ export function wireUser(account: UserRow): UserWire {
     display_name: account.display_name,
     suspended: account.suspended_at !== null,
     created_at: isoTime(account.created_at),
-    email_verified_at: isoTimeOrNull(account.email_verified_at),
+    email_verified_at: isoTime(account.email_verified_at),
   }
 }
 
@@ -21,7 +21,7 @@ export function wireSession(session: SessionRow) {
     id: session.id,
     created_at: isoTime(session.created_at),
     expires_at: isoTime(session.expires_at),
-    last_used_at: isoTimeOrNull(session.last_used_at),
+    last_used_at: isoTime(session.last_used_at),
     address_prefix: session.address_prefix,
     agent: session.agent,
   }

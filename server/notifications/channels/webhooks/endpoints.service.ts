@@ -4,7 +4,7 @@ import { type AuditRecord, recordAudit } from '../../../flags/audit.service.ts'
 import { type PageRequest, pageById } from '../../../platform/api/page.ts'
 import type { Actor } from '../../../platform/api/procedure.ts'
 import { invalidFields, Refusal } from '../../../platform/api/refusal.ts'
-import { isoTimeOrNull } from '../../../platform/clock.ts'
+import { isoTime } from '../../../platform/clock.ts'
 import type { Queries, Tx } from '../../../platform/database/database.ts'
 import { changeRow, insertRow, lockRows, updateRows } from '../../../platform/database/protected-rows.ts'
 import { isId } from '../../../platform/ids.ts'
@@ -202,7 +202,7 @@ export async function disableEndpoint(platform: Platform, tx: Tx, disabling: Dis
     after: auditedEndpoint(endpoint),
   })
   const { id: subjectId, account_id: accountId, url, disabled_reason } = endpoint
-  const failing_since = isoTimeOrNull(endpoint.failing_since)
+  const failing_since = isoTime(endpoint.failing_since)
   const data = { id: subjectId, url, disabled_reason, failing_since }
   await publishEvents(platform, tx, [{ type: 'webhook_endpoint.disabled', accountId, subjectId, data }])
   return true

@@ -3,7 +3,7 @@ import type {
   WebhookEndpoint,
   WebhookEndpointWithSecret,
 } from '../../../../shared/schemas/webhooks.ts'
-import { isoTime, isoTimeOrNull } from '../../../platform/clock.ts'
+import { isoTime } from '../../../platform/clock.ts'
 import type { ShownEndpoint } from './endpoints.service.ts'
 import type { DeliveryRow, ShownDelivery } from './webhooks.store.ts'
 
@@ -15,8 +15,8 @@ export function wireEndpoint({ formerSecretUntil, ...row }: ShownEndpoint): Webh
     events: JSON.parse(row.events),
     enabled: row.disabled_at === null,
     disabled_reason: row.disabled_reason,
-    failing_since: isoTimeOrNull(row.failing_since),
-    former_secret_valid_until: isoTimeOrNull(formerSecretUntil),
+    failing_since: isoTime(row.failing_since),
+    former_secret_valid_until: isoTime(formerSecretUntil),
     created_at: isoTime(row.created_at),
     updated_at: isoTime(row.updated_at),
   }
@@ -35,7 +35,7 @@ export function wireDelivery(row: ShownDelivery): WebhookDelivery {
     state: row.state,
     attempts: row.attempts,
     next_attempt_at: row.state === 'pending' ? isoTime(row.due_at) : null,
-    last_attempt_at: isoTimeOrNull(row.attempted_at),
+    last_attempt_at: isoTime(row.attempted_at),
     response_status: row.response_status,
     response_body: row.response_body,
     error: row.error,
@@ -46,7 +46,7 @@ export function wireDelivery(row: ShownDelivery): WebhookDelivery {
       duration_ms: durationMs,
     })),
     created_at: isoTime(row.created_at),
-    finished_at: isoTimeOrNull(row.finished_at),
+    finished_at: isoTime(row.finished_at),
   }
 }
 
