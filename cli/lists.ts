@@ -18,7 +18,7 @@ export function peopleOf<Row>(
   rows: readonly Row[],
   idsOf: (row: Row) => string | null | readonly (string | null)[],
 ): Promise<(id: string) => Person> {
-  const ids = rows.flatMap(idsOf).filter((id) => id !== null)
+  const ids = [...new Set(rows.flatMap(idsOf))].filter((id) => id !== null)
   return peopleIn(platform.database.reader, ids)
 }
 

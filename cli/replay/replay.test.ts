@@ -347,8 +347,11 @@ it('signs an event of the processor with the secret of the sandbox, which is tri
   const [{ as_expected, event }] = (await report('payment-unknown-invoice')).items
   assert.equal([as_expected, event.state], [true, 'pending'])
   assert.match(event.reason, /no billing cycle has invoice/)
-  const nobody = await runHere(['webhooks', 'replay', 'draft-order', '--url', 'http://127.0.0.1:9'], settings)
-  assert.match(nobody.stderr, /No service answers at http:\/\/127\.0\.0\.1:9 /)
+  const refused = await runHere(
+    ['webhooks', 'replay', 'draft-order', '--url', 'http://127.0.0.1:9'],
+    settings,
+  )
+  assert.match(refused.stderr, /No service answers at http:\/\/127\.0\.0\.1:9 /)
 })
 
 it.run()

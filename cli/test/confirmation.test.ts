@@ -13,7 +13,7 @@ it.before(async () => {
 it.after(() => books.market.close())
 
 const UNASKED = /^affiliate: Not a terminal; confirm with --yes\.\n$/
-const NOBODY = '019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e'
+const UNKNOWN_ID = '019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e'
 
 it('ask, and need --yes where there is no terminal', async () => {
   const { market, shop, otherShop, creatorId } = books
@@ -49,18 +49,18 @@ it('ask, and need --yes where there is no terminal', async () => {
 it('look whether it exists before they ask', async () => {
   const domain = 'never-connected.myshopify.com'
   for (const [words, why] of [
-    [['billing', 'close', '--merchant', NOBODY], /User .*not found/],
-    [['billing', 'credit', NOBODY, '10', '--reference', 'CR-1', '--reason', 'x'], /User .*not found/],
-    [['billing', 'reissue', NOBODY], /Billing cycle .* not found/],
-    [['payouts', 'retry', NOBODY], /Payout .* not found/],
-    [['offers', 'vet', NOBODY, '--approve'], /Offer .*not found/],
+    [['billing', 'close', '--merchant', UNKNOWN_ID], /User .*not found/],
+    [['billing', 'credit', UNKNOWN_ID, '10', '--reference', 'CR-1', '--reason', 'x'], /User .*not found/],
+    [['billing', 'reissue', UNKNOWN_ID], /Billing cycle .* not found/],
+    [['payouts', 'retry', UNKNOWN_ID], /Payout .* not found/],
+    [['offers', 'vet', UNKNOWN_ID, '--approve'], /Offer .*not found/],
     [['stores', 'release', domain], /No store in use/],
-    [['users', 'suspend', NOBODY], /User .*not found/],
-    [['users', 'reinstate', NOBODY], /User .*not found/],
-    [['sessions', 'end', NOBODY], /User .*not found/],
-    [['users', 'reset-second-factor', NOBODY, '--reason', 'x'], /User .*not found/],
-    [['users', 'set-password', NOBODY, '--password-stdin'], /User .*not found/],
-    [['webhooks', 'retry', NOBODY], /no event/],
+    [['users', 'suspend', UNKNOWN_ID], /User .*not found/],
+    [['users', 'reinstate', UNKNOWN_ID], /User .*not found/],
+    [['sessions', 'end', UNKNOWN_ID], /User .*not found/],
+    [['users', 'reset-second-factor', UNKNOWN_ID, '--reason', 'x'], /User .*not found/],
+    [['users', 'set-password', UNKNOWN_ID, '--password-stdin'], /User .*not found/],
+    [['webhooks', 'retry', UNKNOWN_ID], /no event/],
     [['webhooks', 'retry', '--type', 'never.seen'], /No event of type never\.seen waits/],
   ] as const) {
     assert.not.match((await books.refuses(words, why)).stderr, /--yes/, words.join(' '))

@@ -2,9 +2,7 @@
 import { stripVTControlCharacters } from 'node:util'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { buildProgram } from '../program.ts'
 import { openBooks } from './books.ts'
-import { leavesOf } from './command-tree.ts'
 import { OPERATOR_WORK, type Way, type World } from './operator-work.ts'
 import { openProcessorStub } from './processor-stub.ts'
 import { NO_PTY, runInPty, type Typed } from './run-in-pty.ts'
@@ -68,12 +66,9 @@ function shown(line: string): string {
   return stripVTControlCharacters(line.split('\r').at(-1) ?? '')
 }
 
-it('has a row for each', () => {
-  const called = Object.entries(OPERATOR_WORK).flatMap(([name, recipe]) =>
-    typeof recipe === 'string' ? [] : [name],
-  )
-  const names = leavesOf(buildProgram()).map(({ name }) => name)
-  assert.equal([...new Set([...called, ...Object.keys(OTHERS)])].sort(), names.sort())
+it('has a row for each that no audited work calls', () => {
+  const others = Object.keys(OPERATOR_WORK).filter((name) => typeof OPERATOR_WORK[name] === 'string')
+  assert.equal(Object.keys(OTHERS).sort(), others.sort())
 })
 
 it('does its work within 80 columns', async (world) => {

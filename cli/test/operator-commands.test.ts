@@ -14,7 +14,7 @@ import { openWebhookReceiver } from '../../server/test/testkit/webhook-receiver.
 import { type Books, openBooks } from './books.ts'
 import { openProcessorStub, type ProcessorStub } from './processor-stub.ts'
 
-const NOBODY = '019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e'
+const UNKNOWN_ID = '019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e'
 
 for (const dialect of testDialects()) {
   const it = suite(`the operator's commands on ${dialect}`)
@@ -109,7 +109,7 @@ for (const dialect of testDialects()) {
     assert.equal([disabled.enabled, disabled.disabled_reason], [false, 'operator'])
     assert.is((await lastAudit()).reason, 'abuse')
     await books.refuses(['endpoints', 'replay', id, '--yes'], /The endpoint is disabled/)
-    await books.refuses(['endpoints', 'show', NOBODY], /Webhook endpoint not found/)
+    await books.refuses(['endpoints', 'show', UNKNOWN_ID], /Webhook endpoint not found/)
   })
 
   it('checks a store: what arrived, what was refused, what to do', async () => {
@@ -155,7 +155,7 @@ for (const dialect of testDialects()) {
       ['offer.vet', 'operator', 'end of season', 'approved'],
     )
     assert.equal((await books.json('offers', 'list', '--vetting', 'pending')).items, [])
-    await books.refuses(vet(NOBODY, '--reject'), /Offer .*not found/)
+    await books.refuses(vet(UNKNOWN_ID, '--reject'), /Offer .*not found/)
     await books.refuses(vet(id, '--approve', '--reject'), /Pass --approve or --reject/, 2)
   })
 
@@ -177,7 +177,7 @@ for (const dialect of testDialects()) {
     // The same note again is the same resolution.
     for (const _ of [1, 2]) await books.says(resolve(flag.id, 'a test of theirs'), said)
     await books.refuses(resolve(flag.id, 'something else'), /resolved with another note/)
-    await books.refuses(resolve(NOBODY, 'x'), /not found/)
+    await books.refuses(resolve(UNKNOWN_ID, 'x'), /not found/)
     await books.refuses(['flagged', 'list', '--kind', 'self_purchas'], /Did you mean self_purchase\?/, 2)
     await books.says(['flagged', 'list', '--status', 'resolved'], /a test of theirs/)
   })
@@ -294,8 +294,11 @@ for (const dialect of testDialects()) {
     assert.equal([amount_due, invoice_at_the_processor], ['6187.37', null])
     stub.held = []
     const { action, before, after } = await lastAudit()
-    const [refused, anew] = await attemptsOf(market.platform, open.id)
-    assert.equal([action, before.attempt_id, after.attempt_id], ['billing.reissue', refused?.id, anew?.id])
+    const [refused, repeated] = await attemptsOf(market.platform, open.id)
+    assert.equal(
+      [action, before.attempt_id, after.attempt_id],
+      ['billing.reissue', refused?.id, repeated?.id],
+    )
     assert.not((await openFlagsOf(market.platform)).includes(`processor_refusal ${open.id}`))
     await drainUntilIdle()
     const [cycle] = (await books.json('billing', 'cycles', '--state', 'closed')).items
@@ -343,7 +346,7 @@ for (const dialect of testDialects()) {
     await market.settlePayout(payout.id, 'failed')
     await drainUntilIdle()
     await refuses(payout.id, /failed and its amount is back in the balance/)
-    await refuses(NOBODY, /Payout .* not found/)
+    await refuses(UNKNOWN_ID, /Payout .* not found/)
   })
 
   it('shows on one screen where everything stands', async () => {

@@ -45,7 +45,7 @@ export async function creditsOf(db: Queries, keys: AppKeys, merchantIds: readonl
 export async function checkedCredits(db: Queries, keys: AppKeys, merchantIds: readonly string[]) {
   const credits = await creditsOf(db, keys, merchantIds)
   const credited = [...new Set(credits.map(({ merchant_id }) => merchant_id))]
-  if (credited.length === 0) return new Map()
+  if (credited.length === 0) return new Map<string, number>()
   const cycles = await db
     .selectFrom('billing_cycles')
     .selectAll()

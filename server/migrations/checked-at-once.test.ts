@@ -7,7 +7,7 @@ import { idNumber, populate } from '../test/testkit/one-of-each.ts'
 const SALE = idNumber(64)
 const MERCHANT = idNumber(1)
 const CREATOR = idNumber(2)
-const NOBODY = idNumber(999)
+const UNKNOWN_ID = idNumber(999)
 const FOREIGN_KEY_VIOLATION = '23503'
 
 for (const dialect of testDialects().filter((one) => one === 'postgresql')) {
@@ -54,12 +54,12 @@ for (const dialect of testDialects().filter((one) => one === 'postgresql')) {
   })
 
   const LOST: [string, object][] = [
-    ['a store that is not there', { store_id: NOBODY }],
+    ['a store that is not there', { store_id: UNKNOWN_ID }],
     ['another merchant than its store’s', { merchant_id: CREATOR }],
-    ['a cycle that is not there', { billing_cycle_id: NOBODY }],
-    ['a link that is not there', { link_id: NOBODY }],
+    ['a cycle that is not there', { billing_cycle_id: UNKNOWN_ID }],
+    ['a link that is not there', { link_id: UNKNOWN_ID }],
     ['another creator than its link’s', { creator_id: MERCHANT }],
-    ['another offer than its link’s', { offer_id: NOBODY }],
+    ['another offer than its link’s', { offer_id: UNKNOWN_ID }],
     ['a link, and no creator', { creator_id: null }],
   ]
   for (const [what, change] of LOST) {
@@ -86,7 +86,7 @@ for (const dialect of testDialects().filter((one) => one === 'postgresql')) {
         'row = (select first from ledger_postings as first order by entry_id, line limit 1)',
         changes,
       )
-    assert.is(await add({ line: 90 }, { line: 91, entry_id: NOBODY }), FOREIGN_KEY_VIOLATION)
+    assert.is(await add({ line: 90 }, { line: 91, entry_id: UNKNOWN_ID }), FOREIGN_KEY_VIOLATION)
     assert.is(await count(test, 'ledger_postings'), before)
     assert.is(await add({ line: 90 }), 'done')
   })
@@ -103,22 +103,22 @@ for (const dialect of testDialects().filter((one) => one === 'postgresql')) {
         test,
         `insert into inbound_bodies (event_id, encoding, body) select id, 'utf8', '{}' from unnest('{${ids.join()}}'::uuid[]) as id`,
       )
-    assert.is(await ofEvents(idNumber(90), NOBODY), FOREIGN_KEY_VIOLATION)
+    assert.is(await ofEvents(idNumber(90), UNKNOWN_ID), FOREIGN_KEY_VIOLATION)
     assert.equal(await bodies(), { rows: 0 })
     assert.is(await ofEvents(idNumber(90), idNumber(91)), 'done')
-    assert.is.not(await codeOf(test, `update inbound_events set id = '${NOBODY}'`), 'done')
+    assert.is.not(await codeOf(test, `update inbound_events set id = '${UNKNOWN_ID}'`), 'done')
   })
 
   it('lets nothing go, nor be called otherwise, that is referred to', async ({ test }) => {
     const refused = [
       `delete from stores where id = '${idNumber(11)}'`,
-      `update stores set id = '${NOBODY}' where id = '${idNumber(11)}'`,
+      `update stores set id = '${UNKNOWN_ID}' where id = '${idNumber(11)}'`,
       `update stores set merchant_id = '${CREATOR}'`,
       `truncate stores cascade`,
       `delete from users where id = '${MERCHANT}'`,
-      `update billing_cycles set id = '${NOBODY}' where id = '${idNumber(62)}'`,
+      `update billing_cycles set id = '${UNKNOWN_ID}' where id = '${idNumber(62)}'`,
       'delete from billing_cycles',
-      `update ledger_entries set id = '${NOBODY}'`,
+      `update ledger_entries set id = '${UNKNOWN_ID}'`,
       'delete from ledger_entries',
       'delete from affiliate_links',
       `update affiliate_links set creator_id = merchant_id`,

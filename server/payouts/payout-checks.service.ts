@@ -6,6 +6,7 @@ import { IntegrityError } from '../platform/crypto/vault.ts'
 import type { Platform } from '../platform/platform.ts'
 import { wasSentWith } from '../processor/attempts.service.ts'
 import type { Processor } from '../processor/processor.ts'
+import { last4Of } from '../users/bank-accounts.rule.ts'
 import { destinationsInForce, type PayoutAccount } from '../users/sealed-accounts.service.ts'
 import { isSameTitle } from './payout-eligibility.rule.ts'
 import { findPayout, linesOf, type PayoutRow, paidPayoutIds, payoutsOfShare } from './payouts.store.ts'
@@ -102,7 +103,7 @@ export async function checkAccountTitle(
           creator_id: payout.creator_id,
           given_title: destination.account_title,
           bank_title: found.title,
-          iban_last4: destination.iban.slice(-4),
+          iban_last4: last4Of(destination.iban),
         },
       }),
     )

@@ -26,9 +26,9 @@ export async function insertPayout(
     .insertInto('payouts')
     .values({ ...payout, state: 'pending' })
     .execute()
-  const rows = lines.map(({ billing_cycle_id, merchant_id, amount }) => ({
-    ...{ payout_id: payout.id, billing_cycle_id, merchant_id, amount },
-  }))
+  const rows = lines.map(({ billing_cycle_id, merchant_id, amount }) => {
+    return { payout_id: payout.id, billing_cycle_id, merchant_id, amount }
+  })
   await tx.insertInto('payout_lines').values(rows).execute()
 }
 

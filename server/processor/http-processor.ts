@@ -27,9 +27,9 @@ export function createHttpProcessor(options: HttpProcessorOptions): Processor & 
 
   function create(path: string, attemptId: string, body: object, secrets: string[] = []) {
     const headers = { 'idempotency-key': attemptId }
-    return api.call({ path, headers, body, secrets }, createdSchema, 'id', ({ id, hosted_url }) => ({
-      ...{ kind: 'created', id, hostedUrl: hosted_url ?? null },
-    }))
+    return api.call({ path, headers, body, secrets }, createdSchema, 'id', ({ id, hosted_url }) => {
+      return { kind: 'created', id, hostedUrl: hosted_url ?? null }
+    })
   }
 
   /** An answer that lists another reference is unusable: neither its items nor their absence say anything about ours. */

@@ -126,7 +126,7 @@ export async function hasLoggedInFrom(db: Queries, userId: string, addressHash: 
   return row !== undefined
 }
 
-/** Keeps of an account's addresses this one, and the `most` latest of those used since `since` (epoch ms). */
+/** Adds an address that an account was used from, and keeps the `most` latest of those used since `since` (epoch ms). */
 export async function rememberAddress(
   tx: Tx,
   row: Selectable<Schema['login_addresses']>,

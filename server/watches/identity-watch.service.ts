@@ -104,5 +104,6 @@ async function compareIbans(platform: Platform, tx: Tx, fresh: readonly IbanRow[
       evidence: { user_id, other_user_ids, iban_last4 },
     }
   })
-  await raiseFlags(platform, tx, flags)
+  // One user may have given several.
+  await raiseFlags(platform, tx, [...new Map(flags.map((flag) => [flag.subjectId, flag])).values()])
 }

@@ -195,11 +195,10 @@ async function flagPausedOrders({ platform, tx, now, rejected }: NewDecisions): 
       return tallies
     },
     flag(ids, offerId) {
-      const { length: orders } = ids
-      const latest_sale_ids = ids.slice(0, MAX_LISTED)
-      const summary = `${orders} orders with an offer's coupon code were dated into pauses of at most an hour within ${PAST_DAYS} days.`
-      const counted = { merchant_id: merchantOf(offerId), orders, within_days: PAST_DAYS }
-      return orders < least ? null : { summary, evidence: { ...counted, latest_sale_ids } }
+      if (ids.length < least) return null
+      const summary = `${ids.length} orders with an offer's coupon code were dated into pauses of at most an hour within ${PAST_DAYS} days.`
+      const counted = { merchant_id: merchantOf(offerId), orders: ids.length, within_days: PAST_DAYS }
+      return { summary, evidence: { ...counted, latest_sale_ids: ids.slice(0, MAX_LISTED) } }
     },
   })
 }

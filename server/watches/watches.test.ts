@@ -15,6 +15,7 @@ import { giveDestination } from '../test/testkit/marketplace.ts'
 import { addUser, changeUser } from '../test/testkit/people.ts'
 import { DAY, HOUR, MINUTE } from '../test/testkit/testbed.ts'
 import { openWatchedWorld, type WatchedWorld } from '../test/testkit/watched-world.ts'
+import { addDailyVisits, offersPausedInTraffic } from './watches.store.ts'
 
 const SETTINGS = {
   FLAG_SELF_PURCHASES: '2',
@@ -338,6 +339,7 @@ for (const dialect of testDialects()) {
     await giveDestination(platform, one.userId)
     assert.equal(await seen(world, 'shared_iban'), [], 'one user may give it twice')
     await giveDestination(platform, two.userId)
+    await giveDestination(platform, two.userId)
     await world.watch()
     assert.equal(
       (await world.flags('shared_iban')).map(({ subject_id, evidence }) => ({ subject_id, ...evidence })),
@@ -378,6 +380,28 @@ for (const dialect of testDialects()) {
     await Promise.all([world.watch(), world.watch(), world.watch()])
     const [row] = await world.platform.database.reader.selectFrom('link_days').selectAll().execute()
     assert.is(row?.visits, 20)
+  })
+
+  it('finds offers paused in traffic, with enough visits of either sort', async ({ world }) => {
+    const { database } = world.platform
+    const add = (day: number, visits: number, untracked_visits: number) => {
+      const row = { link_id: world.link.id, day, visits, clicks: visits, untracked_visits }
+      return database.transaction((tx) => addDailyVisits(tx, [row]))
+    }
+    const found = async (least: number) =>
+      [...(await offersPausedInTraffic(database.reader, 11, least)).values()].map((one) => [
+        one.tracked,
+        one.untracked,
+      ])
+    await add(9, 100, 100)
+    await add(10, 30, 100)
+    await add(11, 19, 50)
+    assert.equal(await found(50), [], 'one tracked visit too few')
+    await add(11, 2, 0)
+    assert.equal(await found(50), [[51, 50]])
+    assert.equal(await found(51), [], 'one untracked visit too few')
+    await changeUser(world.platform, world.creator.userId, { suspended_at: 1 })
+    assert.equal(await found(50), [], 'the merchant did not pause it')
   })
 
   it.run()

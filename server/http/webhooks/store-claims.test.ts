@@ -61,7 +61,7 @@ for (const dialect of testDialects()) {
     const owner = await connect(bed, 'secret-of-owner')
     assert.is(await deliver(bed, order(), 'secret-of-owner'), 200)
     assert.is(await deliver(bed, order(), 'secret-of-squatter'), 200)
-    assert.is(await deliver(bed, order(), 'secret-of-nobody'), 401)
+    assert.is(await deliver(bed, order(), 'secret-of-no-claim'), 401)
     assert.equal(await scopes(bed), [owner.id, squatter.id])
     // Large bodies take another way, on which the loop is let go between two keys.
     const large = order().replace('{', `{"note":"${'x'.repeat(200_000)}",`)

@@ -2,7 +2,7 @@ import type { AttemptKind } from '../attempt.entity.ts'
 import type { RecordStatus } from '../records.rule.ts'
 
 /**
- * What Safepay's status of a payment request (`invoice`) or payout means. Any other status is `unclear`, as of money that came back
+ * What Safepay's status of a payment request (`invoice`) or payout means. Any other status is `unclear`, also that of money that came back
  * in whole or in part (P_REVERSED, P_REFUNDED), so that nothing is sent again before a person has looked.
  */
 const MEANINGS = new Map<string, Record<AttemptKind, RecordStatus>>(

@@ -27,7 +27,7 @@ import {
 import { actorOf, addTenant, authorize, openScene, type Scene, type Tenant } from './scene.ts'
 
 /** Contained in every private text of the other tenant. */
-const MARK = 'nobody-elses-business'
+const MARK = 'seen-by-its-owner-only'
 
 const records = proceduresOf(appRouter)
 const idFields = records.flatMap((record) => {

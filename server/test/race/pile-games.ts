@@ -20,7 +20,7 @@ export const PILE_GAMES: Game[] = [
         const drain = { do: 'drain_pile', batch: BATCH, readAhead } as const
         return {
           tasks: [drain, drain],
-          // By turns of the three kinds too.
+          // Each of the three kinds both with and without it.
           ...(Math.floor(round / 3) % 2 === 1 && { ahead: PAST_EVENT_LEASE }),
           async check(outcomes) {
             const drained = outcomes.map(drainedBy)

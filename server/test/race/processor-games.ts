@@ -158,13 +158,13 @@ export const PROCESSOR_GAMES: Game[] = [
         const reference = await make(kind)
         double.plan(reference, { calls: ['refused_422'], lookups: [] })
         await makeDueCalls(market.platform, processor)
-        const anew =
+        const retry =
           kind === 'invoice'
             ? ({ do: 'reissue', cycleId: reference } as const)
             : ({ do: 'retry_payout', payoutId: reference } as const)
         const alone = round % 4 > 1
         return {
-          tasks: [anew, alone ? { do: 'send' } : anew],
+          tasks: [retry, alone ? { do: 'send' } : retry],
           async check(outcomes) {
             await makeDueCalls(market.platform, processor)
             const attempts = await attemptsOf(market.platform, reference)

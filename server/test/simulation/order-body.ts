@@ -79,8 +79,8 @@ function trackedBy(plan: OrderPlan, reference: string): Record<string, unknown> 
         : [],
     landing_site: {
       // What the store's script wrote comes before the first page.
-      note: '/products/kurta?aff_ref=somebody-else',
-      line: '/products/kurta?aff_ref=somebody-else',
+      note: '/products/kurta?aff_ref=of-another-creator',
+      line: '/products/kurta?aff_ref=of-another-creator',
       landing: `/products/kurta?${query}`,
       url: `https://shop.pk/products/kurta?${query}#reviews`,
       none: plan.taxesIncluded ? null : '/',

@@ -55,7 +55,7 @@ export class PiledOrders {
     this.#stalls = stalls
   }
 
-  /** So many more, the stores by turns; answers how many of them there is something to read in. */
+  /** Adds so many more, from each store in turn. Returns how many of them have something to read. */
   async pile(platform: Platform, many: number): Promise<number> {
     const clicks: NewClick[] = []
     const deliveries: Delivery[] = []
@@ -65,7 +65,7 @@ export class PiledOrders {
       const number = this.#piled++
       const stall = this.#stalls[number % this.#stalls.length] as Stall
       const earlier = known.get(stall)
-      // By turns of the stores too, so that each of them has some of every kind.
+      // Shifted with each round, so that each store has some of every kind.
       const kind = (number + Math.floor(number / this.#stalls.length)) % 10
       if (earlier && kind === 5) conflicting += 1
       if (earlier && kind === 5) deliveries.push(this.#anotherBody(platform, earlier))

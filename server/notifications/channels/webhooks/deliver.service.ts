@@ -7,7 +7,7 @@ import { Deliverer, firstForged } from '../../delivery.service.ts'
 import { eventsOf, type OutboxEventRow } from '../../outbox.service.ts'
 import { DELIVERY_SIGNAL } from './deliveries.service.ts'
 import { type AttemptDecision, decideAttempt, hasFailedForLong } from './delivery-retry.rule.ts'
-import { validSecrets } from './endpoint-secrets.service.ts'
+import { openValidSecrets } from './endpoint-secrets.service.ts'
 import { DISABLED, disableEndpoint, SERVICE } from './endpoints.service.ts'
 import { createWebhookSender, type WebhookOutcome } from './send-webhook.ts'
 import type { DisabledReason } from './webhook.entity.ts'
@@ -49,7 +49,7 @@ export function webhookDeliverer(
 ) {
   const { clock } = platform
   const send = ({ endpoint, event, secrets }: Job) => {
-    const keys = validSecrets(platform, secrets)
+    const keys = openValidSecrets(platform, secrets).map(({ text }) => text)
     if (!endpoint || !event || keys.length === 0)
       return notSent('The secret of the endpoint cannot be opened. Rotate it.')
     const { url } = endpoint

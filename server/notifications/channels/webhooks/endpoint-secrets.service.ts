@@ -64,7 +64,7 @@ async function addSecret(
  */
 export async function replaceSecret(platform: Platform, tx: Tx, endpoint: Owner): Promise<string> {
   const now = platform.clock.now()
-  const opened = openValid(platform, await secretsOf(tx, [endpoint.id]))
+  const opened = openValidSecrets(platform, await secretsOf(tx, [endpoint.id]))
   const [present, replaced] = opened
   const isRotated = replaced?.row.valid_until === (present?.row.created_at ?? 0) + FORMER_SECRET_MS
   if (present && isRotated && now - present.row.created_at < REPEAT_MS) return present.text
@@ -76,19 +76,16 @@ export async function replaceSecret(platform: Platform, tx: Tx, endpoint: Owner)
   return createSecret(platform, tx, endpoint)
 }
 
-/** The valid ones of an endpoint's secrets, the present one first. */
-export function validSecrets(platform: Platform, rows: readonly OwnedSecretRow[]): string[] {
-  return openValid(platform, rows).map(({ text }) => text)
-}
-
-/** Leaves out secrets that cannot be opened, which it logs. */
-function openValid({ vault, clock, log }: Platform, rows: readonly OwnedSecretRow[]) {
+/** The valid ones of an endpoint's secrets, the present one first. Leaves out those that cannot be opened, which it logs. */
+export function openValidSecrets({ vault, clock, log }: Platform, rows: readonly OwnedSecretRow[]) {
   const now = clock.now()
   const valid = rows.filter(({ valid_until }) => valid_until === null || valid_until > now)
   return valid.flatMap((row) => {
-    const text = SEALED_WEBHOOK_SECRETS.openOrNull(vault, row)
-    if (text !== null) return [{ row, text }]
-    log.error({ endpoint: row.endpoint_id, secret: row.id }, 'a webhook secret does not open')
-    return []
+    try {
+      return [{ row, text: SEALED_WEBHOOK_SECRETS.open(vault, row) }]
+    } catch (error) {
+      log.error({ err: error, endpoint: row.endpoint_id, secret: row.id }, 'a webhook secret does not open')
+      return []
+    }
   })
 }

@@ -3,6 +3,7 @@ import * as assert from 'uvu/assert'
 import { OPERATOR } from '../../../flags/audit.service.ts'
 import { notifyUntilIdle } from '../../../jobs/worker.ts'
 import type { Actor } from '../../../platform/api/procedure.ts'
+import type { Logger } from '../../../platform/log.ts'
 import type { Platform } from '../../../platform/platform.ts'
 import { marketSuites } from '../../../test/testkit/market-suites.ts'
 import { outcomeOf, requestOf } from '../../../test/testkit/people.ts'
@@ -160,8 +161,17 @@ for (const { it } of marketSuites('webhook endpoints')) {
         .execute()
     })
     await own.test({ id: mine.id })
-    await notifyUntilIdle(platform)
+    const lines: { err: Error; endpoint: string }[] = []
+    const log = {
+      ...platform.log,
+      error: (facts: (typeof lines)[0]) => lines.push(facts),
+    } as unknown as Logger
+    await notifyUntilIdle({ ...platform, log })
     assert.is(receiver.received.length, 0)
+    assert.equal(
+      lines.map(({ err, endpoint }) => [err.message, endpoint]),
+      [['does not open: it was changed or moved', mine.id]],
+    )
     const { items } = await own.deliveries({ id: mine.id })
     assert.is(items[0]?.error, 'The secret of the endpoint cannot be opened. Rotate it.')
     receiver.close()
