@@ -220,7 +220,7 @@ for (const { it } of marketSuites("stored orders through today's rule")) {
   })
 
   it('rest on no sale where their outcome was changed into none', async () => {
-    const { database } = market.bed
+    const { database } = market.bed.testDatabase
     await removeGuards(database)
     for (const result of ['null', '5', '{"sale_id": 5}', '{"sale_id": "none"}', 'not JSON']) {
       await market.order(shop, link, 400_000)
