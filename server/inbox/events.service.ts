@@ -1,3 +1,4 @@
+import { jsonOrNull } from '../../shared/json.ts'
 import { OPERATOR, recordAudit } from '../flags/audit.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import { afterCommit, type Queries } from '../platform/database/database.ts'
@@ -138,6 +139,12 @@ export interface StoredEvent extends EventRow {
   text: string | null
   /** Why it is not the event that intake sealed; `null` when it is. */
   problem: string | null
+}
+
+/** The id of what an event changed, by its kept outcome; `null` when it was about something else. */
+export function idInResult({ result }: Pick<EventRow, 'result'>, field: 'billing_cycle_id' | 'sale_id') {
+  const id = (jsonOrNull(result ?? '') as Record<string, unknown> | null)?.[field]
+  return typeof id === 'string' && isId(id) ? id : null
 }
 
 const MAX_EVENTS = 100

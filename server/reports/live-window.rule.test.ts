@@ -14,7 +14,7 @@ import {
   startAt,
   windowOf,
   withPassed,
-  withTold,
+  withSent,
 } from './live-window.rule.ts'
 
 const T = Date.parse('2026-11-01T07:00:00.000Z')
@@ -31,7 +31,7 @@ test('a position is shaped like an id, begins with its moment, and is another on
 
 test('an event id reads as what was written, and nothing else reads as one', () => {
   const bound = firstIdAt(T)
-  const window = withTold(startAt(bound), positionAt(T + 5, 0, SUBJECT), bound)
+  const window = withSent(startAt(bound), positionAt(T + 5, 0, SUBJECT), bound)
   assert.is(cursorOf(startAt(bound)), bound)
   assert.equal(cursorOf(windowOf(cursorOf(window)) as LiveWindow), cursorOf(window))
   for (const wrong of [
@@ -51,7 +51,7 @@ test('a change that is done with changes nothing when it is met again', () => {
   const window = startAt(firstIdAt(T + 1000))
   const early = positionAt(T, 0, SUBJECT)
   assert.not.ok(isNew(window, early))
-  assert.is(withTold(window, early, firstIdAt(T)), window)
+  assert.is(withSent(window, early, firstIdAt(T)), window)
 })
 
 test('an event id stays short however much happens at once', () => {
@@ -64,7 +64,7 @@ test('an event id stays short however much happens at once', () => {
       `${SUBJECT.slice(0, -4)}${number.toString(16).padStart(4, '0')}`,
     )
     assert.ok(isNew(window, position))
-    window = withTold(window, position, bound)
+    window = withSent(window, position, bound)
     assert.not.ok(isNew(window, position))
   }
   assert.is(window.sent.size, MOST_REMEMBERED)
@@ -105,7 +105,7 @@ test('property: each change is sent once, however late it shows up and wherever 
         let tellings = 0
         for (const position of visible) {
           const fresh = isNew(window, position)
-          window = withTold(window, position, bound)
+          window = withSent(window, position, bound)
           if (!fresh) continue
           sent.push(position)
           tellings += 1

@@ -45,7 +45,7 @@ export function isNew({ settled, sent }: LiveWindow, position: string): boolean 
  * The window after a change was sent, or met again. Changes are met in the order of their positions, so whatever stands
  * before one that is older than `bound` is done with as well.
  */
-export function withTold(window: LiveWindow, position: string, bound: string): LiveWindow {
+export function withSent(window: LiveWindow, position: string, bound: string): LiveWindow {
   if (position <= window.settled) return window
   if (position <= bound) return settledUpTo(window, position)
   const sent = new Map(window.sent).set(markOf(position), position)

@@ -32,7 +32,7 @@ import {
   startAt,
   windowOf,
   withPassed,
-  withTold,
+  withSent,
 } from './live-window.rule.ts'
 
 /** How often a stream looks by itself, ms: the news may come from another process, and the session may have ended. */
@@ -127,7 +127,7 @@ async function presentWindow(platform: Platform, scope: OwnScope): Promise<LiveW
   const bound = lateBound(platform)
   let window = startAt(bound)
   for await (const batch of changesAfter(platform.database.reader, scope, bound)) {
-    for (const { position } of batch) window = withTold(window, position, bound)
+    for (const { position } of batch) window = withSent(window, position, bound)
   }
   return window
 }
@@ -147,7 +147,7 @@ async function* unsent(
     const eventOf = await eventsOf(platform, actor, scope, fresh)
     for (const change of batch) {
       const event = isNew(window, change.position) && eventOf(change)
-      window = withTold(window, change.position, bound)
+      window = withSent(window, change.position, bound)
       yield { message: event ? { id: cursorOf(window), event } : null, after: window }
     }
   }
@@ -194,6 +194,8 @@ function changesOf(kind: Change['kind'], row: { id: string }, moments: readonly 
 
 /** Reads what else the changes show; returns what is sent of each. */
 async function eventsOf(platform: Platform, { role }: Actor, scope: OwnScope, changes: readonly Change[]) {
+  // A stream looks every few seconds, and usually finds nothing new.
+  if (changes.length === 0) return () => null
   const db = platform.database.reader
   const ids = [...new Set(changes.flatMap(({ kind, row }) => (kind === 'sale' ? row.id : [])))]
   const found = await findSales(db, scope, { ids, limit: ids.length, before: null })

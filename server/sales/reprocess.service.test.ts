@@ -11,6 +11,7 @@ import { marketSuites } from '../test/testkit/market-suites.ts'
 import type { Marketplace, Shop } from '../test/testkit/marketplace.ts'
 import { orderBody } from '../test/testkit/orders.ts'
 import { setSuspended } from '../test/testkit/people.ts'
+import { removeGuards } from '../test/testkit/tamper.ts'
 import { DAY } from '../test/testkit/testbed.ts'
 import { decideSale } from './accept-sale.rule.ts'
 import {
@@ -216,6 +217,18 @@ for (const { it } of marketSuites("stored orders through today's rule")) {
     assert.equal(await lostNow(), [['click']])
     assert.is((await run({ rule })).counts.uncertain, 1)
     assert.is((await run()).counts.uncertain, 0)
+  })
+
+  it('rest on no sale where their outcome was changed into none', async () => {
+    const { database } = market.bed.testDatabase
+    await removeGuards(database)
+    for (const result of ['null', '5', '{"sale_id": 5}', '{"sale_id": "none"}', 'not JSON']) {
+      await market.order(shop, link, 400_000)
+      await market.drainUntilIdle()
+      await database.writer.updateTable('inbound_events').set({ result }).execute()
+      const { events, repeats, different } = (await run()).counts
+      assert.equal([repeats, different], [events, 0], result)
+    }
   })
 
   it('are those of one store, or since a moment', async () => {

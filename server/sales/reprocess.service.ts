@@ -1,6 +1,6 @@
 import type { Paisa } from '../../shared/money.ts'
 import { clicksPrunedBefore } from '../clicks/click-retention.service.ts'
-import { countStoredEvents, type StoredEvent, storedEvents } from '../inbox/events.service.ts'
+import { countStoredEvents, idInResult, type StoredEvent, storedEvents } from '../inbox/events.service.ts'
 import type { Queries } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { MalformedOrder } from '../shopify/fields.ts'
@@ -166,7 +166,7 @@ async function readCandidates(
 
 /** The decisions that rest on these events, by event id. A former decision with an unreadable receipt is missing. */
 async function recordedBy(db: Queries, events: readonly StoredEvent[]): Promise<Map<string, Recorded>> {
-  const ids = events.flatMap(({ result }): string[] => JSON.parse(result ?? '{}').sale_id ?? [])
+  const ids = events.flatMap((event) => idInResult(event, 'sale_id') ?? [])
   const sales = new Map((await salesById(db, ids)).map((sale) => [sale.id, sale]))
   const recorded = new Map<string, Recorded>()
   for (const { event_id, sale_id, receipt } of await formerDecisions(db, ids)) {

@@ -197,11 +197,9 @@ function withSlug({ sale, facts }: Decision) {
 }
 
 function notifyParties(platform: Platform, tx: Tx, rows: readonly SaleRow[]): void {
-  const parties = new Set(
-    rows.flatMap(({ merchant_id, creator_id }) => [merchant_id, creator_id ?? []].flat()),
-  )
+  const parties = new Set(rows.flatMap(({ merchant_id, creator_id }) => [merchant_id, creator_id]))
   afterCommit(tx, () => {
-    for (const party of parties) platform.topics.send(userTopic(party))
+    for (const party of parties) if (party !== null) platform.topics.send(userTopic(party))
   })
 }
 

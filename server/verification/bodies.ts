@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import { type SqlBool, sql } from 'kysely'
 import { jsonOrNull } from '../../shared/json.ts'
 import type { EventSource } from '../inbox/event-states.ts'
+import { idInResult } from '../inbox/events.service.ts'
 import { inList } from '../platform/database/bulk-values.ts'
 import { dialectOf, type Queries } from '../platform/database/database.ts'
-import { isId } from '../platform/ids.ts'
 import { MalformedOrder } from '../shopify/fields.ts'
 import { readOrderFacts } from '../shopify/order-facts.ts'
 import { type Breach, type Invariant, inPages } from './invariant.ts'
@@ -105,10 +105,7 @@ async function readAppliedEvents(
     .where('event.state', '=', 'done')
     .select('event.result')
     .execute()
-  return events.map((event) => {
-    const id = (jsonOrNull(event.result ?? '') as Record<string, unknown> | null)?.[field]
-    return { ...event, subjectId: typeof id === 'string' && isId(id) ? id : null }
-  })
+  return events.map((event) => ({ ...event, subjectId: idInResult(event, field) }))
 }
 
 function textOf({ body, encoding }: KeptBody): string {

@@ -21,7 +21,7 @@ export function sealDigest(digest: Digest, previous: string, seal: SealContent):
   return digest(['seal 1', previous, position, sealedAt, retires ?? '-', ...heads].join('\n'))
 }
 
-/** The seal before one, and what retires keys. */
+/** The seal before the one that is checked, and the seals that retired keys. */
 export interface SealsSoFar {
   position: number
   digest: string
