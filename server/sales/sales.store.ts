@@ -223,7 +223,7 @@ function inPlace({
   )}`
 }
 
-/** The link of a slug, whoever's it is. */
+/** The id of any merchant's link by its slug. */
 export async function linkIdOfSlug(db: Queries, slug: string): Promise<string | undefined> {
   const links = db.selectFrom('affiliate_links').select('id').where('slug', '=', slug)
   return (await links.executeTakeFirst())?.id
