@@ -1,5 +1,6 @@
 import { MalformedOrder, type OrderNames } from '../shopify/fields.ts'
-import { isOrderPaid, type OrderFacts, readOrderFacts } from '../shopify/order-facts.ts'
+import { type OrderFacts, readOrderFacts } from '../shopify/order-facts.ts'
+import { isOrderPaid, placedTopic } from '../shopify/topics.ts'
 
 interface UnreadableOrder {
   malformed: string
@@ -28,7 +29,7 @@ export const NOTHING_READ: ReadOrders = new Map()
 
 /** Whether the body of an event matters. */
 export function isToBeRead(event: { topic: string | null; conflict_hash: string }): boolean {
-  return event.conflict_hash === '' && isOrderPaid(event.topic)
+  return event.conflict_hash === '' && (isOrderPaid(event.topic) || placedTopic(event.topic) !== null)
 }
 
 export function readOrder(text: string, trackingParameter: string): OrderFacts | UnreadableOrder {

@@ -103,6 +103,25 @@ const sale = (number: number, cycleId: string | null) => ({
   buyer_name_matches: 0,
 })
 
+const pendingOrder = (number: number, state: 'pending' | 'expired' | 'cancelled' | 'became_sale') => ({
+  id: idNumber(number),
+  store_id: STORE,
+  merchant_id: MERCHANT,
+  order_id: `8209829119461${number}`,
+  order_name: `#${number}`,
+  state,
+  offer_id: OFFER,
+  creator_id: CREATOR,
+  link_id: LINK,
+  expected_commission: 10_000,
+  sale_id: state === 'became_sale' ? idNumber(64) : null,
+  placed_at: AT,
+  version: '1',
+  created_at: AT,
+  updated_at: AT,
+  state_at: AT,
+})
+
 const event = (number: number, state: 'pending' | 'done' | 'ignored' | 'set_aside') => ({
   id: idNumber(number),
   source: 'store' as const,
@@ -307,6 +326,12 @@ export const ONE_OF_EACH: Rows = {
     sale(65, null),
     { ...sale(66, null), rejection_reason: 'not_paid' as const },
     { ...sale(67, null), decided_at: AT },
+  ],
+  pending_orders: [
+    pendingOrder(68, 'pending'),
+    pendingOrder(69, 'expired'),
+    pendingOrder(166, 'cancelled'),
+    pendingOrder(167, 'became_sale'),
   ],
   sale_decisions: [{ sale_id: idNumber(67), event_id: idNumber(91), decided_at: AT, receipt: '{}' }],
   payouts: [payout(70, 'pending'), payout(71, 'submitted'), payout(72, 'paid'), payout(73, 'failed')],

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
-import { changes, NEW_ID, NO_USER, one, oneOf, posting, type Tampering } from './tampering.ts'
+import { change, changes, NEW_ID, NO_USER, one, oneOf, posting, type Tampering } from './tampering.ts'
 
 const ACCEPTED = "acceptance_status = 'accepted'"
 
@@ -20,6 +20,8 @@ function clickChange(assignment: string, id: RawBuilder<unknown>): RawBuilder<un
 }
 
 const ACCEPTED_ONCE = `${ACCEPTED} and decided_at is null`
+
+const BECAME_SALE = "state = 'became_sale'"
 
 const COUPON_SALE = 'coupon_code is not null'
 
@@ -115,6 +117,63 @@ const SALES: Tampering[] = [
     ],
     'sale_id',
   ),
+  ...changes('pending_orders', [
+    [
+      'pending-orders-sales',
+      'another commission than that of its sale',
+      'expected_commission = 1',
+      BECAME_SALE,
+    ],
+    [
+      'pending-orders-sales',
+      'an order that waits although it is paid',
+      "state = 'pending', sale_id = null",
+      BECAME_SALE,
+    ],
+    [
+      'pending-orders-sales',
+      'the sale of another order',
+      "state = 'became_sale', sale_id = (select id from sales order by id limit 1)",
+      "state = 'cancelled'",
+    ],
+    ['pending-orders-match-links', 'another creator', 'creator_id = merchant_id', "state = 'pending'"],
+    [
+      'pending-orders-match-links',
+      'a link that does not exist',
+      `link_id = '${NO_USER}'`,
+      "state = 'pending'",
+    ],
+    [
+      'rows-authentic-pending-orders',
+      'a commission of one paisa more',
+      'expected_commission = expected_commission + 1',
+    ],
+  ]),
+  {
+    invariant: 'rows-complete-pending-orders',
+    what: 'a pending order that was deleted',
+    statement: sql`delete from pending_orders where state = 'pending'`,
+    subject: sql`select 'pending_orders' as subject`,
+  },
+  {
+    invariant: 'pending-orders-no-money',
+    what: 'an entry that comes from a pending order',
+    statement: sql`update ledger_entries set subject_id = (select id from pending_orders where state = 'pending')
+      where kind = 'credit_granted'`,
+    subject: oneOf('pending_orders', "state = 'pending'"),
+  },
+  {
+    invariant: 'pending-orders-as-reported',
+    what: 'another order than its events reported',
+    statement: change('pending_orders', "order_id = '1'", "state = 'pending'"),
+    subject: oneOf('pending_orders', "state = 'pending'"),
+  },
+  {
+    invariant: 'events-applied',
+    what: 'a placement that is done and made nothing',
+    statement: sql`delete from pending_orders where state = 'cancelled'`,
+    subject: sql`select min(cast(id as text)) as subject from inbound_events where topic = 'orders/cancelled'`,
+  },
   {
     invariant: 'coupons-of-links',
     what: 'a code that two links have',
