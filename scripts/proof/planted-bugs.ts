@@ -14,6 +14,34 @@ const simulated = (bug: Omit<PlantedBug, 'expectedIn'>): PlantedBug => ({
   expectedIn: 'simulated weeks',
 })
 
+/** Mistakes about orders that wait for their payment. */
+const PENDING: PlantedBug[] = [
+  simulated({
+    name: 'an older report of an order replaces a newer one',
+    file: 'server/pending-orders/pending-order.rule.ts',
+    find: 'version > current.version',
+    replace: 'version !== current.version',
+  }),
+  simulated({
+    name: 'an order that was canceled is still expected',
+    file: 'server/pending-orders/pending-order.rule.ts',
+    find: "cancelled ? furthest(current.state, 'cancelled') : current.state",
+    replace: 'current.state',
+  }),
+  simulated({
+    name: 'an order whose payment came first waits for it',
+    file: 'server/pending-orders/pending-orders.service.ts',
+    find: 'if (sale && subject.facts)',
+    replace: 'if (sale && subject.facts && subject.stored)',
+  }),
+  simulated({
+    name: 'the commission of a canceled order is not what it would pay',
+    file: 'server/pending-orders/pending-orders.service.ts',
+    find: "financial_status: 'paid', cancelled: false",
+    replace: "financial_status: 'paid'",
+  }),
+]
+
 /** Mistakes in decisions and amounts. */
 const ARITHMETIC: PlantedBug[] = [
   simulated({
@@ -339,4 +367,10 @@ const VERIFICATION: PlantedBug[] = [
   },
 ]
 
-export const PLANTED_BUGS: readonly PlantedBug[] = [...ARITHMETIC, ...BOOKS, ...ONCE, ...VERIFICATION]
+export const PLANTED_BUGS: readonly PlantedBug[] = [
+  ...ARITHMETIC,
+  ...PENDING,
+  ...BOOKS,
+  ...ONCE,
+  ...VERIFICATION,
+]

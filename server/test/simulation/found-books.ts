@@ -7,23 +7,29 @@ import type { Services } from './services.ts'
 /** What the services have written, as rows of the same words as the oracle's books. */
 export async function foundBooks(services: Services): Promise<Books> {
   await services.ids.refresh()
-  const [links, clicks, sales, cycles, credits, payouts, balances, eventRows] = await Promise.all([
-    linkTable(services),
-    clickTable(services),
-    saleTable(services),
-    cycleTable(services),
-    creditTable(services),
-    payoutTable(services),
-    balanceTable(services),
-    readEvents(services),
-  ])
+  const [links, clicks, sales, pendingOrders, cycles, credits, payouts, balances, eventRows] =
+    await Promise.all([
+      linkTable(services),
+      clickTable(services),
+      saleTable(services),
+      pendingTable(services),
+      cycleTable(services),
+      creditTable(services),
+      payoutTable(services),
+      balanceTable(services),
+      readEvents(services),
+    ])
   const keys = eventKeys(services, eventRows)
   const events = new Map(
     eventRows.map((row) => [keys.get(row.id) ?? '', { state: row.state, tries: row.attempts }]),
   )
   const flags = await flagTable(services, keys)
   const held = heldTable(services)
-  return { links, clicks, sales, cycles, credits, payouts, balances, events, flags, 'at the processor': held }
+  return {
+    ...{ links, clicks, sales, cycles, credits, payouts, balances, events, flags },
+    'pending orders': pendingOrders,
+    'at the processor': held,
+  }
 }
 
 function reader(services: Services) {
@@ -81,6 +87,29 @@ async function saleTable(services: Services): Promise<Table> {
         decided: clockText(row.decided_at ?? row.created_at),
         'not paid until then, since': timeText(row.formerly_decided_at),
         cycle: name(row.billing_cycle_id),
+      },
+    ]),
+  )
+}
+
+async function pendingTable(services: Services): Promise<Table> {
+  const rows = await reader(services)
+    .selectFrom('pending_orders as pending')
+    .leftJoin('sales as sale', 'sale.id', 'pending.sale_id')
+    .selectAll('pending')
+    .select(['sale.store_id as sale_store_id', 'sale.order_id as sale_order_id'])
+    .execute()
+  const name = (id: string | null) => services.ids.knownName(id)
+  return new Map(
+    rows.map((row) => [
+      `${name(row.store_id)} order ${row.order_id}`,
+      {
+        state: row.state,
+        link: name(row.link_id),
+        code: row.coupon_code,
+        expected: rupees(row.expected_commission),
+        placed: clockText(row.placed_at),
+        sale: row.sale_id === null ? null : `${name(row.sale_store_id)} order ${row.sale_order_id}`,
       },
     ]),
   )

@@ -186,6 +186,33 @@ const deliveries: fc.Arbitrary<DeliveryPlan[]> = fc
   )
   .map(([first, later, more]) => [first, ...later, ...more])
 
+const placedReport: fc.Arbitrary<DeliveryPlan> = fc
+  .tuple(
+    delay,
+    oftener<[DeliveryPlan['topic'], DeliveryPlan['body']]>(
+      [6, ['orders/create', 'unpaid']],
+      [3, ['orders/updated', 'unpaid, other amounts']],
+      [2, ['orders/cancelled', 'unpaid, cancelled']],
+    ),
+  )
+  .map(([delay, [topic, body]]) => ({ delay, topic, body, id: 'fresh', secret: 'present' }))
+
+/** Half of all orders are placed first, and paid up to twenty days later or never. */
+const life: fc.Arbitrary<DeliveryPlan[]> = fc
+  .tuple(
+    fc.oneof(
+      { weight: 1, arbitrary: none },
+      { weight: 1, arbitrary: fc.array(placedReport, { minLength: 1, maxLength: 3 }) },
+    ),
+    deliveries,
+    oftener<number | null>([4, 0], [3, DAY], [2, 5 * DAY], [1, 20 * DAY], [2, null]),
+  )
+  .map(([placed, paid, after]) => {
+    if (placed.length === 0) return paid
+    if (after === null) return placed
+    return [...placed, ...paid.map((one) => ({ ...one, delay: one.delay + after }))]
+  })
+
 const sale: fc.Arbitrary<SaleAction> = fc.record({
   kind: fc.constant('sale' as const),
   merchant: anyOf,
@@ -211,7 +238,7 @@ const sale: fc.Arbitrary<SaleAction> = fc.record({
     { weight: 1, arbitrary: fc.constantFrom(0, 1, -1, -HOUR).map((ms) => ({ from: 'window' as const, ms })) },
   ),
   order,
-  deliveries,
+  deliveries: life,
 })
 
 const word: fc.Arbitrary<WordPlan> = fc.record({

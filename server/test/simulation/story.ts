@@ -110,10 +110,20 @@ export interface DeliveryPlan {
   /** After the order was placed or, if later, the step; ms. */
   delay: number
   id: 'first' | 'fresh'
-  /** `paid`: the same order, paid by now. */
-  body: 'same' | 'other' | 'other click' | 'other date' | 'paid' | 'paid, other amounts' | 'paid, other click'
+  /** `unpaid`: the order before its payment; `paid`: the same order, paid by now. */
+  body:
+    | 'unpaid'
+    | 'unpaid, other amounts'
+    | 'unpaid, cancelled'
+    | 'same'
+    | 'other'
+    | 'other click'
+    | 'other date'
+    | 'paid'
+    | 'paid, other amounts'
+    | 'paid, other click'
   secret: 'present' | 'former' | 'foreign'
-  topic: 'orders/paid' | 'orders/updated'
+  topic: 'orders/paid' | 'orders/create' | 'orders/updated' | 'orders/cancelled'
 }
 
 /** How the processor's word differs from what it should be. */
