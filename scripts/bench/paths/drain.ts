@@ -6,11 +6,13 @@ import { calmRounds } from '../calm-rounds.ts'
 import { type Driver, openDriver } from '../driver.ts'
 import { type Comparison, type Measurement, median } from '../figures.ts'
 import { cpuOf, timed } from '../measure.ts'
-import { openShops, pileOrders } from '../pile-orders.ts'
+import { ALL_TOPICS, openShops, pileOrders } from '../pile-orders.ts'
 
 const ORDERS = 8000
 const PEER_BATCH = 500
 const MUST = { kind: 'least', ratio: 0.16 } as const
+/** A store that reports its orders from their placement on costs at most 2.2 times as much for each that is paid. */
+const MUST_ALL_TOPICS = { kind: 'least', ratio: 1 / 2.2 } as const
 
 /** Orders that wait in the inbox, from twenty stores: read, decided, booked and marked done. */
 export async function benchDrain(bed: Bed): Promise<(Comparison | Measurement)[]> {
@@ -20,11 +22,15 @@ export async function benchDrain(bed: Bed): Promise<(Comparison | Measurement)[]
   const reader = createOrderReader(platform)
   const round = async (place: number) => {
     const from = platform.ids.next()
-    await pileOrders(platform, links, { first: place * ORDERS, count: ORDERS })
+    const first = 2 * place * ORDERS
+    await pileOrders(platform, links, { first, count: ORDERS })
     const reading = await bothTimes(() => readBodies(driver, from))
     const draining = await bothTimes(() => drainUntilIdle(bed.app, { reader }))
-    await assertAccepted(platform, (place + 1) * ORDERS)
-    return { peer: reading, ours: draining }
+    await assertAccepted(platform, first + ORDERS)
+    await pileOrders(platform, links, { first: first + ORDERS, count: ORDERS, topics: ALL_TOPICS })
+    const drainingAll = await bothTimes(() => drainUntilIdle(bed.app, { reader }))
+    await assertAccepted(platform, first + 2 * ORDERS)
+    return { peer: reading, ours: draining, all: drainingAll }
   }
   try {
     // The first one warms up.
@@ -47,6 +53,21 @@ export async function benchDrain(bed: Bed): Promise<(Comparison | Measurement)[]
         notes: [
           `${ORDERS} orders of 8 KB a round, twenty stores, in the worker's own batches, alone in its process`,
         ],
+      },
+      {
+        path: 'drain, all topics',
+        database: bed.dialect,
+        against: 'orders/paid alone',
+        unit: 'orders/s',
+        peer: rounds.map(({ ours }) => (ORDERS / ours.ms) * 1000),
+        ours: rounds.map(({ all }) => (ORDERS / all.ms) * 1000),
+        must: MUST_ALL_TOPICS,
+        cpu: {
+          ours: median(rounds.map(({ all }) => all.cpu / ORDERS)),
+          peer: median(rounds.map(({ ours }) => ours.cpu / ORDERS)),
+        },
+        calm,
+        notes: ['orders/create, orders/updated and orders/paid of each order; each leads to a link'],
       },
     ]
   } finally {
