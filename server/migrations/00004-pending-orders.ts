@@ -28,7 +28,6 @@ export const up = ({ id, oneOf, unique, refuse, neverDeleted }: Ddl): string[] =
   'create index "pending_orders_merchant" on "pending_orders" ("merchant_id", "id")',
   'create index "pending_orders_creator" on "pending_orders" ("creator_id", "id")',
   'create index "pending_orders_offer" on "pending_orders" ("offer_id", "placed_at", "state")',
-  'create index "pending_orders_name" on "pending_orders" ("order_name")',
   `create index "pending_orders_due" on "pending_orders" ("placed_at", "id") where state = 'pending'`,
   `create index "pending_orders_open_merchant" on "pending_orders" ("merchant_id", "expected_commission") where state = 'pending'`,
   `create index "pending_orders_open_creator" on "pending_orders" ("creator_id", "expected_commission") where state = 'pending'`,

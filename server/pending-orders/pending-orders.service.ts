@@ -184,27 +184,20 @@ async function write(platform: Platform, tx: Tx, subjects: readonly Subject[]): 
   for (const subject of subjects) {
     const { id, key, stored, facts } = subject
     if (facts === null) continue
-    const values = valuesOf(facts)
-    const isSame = (name: string) =>
-      stored?.[name as keyof typeof values] === values[name as keyof typeof values]
-    if (stored && Object.keys(values).every(isSame)) continue
     const isMoved = facts.state !== stored?.state
-    const times = { state_at: isMoved ? now : (stored?.state_at ?? now), updated_at: now }
     if (isMoved) told.push(subject)
-    if (stored) changed.set(id, { ...values, ...times })
-    else {
+    if (stored === null) {
       const { store_id, merchant_id, order_id } = key
-      fresh.push({
-        id,
-        store_id,
-        merchant_id,
-        order_id,
-        ...values,
-        ...times,
-        created_at: now,
-        row_digest: '',
-      })
+      const times = { created_at: now, updated_at: now, state_at: now }
+      fresh.push({ id, store_id, merchant_id, order_id, ...valuesOf(facts), ...times, row_digest: '' })
+      continue
     }
+    // Only what differs: SQLite writes the indexes of all columns that an update names.
+    const different = Object.entries(valuesOf(facts)).filter(
+      ([name, value]) => stored[name as keyof PendingOrderRow] !== value,
+    )
+    if (different.length === 0) continue
+    changed.set(id, { ...Object.fromEntries(different), updated_at: now, ...(isMoved && { state_at: now }) })
   }
   try {
     await insertRows(tx, 'pending_orders', fresh)
