@@ -264,9 +264,9 @@ const ONCE: PlantedBug[] = [
   {
     name: 'the thread that reads ahead hands out the order of another event',
     file: 'server/jobs/order-reader-thread.ts',
-    find: 'const order = readOrder(text, trackingParameter)',
+    find: 'const order = readOrder(text, topics.get(id) ?? null, trackingParameter)',
     replace:
-      'const order = readOrder([...texts.values()].at([...texts.keys()].indexOf(id) - 1)?.text ?? text, trackingParameter)',
+      'const order = readOrder([...texts.values()].at([...texts.keys()].indexOf(id) - 1)?.text ?? text, topics.get(id) ?? null, trackingParameter)',
     expectedIn: 'race',
   },
   {

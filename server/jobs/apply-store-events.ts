@@ -107,7 +107,7 @@ export function saleSignal(status: RecordedSale['acceptanceStatus']): string {
 
 function orderOf({ config }: Platform, event: ClaimedEvent): ReadOrder {
   if (!isToBeRead(event) || event.text === null) return null
-  return readOrder(event.text, config.TRACKING_PARAMETER)
+  return readOrder(event.text, event.topic, config.TRACKING_PARAMETER)
 }
 
 function reportOf(
@@ -123,6 +123,8 @@ function reportOf(
   if (!merchantId) return { kind: 'set_aside', reason: 'its store is not known' }
   if (order === null) return BODY_GONE
   if ('malformed' in order) return unreadable(order.malformed, order.names)
+  if ('namesNoLink' in order)
+    return { kind: 'ignored', reason: 'the order names no link, so it is not expected' }
   const { id: eventId, scope: storeId, received_at: receivedAt, triggered_at: triggeredAt } = event
   if (topic !== null)
     return { eventId, storeId, merchantId, order, topic, triggeredAt, bodyHash: event.body_hash }

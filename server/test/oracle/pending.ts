@@ -12,25 +12,33 @@ export function isPlaced(topic: string | null): boolean {
   return topic !== null && PLACED.includes(topic)
 }
 
+/** Whether a whole body names nothing that could lead to a link, and cancels nothing: it is not read. */
+export function saysNothing({ topic, body }: InboxEvent, parameter: string): boolean {
+  if (topic === 'orders/cancelled') return false
+  const isWhole = body.startsWith('{') && body.endsWith('}')
+  const hasNoCodes = body.includes('"discount_codes":[]') && body.includes('"cancelled_at":null')
+  return isWhole && hasNoCodes && !body.includes(parameter)
+}
+
 /** What becomes of such a report: it counts if the order waits for its payment or is canceled, and leads to a link of the merchant. */
 export function hearPlaced(state: State, event: InboxEvent, order: Order): Outcome {
+  const cancelled = order.cancelled || event.topic === 'orders/cancelled'
   const there = state.pendingOrders.find((one) => one.store === event.scope && one.orderId === order.id)
-  if (!order.cancelled && ONCE_PAID.includes(order.financialStatus ?? '')) return 'ignored'
+  if (!cancelled && ONCE_PAID.includes(order.financialStatus ?? '')) return 'ignored'
   const { merchant } = known(state.stores, event.scope)
   const asPaid = { ...order, financialStatus: 'paid', cancelled: false }
   const { link, code, commission: expected } = judge(state, merchant, asPaid)
   if (link === null) {
-    if (there && order.cancelled) there.cancelled = true
-    return there && order.cancelled ? 'done' : 'ignored'
+    if (there && cancelled) there.cancelled = true
+    return there && cancelled ? 'done' : 'ignored'
   }
   const version = [order.updatedAt, event.topic === 'orders/create' ? 0 : 1] as const
   const said = { link, code, expected, placedAt: order.placedAt, version }
   if (!there) {
-    const { cancelled } = order
     state.pendingOrders.push({ store: event.scope, orderId: order.id, ...said, cancelled, expired: false })
     return 'done'
   }
-  there.cancelled ||= order.cancelled
+  there.cancelled ||= cancelled
   if (isLater(version, there.version)) Object.assign(there, said)
   return 'done'
 }
