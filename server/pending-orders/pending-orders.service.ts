@@ -74,7 +74,7 @@ export async function recordPlacedOrders(
   if (telling.length + decided.length === 0) return placed.map(passedOver)
   const facts = telling.length > 0 ? await loadFacts(platform, tx, telling) : []
   const reports = new Map(telling.map((one, index) => [one, reportOf(one, facts[index] as SaleFacts)]))
-  const leading = telling.filter((one) => one.order.cancelled || reports.get(one)?.terms !== null)
+  const leading = telling.filter((one) => isCancelled(one) || reports.get(one)?.terms !== null)
   const rows = await lockPendingOrders(tx, [...leading.map(keyOf), ...decided])
   // A changed row keeps no sale from being decided; a report about it is refused.
   const { authentic, forged } = splitRows(platform.keys, 'pending_orders', rows)
@@ -124,25 +124,32 @@ function newSubject(platform: Platform, one: PlacedOrder): Subject {
   return { id: platform.ids.next(), key: keyOf(one), stored: null, facts: null }
 }
 
+function isCancelled({ topic, order }: PlacedOrder): boolean {
+  return topic === 'cancelled' || order.cancelled
+}
+
 /** Whether a report can make or change a pending order: an unpaid order that names something, or a cancellation. */
-function tellsSomething({ order }: PlacedOrder): boolean {
-  if (order.cancelled) return true
+function tellsSomething(one: PlacedOrder): boolean {
+  const { order } = one
+  if (isCancelled(one)) return true
   return (
     !wasPaid(order.financial_status) && (order.discount_codes.length > 0 || clickIdsOf(order).some(Boolean))
   )
 }
 
-function passedOver({ order }: PlacedOrder): { reason: string } {
-  if (wasPaid(order.financial_status) && !order.cancelled)
+function passedOver(one: PlacedOrder): { reason: string } {
+  const { order } = one
+  if (wasPaid(order.financial_status) && !isCancelled(one))
     return { reason: `order ${order.order_id} does not wait for a payment; orders/paid decides about it` }
   return { reason: `order ${order.order_id} leads to no link of this merchant` }
 }
 
-function reportOf({ order, topic, triggeredAt, bodyHash }: PlacedOrder, facts: SaleFacts): PlacedReport {
+function reportOf(one: PlacedOrder, facts: SaleFacts): PlacedReport {
+  const { order, topic, triggeredAt, bodyHash } = one
   const updatedAt = order.updated_at ?? order.created_at
   return {
     version: versionOf({ updatedAt, placement: topic === 'create', triggeredAt, bodyHash }),
-    cancelled: order.cancelled,
+    cancelled: isCancelled(one),
     paid: wasPaid(order.financial_status),
     terms: termsOf(facts),
   }

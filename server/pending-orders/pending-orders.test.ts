@@ -225,7 +225,7 @@ for (const { it } of marketSuites('a pending order')) {
       '[]',
       '{"id":7}',
       JSON.stringify({
-        ...JSON.parse(orderBody({ price: 1, createdAt: 0 })),
+        ...JSON.parse(orderBody({ price: 1, createdAt: 0, click })),
         line_items: Array(1001).fill({}),
       }),
     ]
@@ -242,10 +242,10 @@ for (const { it } of marketSuites('a pending order')) {
     assert.equal(await rows(), [])
   })
 
-  it('keeps the name of a known order that is canceled without its reference', async () => {
+  it('is canceled by the topic alone, also by a report without its reference', async () => {
     const id = nextId()
     await send(id, CREATE)
-    await send(id, { ...CANCELLED, changes: { ...CANCELLED.changes, click: '' } })
+    await send(id, { ...CANCELLED, changes: { ...CANCELLED.changes, click: '', cancelled: false } })
     await market.drainUntilIdle()
     const row = await theOnly()
     assert.equal([row.state, row.link_id, row.expected_commission], ['cancelled', link.id, 1000])
