@@ -38,11 +38,21 @@ export async function openShops(now: Platform): Promise<ShopLink[]> {
 /** What a store sends of an order that is paid later, if it reports more than payments. */
 export const ALL_TOPICS = ['orders/create', 'orders/updated', 'orders/paid']
 
-/** Has the inbox filled with orders of 8 KB, numbered from `first`, each with the click that led to it, and reported by these topics. */
+interface Pile {
+  first: number
+  count: number
+  topics?: readonly string[]
+  linkedEvery?: number
+}
+
+/**
+ * Has the inbox filled with orders of 8 KB, numbered from `first`, each with the click that led to it, and reported by these topics. Of
+ * `linkedEvery` orders, one names its click or code.
+ */
 export async function pileOrders(
   platform: Platform,
   links: readonly ShopLink[],
-  { first, count, topics = ['orders/paid'] }: { first: number; count: number; topics?: readonly string[] },
+  { first, count, topics = ['orders/paid'], linkedEvery = 1 }: Pile,
 ): Promise<void> {
   const clicks = createClickRecorder(platform)
   const inbox = createInboxRecorder(platform)
@@ -59,12 +69,18 @@ export async function pileOrders(
           const link = links[number % links.length] as ShopLink
           const click = { id, linkId: link.linkId, tracked: true, kind: 'visit', createdAt } as const
           if (topic === topics[0]) await clicks.record(click)
-          await inbox.record(delivery(link, number, topic, storeOrder(number, id, createdAt)))
+          const order = storeOrder(number, id, createdAt)
+          await inbox.record(
+            delivery(link, number, topic, number % linkedEvery === 0 ? order : withoutLink(order)),
+          )
         }),
       )
     }
   }
 }
+
+const withoutLink = (order: string) =>
+  order.replaceAll('aff_ref', 'utm_id').replace(/"discount_codes": ?\[[^\]]*\]/, '"discount_codes": []')
 
 const PAID = /"financial_status": ?"paid"/
 
