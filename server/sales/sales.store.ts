@@ -114,18 +114,22 @@ export function formerDecisions(
     .execute()
 }
 
+/** Far more than lies between the moment of a sale and its id, which are made one after the other. */
+const ID_SLACK_MS = 3_600_000
+
 export interface SaleFilter {
   /** What these columns hold. */
   columns?: { [Column in keyof SaleRow]?: SaleRow[Column] | undefined }
   ids?: readonly string[] | undefined
-  /** Of the link. */
-  slug?: string | undefined
+  storeIds?: readonly string[] | undefined
   /** Epoch ms: inclusive, exclusive. */
   from?: number | null
   to?: number | null
   limit: number
   /** Only sales older than this id. */
   before: string | null
+  /** Only the sale with this id and newer ones. */
+  since?: string | undefined
 }
 
 /** A sale with its link's slug. */
@@ -146,27 +150,76 @@ function salesWithSlug(db: Queries, scope: ScanScope) {
     .select('link.slug')
 }
 
+/** By these columns an index finds few sales; SQLite, which has no statistics, must take no other one than that of the order. */
+const SEARCHED: readonly string[] = ['order_id', 'order_name', 'billing_cycle_id']
+
 /** Sales in the caller's scope, newest first. */
 export function findSales(db: Queries, scope: ScanScope, filter: SaleFilter): Promise<SaleWithSlug[]> {
-  const { columns = {}, ids, slug, from, to, before } = filter
+  const { columns = {}, ids, storeIds } = filter
+  const isSqlite = dialectOf(db) === 'sqlite'
   return salesWithSlug(db, scope)
     .where((eb) =>
       eb.and(
-        Object.entries(columns).flatMap(([column, value]) =>
-          value === undefined ? [] : eb(`sales.${column as keyof SaleRow}`, '=', value),
-        ),
+        Object.entries(columns).flatMap(([column, value]) => {
+          if (value === undefined) return []
+          const name = sql.ref(`sales.${column}`)
+          return eb(isSqlite && !SEARCHED.includes(column) ? sql`+${name}` : name, '=', value)
+        }),
       ),
     )
     .$if(ids !== undefined, (query) =>
       query.where(sql<SqlBool>`sales.id ${inList(dialectOf(db), 'uuid', ids ?? [])}`),
     )
-    .$if(slug !== undefined, (query) => query.where('link.slug', '=', slug ?? ''))
-    .$if(typeof from === 'number', (query) => query.where('sales.created_at', '>=', from ?? 0))
-    .$if(typeof to === 'number', (query) => query.where('sales.created_at', '<', to ?? 0))
-    .$if(before !== null, (query) => query.where('sales.id', '<', before ?? ''))
+    .$if(storeIds !== undefined, (query) =>
+      query.where(sql<SqlBool>`sales.store_id ${inList(dialectOf(db), 'uuid', storeIds ?? [])}`),
+    )
+    .where(inPlace(filter))
     .orderBy('sales.id', 'desc')
     .limit(filter.limit)
     .execute()
+}
+
+/** The id of the oldest of the `size` newest sales in scope and place; `undefined` where there are fewer. */
+export async function endOfWindow(
+  db: Queries,
+  scope: ScanScope,
+  place: Pick<SaleFilter, 'from' | 'to' | 'before'>,
+  size: number,
+): Promise<string | undefined> {
+  const newest = salesInScope(db, scope).select('sales.id').where(inPlace(place))
+  const window = newest.orderBy('sales.id', 'desc').limit(size).as('newest')
+  const ids = db.selectFrom(window).select((eb) => eb.fn.countAll<number>().as('count'))
+  const { count, end } = await ids
+    .select(sql<string | null>`min(cast(id as text))`.as('end'))
+    .executeTakeFirstOrThrow()
+  return count === size && end !== null ? end : undefined
+}
+
+/** The part of the list that a page is of. Times bound the ids as well, so that no list is read from its beginning to get to them. */
+function inPlace({
+  from = null,
+  to = null,
+  before,
+  since,
+}: Pick<SaleFilter, 'from' | 'to' | 'before' | 'since'>) {
+  const id = sql.ref('sales.id')
+  const created = sql.ref('sales.created_at')
+  return sql<SqlBool>`${sql.join(
+    [
+      sql`true`,
+      ...(from === null ? [] : [sql`${created} >= ${from}`, sql`${id} >= ${firstIdAt(from - ID_SLACK_MS)}`]),
+      ...(to === null ? [] : [sql`${created} < ${to}`, sql`${id} < ${firstIdAt(to + ID_SLACK_MS)}`]),
+      ...(before === null ? [] : [sql`${id} < ${before}`]),
+      ...(since === undefined ? [] : [sql`${id} >= ${since}`]),
+    ],
+    sql` and `,
+  )}`
+}
+
+/** The link of a slug, whoever's it is. */
+export async function linkIdOfSlug(db: Queries, slug: string): Promise<string | undefined> {
+  const links = db.selectFrom('affiliate_links').select('id').where('slug', '=', slug)
+  return (await links.executeTakeFirst())?.id
 }
 
 export function findSale(db: Queries, scope: ScanScope, saleId: string): Promise<SaleWithSlug | undefined> {
