@@ -128,8 +128,8 @@ export interface SaleFilter {
   before: string | null
 }
 
-/** A sale with its link's slug. */
-export type SaleWithSlug = SaleRow & { slug: string | null }
+/** A sale with its link's slug and its click's sub id. */
+export type SaleWithSlug = SaleRow & { slug: string | null; sub_id: string | null }
 
 function salesInScope(db: Queries, scope: ScanScope) {
   const sales = db.selectFrom('sales')
@@ -142,8 +142,9 @@ function salesInScope(db: Queries, scope: ScanScope) {
 function salesWithSlug(db: Queries, scope: ScanScope) {
   return salesInScope(db, scope)
     .leftJoin('affiliate_links as link', 'link.id', 'sales.link_id')
+    .leftJoin('clicks as click', 'click.id', 'sales.click_id')
     .selectAll('sales')
-    .select('link.slug')
+    .select(['link.slug', 'click.sub_id'])
 }
 
 /** Sales in the caller's scope, newest first. */
@@ -253,7 +254,7 @@ const { receipt, event_id, click_id, buyer_name_matches, ...SHOWN } = COLUMNS
 const EXPORTED = Object.keys(SHOWN) as (keyof typeof SHOWN)[]
 
 /** A sale without its large receipt. */
-export type ExportedSale = Pick<SaleWithSlug, keyof typeof SHOWN | 'slug'>
+export type ExportedSale = Pick<SaleWithSlug, keyof typeof SHOWN | 'slug' | 'sub_id'>
 
 function stepOf(db: Queries, scope: ScanScope, step: ScanPage) {
   return salesInScope(db, scope)
@@ -265,8 +266,9 @@ function stepOf(db: Queries, scope: ScanScope, step: ScanPage) {
 export function readSales(db: Queries, scope: ScanScope, step: ScanPage): Promise<ExportedSale[]> {
   return stepOf(db, scope, step)
     .leftJoin('affiliate_links as link', 'link.id', 'sales.link_id')
+    .leftJoin('clicks as click', 'click.id', 'sales.click_id')
     .select(EXPORTED.map((column) => `sales.${column}` as const))
-    .select('link.slug')
+    .select(['link.slug', 'click.sub_id'])
     .execute()
 }
 

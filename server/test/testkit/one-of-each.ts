@@ -267,14 +267,26 @@ export const ONE_OF_EACH: Rows = {
   link_coupons: [
     { id: idNumber(41), link_id: LINK, merchant_id: MERCHANT, code: 'SANA10', starts_at: AT, ends_at: null },
   ],
-  clicks: [{ id: idNumber(50), link_id: LINK, tracked: 1, kind: 'visit', repeated: 0, created_at: AT }],
+  clicks: [
+    {
+      id: idNumber(50),
+      link_id: LINK,
+      tracked: 1,
+      kind: 'visit',
+      repeated: 0,
+      created_at: AT,
+      sub_id: 'reel',
+    },
+  ],
+  click_days: [{ link_id: LINK, sub_id: '', day: 20_000, visits: 1, unique_visits: 1 }],
   click_counts: [{ link_id: LINK, clicks: 1, unique_clicks: 1 }],
   counted_visitors: [{ link_id: LINK, visitor: 'x', counted_at: AT }],
   uncounted_clicks: [
     {
       id: idNumber(51),
+      slot: 1_920_000,
+      sub_id: '',
       link_id: LINK,
-      day: 20_000,
       visits: 1,
       unique_visits: 1,
       clicks: 1,
