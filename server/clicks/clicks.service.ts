@@ -251,4 +251,4 @@ function localDays(zone: string) {
   }
 }
 
-export { countVisits, earlierVisits, type Visits } from './clicks.store.ts'
+export { countVisits, earlierVisits, SLOT_MS, type Visits } from './clicks.store.ts'

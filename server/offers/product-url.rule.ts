@@ -91,7 +91,8 @@ function splitAt(text: string, mark: string): [string, string] {
 
 /** The decoded name of a piece of a query, between two `&`. */
 export function parameterName(piece: string): string {
-  const [name] = splitAt(piece, '=')
+  const end = piece.indexOf('=')
+  const name = end === -1 ? piece : piece.slice(0, end)
   if (!/[%+]/.test(name)) return name
   // The leading "&" keeps URLSearchParams from dropping a "?" that belongs to the name.
   return new URLSearchParams(`&${name}`).keys().next().value ?? ''
