@@ -24,9 +24,12 @@ import { promisify } from 'node:util'
 import ts from 'typescript-5'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { firstDocument } from '../cli/test/run-affiliate.ts'
 import { hasChromium, launchChromium } from '../server/test/testkit/chromium.ts'
 import { GIVE_UP_MS } from '../server/test/testkit/eventually.ts'
+import { call } from '../server/test/testkit/service-bed.ts'
 import { packClient } from './package.ts'
+import { freePort } from './testing/postgres-server.ts'
 
 const run = promisify(execFile)
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
@@ -183,10 +186,11 @@ it.before(async (world) => {
   const { url, seeded } = await firstDocument(world.service)
   world.url = url
   world.env.PORT = new URL(url).port
-  const email = seeded.accounts.find(({ role }) => role === 'creator')?.email ?? ''
-  const { token } = await ask(`${url}/auth/login`, { email, password: seeded.password })
-  const { items } = await ask(`${url}/affiliate-links`, undefined, token)
-  world.creator = { email, password: seeded.password, token, slug: items[0].slug }
+  const { password } = seeded
+  const { email } = seeded.accounts.find(({ role }: { role: string }) => role === 'creator')
+  const { token } = (await call(url, 'POST', '/auth/login', { body: { email, password } })).body
+  const { items } = (await call(url, 'GET', '/affiliate-links', { token })).body
+  world.creator = { email, password, token, slug: items[0].slug }
 })
 it.after(async ({ folder, service, pages }) => {
   service?.kill('SIGTERM')
@@ -318,7 +322,8 @@ it("verifies the service's webhooks in the README's example", async (world) => {
   const { url, creator } = world
   const port = await freePort()
   const endpoint = { url: `http://127.0.0.1:${port}/`, events: ['sale.accepted'] }
-  const { secret } = await ask(`${url}/webhook-endpoints`, endpoint, creator.token)
+  const { token } = creator
+  const { secret } = (await call(url, 'POST', '/webhook-endpoints', { body: endpoint, token })).body
   const file = exampleOf(world, 6)
   writeFileSync(file, readFileSync(file, 'utf8').replace('4000', String(port)))
   const receiver = spawn(process.execPath, [file], {
@@ -417,14 +422,6 @@ async function makeSale({ env, folder, creator }: World, fixture: string): Promi
   })
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
-
 async function npmInstall(project: string, what: string): Promise<void> {
   await run('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', what], { cwd: project })
 }
@@ -465,33 +462,4 @@ async function servePages(folder: string): Promise<Server> {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   return server
-}
-
-interface Announced {
-  url: string
-  seeded: { password: string; accounts: { role: string; email: string }[] }
-}
-
-/** The JSON document that `serve --json` prints once it listens. What follows is not of interest. */
-async function firstDocument(service: ChildProcess): Promise<Announced> {
-  if (!service.stdout) throw new Error('its output is not read')
-  for await (const line of createInterface(service.stdout)) {
-    service.stdout.resume()
-    return JSON.parse(line)
-  }
-  throw new Error('the service ended')
-}
-
-// biome-ignore lint/suspicious/noExplicitAny: any answer of the REST API
-async function ask(url: string, body?: object, token?: string): Promise<any> {
-  const response = await fetch(url, {
-    method: body ? 'POST' : 'GET',
-    headers: {
-      ...(body && { 'content-type': 'application/json' }),
-      ...(token && { authorization: `Bearer ${token}` }),
-    },
-    body: JSON.stringify(body),
-  })
-  assert.ok(response.ok, `${response.status} ${url}`)
-  return response.json()
 }

@@ -1,6 +1,6 @@
 // proof only
 // database: none
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {
   globSync,
@@ -14,11 +14,11 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { firstDocument } from '../cli/test/run-affiliate.ts'
 import { packService } from './package.ts'
 
 const run = promisify(execFile)
@@ -95,20 +95,5 @@ it('runs the whole service where it is installed', async ({ project, folder }) =
     assert.is(code, 0)
   }
 })
-
-/** The JSON document that `serve --json` prints once it listens. */
-async function firstDocument(service: ChildProcess): Promise<{ url: string }> {
-  if (!service.stdout) throw new Error('its output is not read')
-  let text = ''
-  for await (const line of createInterface(service.stdout)) {
-    text += line
-    try {
-      return JSON.parse(text)
-    } catch {
-      // The document goes on in the next line.
-    }
-  }
-  throw new Error(`the service ended: ${text}`)
-}
 
 it.run()

@@ -2,16 +2,8 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { openTestDatabase, type TestDatabase, testDialects } from '../../server/test/testkit/databases.ts'
+import { PRODUCTION } from '../test/run-affiliate.ts'
 import { runHere } from '../test/run-here.ts'
-
-const PRODUCTION = {
-  NODE_ENV: 'production',
-  PUBLIC_BASE_URL: 'https://offers.example',
-  PROCESSOR: 'http',
-  PROCESSOR_URL: 'https://processor.example.com',
-  PROCESSOR_API_KEY: 'key',
-  PROCESSOR_WEBHOOK_SECRETS: `whsec_${Buffer.alloc(24).toString('base64')}`,
-}
 
 interface World {
   database: TestDatabase

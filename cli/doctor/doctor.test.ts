@@ -18,22 +18,13 @@ import { openServiceBed, type ServiceBed } from '../../server/test/testkit/servi
 import { removeGuards } from '../../server/test/testkit/tamper.ts'
 import { TESTBED_KEY } from '../../server/test/testkit/testbed.ts'
 import { confirmTotp, startTotp } from '../../server/users/second-factor.service.ts'
+import { PRODUCTION } from '../test/run-affiliate.ts'
 import { runHere } from '../test/run-here.ts'
 import { type Finding, type Found, findingsIn } from './finding.ts'
 import { examineRuntime, judgeSpace } from './machine.ts'
 import { examineMail } from './mail.ts'
 import { examineAddress, examineMetrics, examineProxies } from './outside.ts'
 import { examineSecrets } from './secrets.ts'
-
-const PRODUCTION = {
-  NODE_ENV: 'production',
-  PUBLIC_BASE_URL: 'https://offers.example',
-  APP_KEY: Buffer.alloc(32).toString('base64'),
-  PROCESSOR: 'http',
-  PROCESSOR_URL: 'https://processor.example',
-  PROCESSOR_API_KEY: 'k',
-  PROCESSOR_WEBHOOK_SECRETS: 'whsec_AAAA',
-}
 
 for (const dialect of testDialects()) {
   const it = suite(`the doctor on ${dialect}`)

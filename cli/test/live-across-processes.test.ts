@@ -5,11 +5,12 @@ import * as assert from 'uvu/assert'
 import { publishSignals, subscribeSignals } from '../../server/platform/cache/signals.ts'
 import { systemClock } from '../../server/platform/clock.ts'
 import type { Platform } from '../../server/platform/platform.ts'
+import { startService } from '../../server/service.ts'
 import { testDialects } from '../../server/test/testkit/databases.ts'
 import { elsewhere, follow, openWebSide, type WebSide } from '../../server/test/testkit/live-followers.ts'
 import { type Marketplace, openMarketplace } from '../../server/test/testkit/marketplace.ts'
 import { logIn } from '../../server/test/testkit/people.ts'
-import { APP_KEY, startAffiliate } from './run-affiliate.ts'
+import { APP_KEY } from './run-affiliate.ts'
 import { runHere } from './run-here.ts'
 
 interface Context {
@@ -57,20 +58,15 @@ for (const dialect of testDialects()) {
   })
 
   if (dialect === 'postgresql') {
-    it('show what a worker in another process does', async (context) => {
+    it('show what a worker with its own connections does', async (context) => {
       const { market, platform, web, settings } = context
       const shop = await market.addShop()
       const link = await market.addLink(shop, await market.addCreator())
       const stream = follow(web.base, await logIn(platform, shop.actor))
       await stream.until(() => stream.events.length > 0)
-      const worker = startAffiliate(['serve'], {
-        environment: { ...settings, ROLES: 'worker', LOG_LEVEL: 'silent' },
-      })
+      const environment = { ...settings, ROLES: 'worker', LOG_LEVEL: 'silent' }
+      const worker = await startService({ environment })
       try {
-        await worker.until(
-          async () =>
-            (await platform.database.reader.selectFrom('processes').select('id').execute()).length > 0,
-        )
         const sales = () => stream.received().filter((one) => one === 'sale accepted').length
         for (let count = 1; count <= EVENTS; count += 1) {
           market.clock.set(new Date().toISOString())
@@ -79,7 +75,7 @@ for (const dialect of testDialects()) {
         }
       } finally {
         stream.stop()
-        await worker.interrupt()
+        await worker.stop()
       }
     })
   }

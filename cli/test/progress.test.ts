@@ -5,31 +5,17 @@ import type { AddressInfo } from 'node:net'
 import { stripVTControlCharacters } from 'node:util'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { testDialects } from '../../server/test/testkit/databases.ts'
+import { onPostgres } from '../../server/test/testkit/databases.ts'
 import { type Books, openBooks } from './books.ts'
-import { runAffiliate } from './run-affiliate.ts'
-import { NO_PTY, type PtyEnded, type PtyOptions, runInPty } from './run-in-pty.ts'
+import type { PtyEnded } from './run-in-pty.ts'
 import { makeStuck } from './stuck-table.ts'
 
 const it = suite('what a command does, for those who wait')
-const NO_POSTGRESQL = testDialects().includes('postgresql') ? null : 'there is no PostgreSQL to make it wait'
-const why = NO_PTY ?? NO_POSTGRESQL
-if (why !== null) {
-  console.log(`\nskipped: ${why}`)
-  it.skip(why)
-}
-/** Needs PostgreSQL, to hold a lock, and a terminal. */
-const here = why === null ? it : () => undefined
-
 let books: Books
 it.before(async () => {
-  if (why === null) books = await openBooks('postgresql')
+  books = await openBooks('postgresql')
 })
 it.after(() => books?.market.close())
-
-/** In processes, since they run at the same time. */
-const pty = (words: string[], options: PtyOptions = {}) =>
-  runInPty(words, { ...options, environment: books.settings })
 
 /** Shown for one second, when a person begins to wonder, and longer than that the others have waited. */
 const WELL_BEYOND_MS = 1200
@@ -76,40 +62,26 @@ const CASES: Record<string, Case> = {
 }
 
 for (const [name, { args, at, what, said, printed }] of Object.entries(CASES)) {
-  here(`"${name}" says it at a terminal, and nowhere else`, async () => {
+  it(`"${name}" says it at a terminal, and nowhere else`, async () => {
     const words = [...name.split(' '), ...args]
-    const reads = what !== 'writes'
-    const table = await makeStuck(books.market.bed.testDatabase, at, what)
-    let letGo: Promise<void> | undefined
-    try {
-      // What is let go once a person has seen something, and those who must see nothing have waited as long.
-      const atTerminal = pty(words, {
-        typed: [
-          {
-            after: new RegExp(said.source.slice(1, -1)),
-            keys: '',
-            onSeen: () => {
-              letGo = table.waitedFor(reads ? 3 : 1, WELL_BEYOND_MS).then(() => table.letGo())
-            },
-          },
-        ],
-      })
-      const others = reads
-        ? [runAffiliate(words, { environment: books.settings }), pty([...words, '--json'])]
-        : []
-      const [seen, piped, json] = await Promise.all([atTerminal, ...others])
-      assert.match(judge(seen, said), printed)
-      if (!piped || !json) return
-      assert.equal([piped.code, 'stderr' in piped && piped.stderr], [0, ''])
-      assert.is(json.code, 0)
-      JSON.parse('screen' in json ? json.screen : '')
-    } finally {
-      await (letGo ?? table.letGo())
+    /** Runs it while it is kept waiting for as long as it takes to show its progress. */
+    const whileStuck = async <T>(run: () => Promise<T>): Promise<T> => {
+      const table = await makeStuck(books.market.bed.testDatabase, at, what)
+      const letGo = table.waitedFor(1, WELL_BEYOND_MS).finally(() => table.letGo())
+      const [ended] = await Promise.all([run(), letGo])
+      return ended
     }
+    assert.match(judge(await whileStuck(() => books.type(words)), said), printed)
+    if (what === 'writes') return
+    const piped = await whileStuck(() => books.affiliate(words))
+    assert.equal([piped.code, piped.stderr], [0, ''])
+    const json = await whileStuck(() => books.type([...words, '--json']))
+    assert.is(json.code, 0)
+    JSON.parse(json.screen)
   })
 }
 
-here('"webhooks replay" says it, and what went wrong stands on a line of its own', async () => {
+it('"webhooks replay" says it, and what went wrong stands on a line of its own', async () => {
   const { promise: seen, resolve: see } = Promise.withResolvers<void>()
   const slow = createServer(async (request, response) => {
     if (request.url === '/readyz') return void response.end('{"environment":"test"}')
@@ -120,7 +92,7 @@ here('"webhooks replay" says it, and what went wrong stands on a line of its own
   try {
     const url = `http://127.0.0.1:${(slow.address() as AddressInfo).port}`
     const domain = `s${books.shop.merchantId}.myshopify.com`
-    const ended = await pty(
+    const ended = await books.type(
       ['webhooks', 'replay', 'draft-order', '--store', domain, '--url', url, '--times', '2'],
       { typed: [{ after: /sending draft-order \(1 of 2\)/, keys: '', onSeen: see }] },
     )
@@ -132,4 +104,4 @@ here('"webhooks replay" says it, and what went wrong stands on a line of its own
   }
 })
 
-it.run()
+onPostgres(it).run()

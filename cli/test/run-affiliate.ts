@@ -1,4 +1,5 @@
-import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { eventually } from '../../server/test/testkit/eventually.ts'
 
@@ -6,6 +7,17 @@ export const ENTRY = fileURLToPath(new URL('../affiliate.mjs', import.meta.url))
 
 /** The key of the testbed's vault, for commands that read what it sealed. */
 export const APP_KEY = Buffer.alloc(32, 7).toString('base64')
+
+/** Settings that production accepts, beside DATABASE_URL. */
+export const PRODUCTION = {
+  NODE_ENV: 'production',
+  PUBLIC_BASE_URL: 'https://market.example.pk',
+  APP_KEY,
+  PROCESSOR: 'http',
+  PROCESSOR_URL: 'https://processor.example',
+  PROCESSOR_API_KEY: 'a key',
+  PROCESSOR_WEBHOOK_SECRETS: 'whsec_AAAA',
+}
 
 export interface Ended {
   code: number | null
@@ -75,6 +87,17 @@ export function runAffiliate(
   const { child, ended } = startAffiliate(args, options)
   child.stdin.end(input)
   return ended
+}
+
+/** The JSON document that `serve --json` prints once it listens; what it prints later is dropped. */
+// biome-ignore lint/suspicious/noExplicitAny: the document of any command
+export async function firstDocument({ stdout }: ChildProcess): Promise<any> {
+  if (!stdout) throw new Error('its output is not read')
+  for await (const line of createInterface(stdout)) {
+    stdout.resume()
+    return JSON.parse(line)
+  }
+  throw new Error('it ended before it printed one')
 }
 
 export function isAlive(pid: number): boolean {

@@ -4,6 +4,7 @@ import * as assert from 'uvu/assert'
 import { codeOf } from '../../server/test/testkit/authenticator.ts'
 import { confirmTotp, startTotp } from '../../server/users/second-factor.service.ts'
 import { type Books, openBooks } from './books.ts'
+import { PRODUCTION } from './run-affiliate.ts'
 import { runHere } from './run-here.ts'
 import type { Typed } from './run-in-pty.ts'
 
@@ -11,15 +12,6 @@ const PASSWORD = 'a long passphrase'
 /** Commands go by the clock on the wall. */
 const WALL = { now: () => Date.now() }
 const SECRET = /^ {2}((?:[A-Z2-7]{4} ){7}[A-Z2-7]{4})$/m
-const PRODUCTION = {
-  NODE_ENV: 'production',
-  PUBLIC_BASE_URL: 'https://market.example.pk',
-  PROCESSOR: 'http',
-  PROCESSOR_URL: 'https://processor.example',
-  PROCESSOR_API_KEY: 'a key',
-  PROCESSOR_WEBHOOK_SECRETS: 'whsec_AAAA',
-}
-
 const it = suite("second factors by the operator's commands")
 let books: Books
 

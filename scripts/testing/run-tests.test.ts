@@ -21,59 +21,60 @@ async function withProject(files: Record<string, string>, use: (project: TinyPro
   }
 }
 
-test('counts tests, not files, and says so in the last line', async () => {
-  await withProject({ 'server/a.test.ts': PASSING, 'cli/b.test.ts': PASSING }, async ({ start }) => {
-    const { code, lastLine, output } = await start([])
-    assert.is(lastLine, '4 passed, 0 failed')
-    assert.is(code, 0)
-    assert.match(output, /ok {4}server\/a\.test\.ts {2}2 passed, 0 failed {2}\d+\.\d\d s/)
-  })
-})
-
-test('a failing test fails the run and is shown in full', async () => {
-  await withProject({ 'server/a.test.ts': PASSING, 'server/b.test.ts': FAILING }, async ({ start }) => {
-    const { code, lastLine, output } = await start([])
-    assert.is(lastLine, '3 passed, 1 failed')
-    assert.is(code, 1)
-    assert.match(output, 'FAIL  server/b.test.ts  1 passed, 1 failed')
-    assert.match(output, '"sums"')
-  })
-})
-
-test('filters choose files by a part of their path', async () => {
-  await withProject({ 'server/a.test.ts': PASSING, 'server/b.test.ts': FAILING }, async ({ run }) => {
-    assert.is((await run(['a.test'])).lastLine, '2 passed, 0 failed')
-    const nothing = await run(['no-such-file'])
-    assert.is(nothing.lastLine, '0 passed, 1 failed')
-    assert.is(nothing.code, 1)
-  })
-})
-
-test('a file without tests, or that forgets to run them, is a failure', async () => {
-  const files = { 'server/a.test.ts': IMPORTS, 'server/b.test.ts': `${IMPORTS}test('forgotten', () => {})\n` }
-  await withProject(files, async ({ run }) => {
-    const { code, lastLine, output } = await run()
-    assert.is(lastLine, '0 passed, 2 failed')
-    assert.is(code, 1)
-    assert.match(output, 'server/a.test.ts ran no tests')
-  })
-})
-
-test('a file that crashes is a failure beside what it counted', async () => {
+test('counts tests, not files, and says so in the last line; sizes and skipped tests are shown', async () => {
+  const skipping = `${IMPORTS}test.skip('waits for the bank', () => {})\ntest('one', () => {})\ntest.run()\n`
+  const silent = `${IMPORTS}console.log('skipped: no locale here')\ntest.skip()\ntest.skip()\ntest.run()\n`
+  const counting = `${IMPORTS}console.log('\\nsize: 424 cells')\nconsole.log('of no account')\ntest('one', () => {})\ntest.run()\n`
   const files = {
+    'server/a.test.ts': PASSING,
+    'cli/b.test.ts': PASSING,
+    'server/skipping.test.ts': skipping,
+    'server/silent.test.ts': silent,
+    'server/counting.test.ts': counting,
+  }
+  await withProject(files, async ({ start, run }) => {
+    const { code, lastLine, output } = await start([])
+    assert.equal([code, lastLine], [0, '6 passed, 0 failed, 3 skipped'])
+    for (const shown of [
+      /ok {4}server\/a\.test\.ts {2}2 passed, 0 failed {2}\d+\.\d\d s/,
+      /skipped: waits for the bank/,
+      /skipped: no locale here/,
+      /skipped: 1 without a reason/,
+      / {6}424 cells/,
+    ])
+      assert.match(output, shown)
+    assert.not.match(output, 'of no account')
+    assert.is((await run(['a.test'])).lastLine, '2 passed, 0 failed', 'a part of the path')
+    const nothing = await run(['no-such-file'])
+    assert.equal([nothing.code, nothing.lastLine], [1, '0 passed, 1 failed'])
+  })
+})
+
+test('a file that fails, crashes, has no tests or forgets to run them fails the run beside what it counted', async () => {
+  const files = {
+    'server/a.test.ts': PASSING,
+    'server/b.test.ts': FAILING,
+    'server/none.test.ts': IMPORTS,
+    'server/forgets.test.ts': `${IMPORTS}test('forgotten', () => {})\n`,
     'server/early.test.ts': "throw new Error('broken at the top')\n",
     'server/late.test.ts': `${PASSING}process.on('exit', () => { process.exitCode = 3 })\n`,
     'server/killed.test.ts': `${IMPORTS}test('x', () => process.kill(process.pid, 'SIGKILL'))\ntest.run()\n`,
     'server/quits.test.ts': `${IMPORTS}test('x', () => process.exit(0))\ntest.run()\n`,
   }
-  await withProject(files, async ({ run }) => {
-    const { code, lastLine, output } = await run()
-    assert.is(lastLine, '2 passed, 4 failed')
-    assert.is(code, 1)
-    assert.match(output, 'broken at the top')
-    assert.match(output, 'server/late.test.ts ended with exit code 3 although its tests passed')
-    assert.match(output, 'server/killed.test.ts crashed: killed by SIGKILL')
-    assert.match(output, 'server/quits.test.ts crashed: exit code 1')
+  await withProject(files, async ({ start }) => {
+    const { code, lastLine, output } = await start([])
+    assert.equal([code, lastLine], [1, '5 passed, 7 failed'])
+    for (const said of [
+      'FAIL  server/b.test.ts  1 passed, 1 failed',
+      '"sums"',
+      'server/none.test.ts ran no tests',
+      'server/forgets.test.ts ran no tests',
+      'broken at the top',
+      'server/late.test.ts ended with exit code 3 although its tests passed',
+      'server/killed.test.ts crashed: killed by SIGKILL',
+      'server/quits.test.ts crashed: exit code 1',
+    ])
+      assert.match(output, said)
   })
 })
 
@@ -124,28 +125,6 @@ writeFileSync('left.pid', String(child.pid))
     assert.match(output, 'server/c.test.ts left processes running')
     for (const name of ['child.pid', 'left.pid'])
       assert.not.ok(await isRunning(await readFile(join(root, name), 'utf8')), name)
-  })
-})
-
-test('skipped tests are counted and named', async () => {
-  const skipping = `${IMPORTS}test.skip('waits for the bank', () => {})\ntest('one', () => {})\ntest.run()\n`
-  const silent = `${IMPORTS}console.log('skipped: no locale here')\ntest.skip()\ntest.skip()\ntest.run()\n`
-  await withProject({ 'server/a.test.ts': skipping, 'server/b.test.ts': silent }, async ({ run }) => {
-    const { code, lastLine, output } = await run()
-    assert.is(lastLine, '1 passed, 0 failed, 3 skipped')
-    assert.is(code, 0)
-    assert.match(output, 'skipped: waits for the bank')
-    assert.match(output, 'skipped: no locale here')
-    assert.match(output, 'skipped: 1 without a reason')
-  })
-})
-
-test('what a passing file says of its size is shown', async () => {
-  const counting = `${IMPORTS}console.log('\\nsize: 424 cells')\nconsole.log('of no account')\ntest('one', () => {})\ntest.run()\n`
-  await withProject({ 'server/a.test.ts': counting }, async ({ run }) => {
-    const { output } = await run()
-    assert.match(output, '      424 cells')
-    assert.not.match(output, 'of no account')
   })
 })
 

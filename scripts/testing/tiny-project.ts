@@ -41,14 +41,16 @@ export async function tinyProject(files: Record<string, string>): Promise<TinyPr
   // The inner run must not inherit the options of the outer one.
   const environment = (more: NodeJS.ProcessEnv = {}) => ({ ...process.env, ...NONE, ...more })
   const run = async (args: string[] = [], env: NodeJS.ProcessEnv = {}) => {
-    const before = process.env
+    const [before, place] = [process.env, process.cwd()]
     const lines: string[] = []
     process.env = environment(env)
+    process.chdir(root)
     try {
       const passed = await runTests(parseOptions(args, root), (line) => lines.push(line), NEVER_ABORTED)
       return resultOf(passed ? 0 : 1, `${lines.join('\n')}\n`)
     } finally {
       process.env = before
+      process.chdir(place)
     }
   }
   const start = (args: string[]) => {

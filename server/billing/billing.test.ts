@@ -5,7 +5,6 @@ import { changedTables, tableDigests } from '../test/authorization/digest.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { cyclesOf, type Marketplace, type Shop } from '../test/testkit/marketplace.ts'
 import { outcomeOf } from '../test/testkit/people.ts'
-import { openRival } from '../test/testkit/rival.ts'
 import { DAY, HOUR } from '../test/testkit/testbed.ts'
 import { closeDueCycles } from './close-cycle.service.ts'
 import { grantCredit } from './credits.service.ts'
@@ -168,34 +167,6 @@ for (const { it } of marketSuites<Context>('billing cycles')) {
       audit.filter((entry) => entry.action === 'billing.credit').map((entry) => [entry.actor, entry.reason]),
       [['operator', 'damaged in delivery']],
     )
-    await market.verify()
-  })
-
-  it('grants no more than allowed, and one credit a reference, when several are granted at once', async (context) => {
-    const { market } = context
-    await sell(context)
-    const rival = await openRival(market.bed)
-    const grantAs = (platform: typeof rival.platform, reference: string) =>
-      outcomeOf(
-        grantCredit(platform, {
-          merchantId: context.shop.merchantId,
-          amount: 8000,
-          reference,
-          reason: 'r',
-          actor: 'operator',
-        }),
-      )
-    const outcomes = await Promise.all([
-      grantAs(market.platform, 'a'),
-      grantAs(rival.platform, 'b'),
-      grantAs(rival.platform, 'a'),
-      grantAs(market.platform, 'b'),
-    ])
-    await rival.close()
-    // One reference is granted (and again for a repeated call), the other is over the limit.
-    assert.equal(outcomes.sort(), ['conflict', 'conflict', 'ok', 'ok'])
-    const credits = await market.platform.database.reader.selectFrom('credits').selectAll().execute()
-    assert.is(credits.length, 1)
     await market.verify()
   })
 

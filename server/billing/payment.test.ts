@@ -104,35 +104,24 @@ for (const { it } of marketSuites<Context>('payment confirmations', { verify: tr
     assert.equal(await openFlagsOf(market.platform), [])
   })
 
-  it('flags a second payment of a charged cycle', async (context) => {
+  it('flags a confirmation of another amount or currency and a second payment, and changes nothing', async (context) => {
     const { market, cycleId } = context
     await closeAndInvoice(context)
-    await market.confirmPayment(cycleId)
-    await market.confirmPayment(cycleId, { payment_reference: 'pay_again' })
-    await market.drainUntilIdle()
-    assert.equal(await openFlagsOf(market.platform), [`second_payment_reference ${cycleId}`])
-    const cycle = await cycleOf(market.platform, cycleId)
-    assert.is(cycle.processor_payment_reference, `pay_${cycleId}`)
-    assert.equal((await lastEvent(context))?.state, 'set_aside')
-  })
-
-  for (const [what, changes] of [
-    ['amount', { amount: '549.99' }],
-    ['currency', { currency: 'USD' }],
-  ] as const) {
-    it(`flags a confirmation of another ${what}, and changes nothing`, async (context) => {
-      const { market, cycleId } = context
-      await closeAndInvoice(context)
+    const mismatch = `payment_amount_mismatch ${cycleId}`
+    const second = `second_payment_reference ${cycleId}`
+    for (const [changes, event, state, flags] of [
+      [{ amount: '549.99' }, 'set_aside', 'closed', [mismatch]],
+      [{ currency: 'USD' }, 'set_aside', 'closed', [mismatch]],
+      [{}, 'done', 'charged', [mismatch]],
+      [{ payment_reference: 'pay_again' }, 'set_aside', 'charged', [mismatch, second]],
+    ] as const) {
       await market.confirmPayment(cycleId, changes)
       await market.drainUntilIdle()
-      assert.is(await stateOf(context), 'closed')
-      assert.equal(await openFlagsOf(market.platform), [`payment_amount_mismatch ${cycleId}`])
-      assert.equal((await lastEvent(context))?.state, 'set_aside')
-      await market.confirmPayment(cycleId)
-      await market.drainUntilIdle()
-      assert.is(await stateOf(context), 'charged')
-    })
-  }
+      assert.equal([(await lastEvent(context))?.state, await stateOf(context)], [event, state])
+      assert.equal(await openFlagsOf(market.platform), flags)
+    }
+    assert.is((await cycleOf(market.platform, cycleId)).processor_payment_reference, `pay_${cycleId}`)
+  })
 
   it('waits with a confirmation that overtakes the answer to our call', async (context) => {
     const { market, cycleId } = context
@@ -150,33 +139,6 @@ for (const { it } of marketSuites<Context>('payment confirmations', { verify: tr
     assert.is((await lastEvent(context))?.state, 'done')
     assert.is(market.processor.calls.length, 1)
     assert.equal(await openFlagsOf(market.platform), [])
-  })
-
-  it('sets the confirmation of an invoice that no one asked for aside after its last try', async (context) => {
-    const { market } = context
-    await market.processorSays('billing.payment_confirmed', {
-      invoice_id: 'inv_nobody_asked_for',
-      payment_reference: 'pay_1',
-      amount: '1.00',
-      currency: 'PKR',
-    })
-    for (let tries = 0; tries < 11; tries += 1) await market.after(11 * MINUTE)
-    assert.is((await lastEvent(context))?.state, 'pending')
-    await market.after(11 * MINUTE)
-    const event = await lastEvent(context)
-    assert.is(event?.state, 'set_aside')
-    assert.equal(await openFlagsOf(market.platform), [`event_set_aside ${event?.id}`])
-  })
-
-  it('sets a signed body that cannot be read aside at once, and an event that no rule maps', async (context) => {
-    const { market } = context
-    await market.processorSays('billing.payment_confirmed', { invoice_id: 'inv_1', currency: 'PKR' })
-    await market.processorSays('invoice.viewed', { invoice_id: 'inv_1' })
-    await market.drainUntilIdle()
-    const [malformed, viewed] = (await eventsOf(market.platform)).slice(-2)
-    assert.equal([malformed?.state, malformed?.attempts], ['set_aside', 1])
-    assert.match(malformed?.reason ?? '', /^malformed: /)
-    assert.equal([viewed?.state, viewed?.reason], ['set_aside', 'no rule maps event type invoice.viewed'])
   })
 
   it.run()

@@ -114,20 +114,6 @@ for (const { it } of marketSuites<Context>('inbox')) {
     assert.equal(ids(await claim(market)), ['a3'])
   })
 
-  it('gives each event to one of many concurrent claims', async ({ market, shop }) => {
-    const shops = [shop, await market.addShop(), await market.addShop()]
-    await Promise.all(Array.from({ length: 30 }, (_, n) => market.deliver(shops[n % 3] as Shop, '{}')))
-    const claims = await Promise.all(Array.from({ length: 6 }, () => claim(market, 10)))
-    const all = claims.flat()
-    assert.is(new Set(all.map((event) => event.id)).size, all.length)
-    for (const { storeId } of shops) {
-      const holders = new Set(
-        all.filter((event) => event.scope === storeId).map((event) => event.lease_token),
-      )
-      assert.ok(holders.size <= 1)
-    }
-  })
-
   it('gives events back whose bodies could not be read, for the next claim', async ({ market, shop }) => {
     for (const deliveryId of ['a', 'b']) await market.deliver(shop, '{}', { deliveryId })
     const { database } = market.platform

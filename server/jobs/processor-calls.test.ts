@@ -1,8 +1,10 @@
 import * as assert from 'uvu/assert'
 import { closeDueCycles } from '../billing/close-cycle.service.ts'
 import { retryInvoice } from '../billing/invoices.service.ts'
+import { OPERATOR } from '../flags/audit.service.ts'
 import { openFlags, resolveFlag } from '../flags/flags.service.ts'
 import { runPayouts } from '../payouts/payout-run.service.ts'
+import { retryPayout } from '../payouts/payouts.service.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import { claimAttempts } from '../processor/attempts.service.ts'
 import type { CallOutcome, Processor } from '../processor/processor.ts'
@@ -20,6 +22,7 @@ import {
 } from '../test/testkit/marketplace.ts'
 import { setSuspended } from '../test/testkit/people.ts'
 import { openRival } from '../test/testkit/rival.ts'
+import type { Held, ScriptedProcessor } from '../test/testkit/scripted-processor.ts'
 import { DAY, MINUTE } from '../test/testkit/testbed.ts'
 import { makeDueCalls } from './processor-calls.ts'
 
@@ -31,6 +34,110 @@ interface Context {
 }
 
 const SALE = 800_000
+const EARNED = 100_000
+const BY = { actor: OPERATOR, reason: null }
+
+interface Step {
+  first?(market: Marketplace): unknown
+  /** Ms that pass `times` times. */
+  after: number
+  times?: number
+  /** The attempt, the calls and the look-ups so far. */
+  is: [state: 'waiting' | 'created' | 'refused', calls: number, lookups: number]
+  /** The kind of the one open flag, about the cycle. */
+  flag?: string
+}
+
+const script =
+  (changes: Partial<Pick<ScriptedProcessor, 'answers' | 'retryAfterMs' | 'lookupsFail' | 'lookupsLag'>>) =>
+  ({ processor }: Marketplace) =>
+    Object.assign(processor, structuredClone(changes))
+const refusals = () => Array<'refuse'>(20).fill('refuse')
+/** A worker that dies between claim and call. */
+const crash = async ({ platform }: Marketplace) => assert.is((await claimAttempts(platform, 10)).length, 1)
+const amountThere =
+  (amount: number) =>
+  ({ processor }: Marketplace) =>
+    Object.assign(processor.invoices[0] ?? {}, { amount })
+
+const STORIES: Record<string, Step[]> = {
+  'looks up an unknown outcome, and calls again when the processor holds nothing': [
+    { first: script({ answers: ['drop', 'drop'] }), after: 0, is: ['waiting', 1, 0] },
+    { after: MINUTE, times: 3, is: ['created', 3, 2] },
+  ],
+  'does not call again while the look-up fails, raises a flag in the end, and continues': [
+    { first: script({ answers: ['lose'], lookupsFail: true }), after: 0, is: ['waiting', 1, 0] },
+    { after: 11 * MINUTE, times: 10, is: ['waiting', 1, 10] },
+    { after: 11 * MINUTE, is: ['waiting', 1, 11], flag: 'processor_disagrees' },
+    {
+      first: script({ lookupsFail: false }),
+      after: 11 * MINUTE,
+      is: ['created', 1, 12],
+      flag: 'processor_disagrees',
+    },
+  ],
+  'does not treat a refusal as final that may be about a call without an answer, and finds its effect': [
+    { first: script({ answers: ['lose', 'refuse'], lookupsLag: true }), after: 0, is: ['waiting', 1, 0] },
+    { after: MINUTE, is: ['waiting', 2, 1] },
+    { first: script({ lookupsLag: false }), after: 10 * MINUTE, is: ['created', 2, 2] },
+  ],
+  'treats it as final after ten minutes of look-ups without a record': [
+    { first: script({ answers: ['drop', ...refusals()] }), after: 0, is: ['waiting', 1, 0] },
+    { after: 3 * MINUTE, is: ['waiting', 2, 1] },
+    { after: 3 * MINUTE, is: ['waiting', 3, 2] },
+    { after: 3 * MINUTE, is: ['waiting', 4, 3] },
+    { after: 10 * MINUTE, is: ['refused', 5, 4], flag: 'processor_refusal' },
+  ],
+  'treats a refusal as final immediately after tries that are known to have done nothing': [
+    { first: script({ answers: ['throttle', 'refuse'] }), after: 0, is: ['waiting', 1, 0] },
+    { after: MINUTE, is: ['refused', 2, 1], flag: 'processor_refusal' },
+  ],
+  'counts the ten minutes from the last call, not from failed look-ups after it': [
+    { first: script({ answers: ['drop', 'refuse'] }), after: 0, is: ['waiting', 1, 0] },
+    { first: script({ lookupsFail: true }), after: 11 * MINUTE, times: 3, is: ['waiting', 1, 3] },
+    {
+      first: script({ lookupsFail: false }),
+      after: 11 * MINUTE,
+      is: ['refused', 2, 4],
+      flag: 'processor_refusal',
+    },
+  ],
+  'does not treat a refusal as final after a crash between claim and call, nor after a clock was set back': [
+    {
+      first: async (market) => {
+        script({ answers: refusals() })(market)
+        await crash(market)
+      },
+      after: MINUTE,
+      is: ['waiting', 1, 1],
+    },
+    { after: -2 * DAY, is: ['waiting', 2, 2] },
+    { after: 3 * MINUTE, is: ['waiting', 3, 3] },
+    { after: 11 * MINUTE, times: 4, is: ['refused', 4, 4], flag: 'processor_refusal' },
+  ],
+  'waits as long as the processor requests': [
+    { first: script({ answers: ['throttle'], retryAfterMs: 5 * MINUTE }), after: 0, is: ['waiting', 1, 0] },
+    { after: 5 * MINUTE - 1, is: ['waiting', 1, 0] },
+    { after: 1, is: ['created', 2, 1] },
+  ],
+  'looks up first after a crash between claim and call, once the lease of three time limits and five seconds is over':
+    [
+      { first: crash, after: 35_000 - 1, is: ['waiting', 0, 0] },
+      { after: 1, is: ['created', 1, 1] },
+    ],
+  'looks up even the first call after ten minutes in the queue, and waits while the look-up fails': [
+    { first: script({ lookupsFail: true }), after: 10 * MINUTE + 1, is: ['waiting', 0, 1] },
+    { first: script({ lookupsFail: false }), after: MINUTE, is: ['created', 1, 2] },
+  ],
+  'makes a first call within ten minutes without a look-up': [
+    { first: script({ lookupsFail: true }), after: 10 * MINUTE, is: ['created', 1, 0] },
+  ],
+  'flags another amount under our reference, and moves nothing until it agrees': [
+    { first: script({ answers: ['lose'] }), after: 0, is: ['waiting', 1, 0] },
+    { first: amountThere(1), after: MINUTE, is: ['waiting', 1, 1], flag: 'processor_disagrees' },
+    { first: amountThere(110_000), after: MINUTE, is: ['created', 1, 2], flag: 'processor_disagrees' },
+  ],
+}
 
 for (const { it } of marketSuites<Context>('calls to the processor', { verify: true })) {
   /** A closed cycle whose invoice has not been requested. */
@@ -60,6 +167,23 @@ for (const { it } of marketSuites<Context>('calls to the processor', { verify: t
     if (made?.kind !== 'paid_out' || !made.payoutId) throw new Error('no payout')
     return made.payoutId
   }
+  /** The record that a processor stores for a call that it answered with 422. */
+  const rejected = (id: string, reference: string, amount: number): Held => ({
+    ...{ id, reference, amount, currency: 'PKR', status: 'rejected' },
+    ...{ attemptId: `refused ${id}`, rest: null },
+  })
+  const refusedPayout = async (context: Context) => {
+    const { processor, drainUntilIdle } = context.market
+    const id = await makePayout(context)
+    processor.answers = ['refuse']
+    await drainUntilIdle()
+    processor.payouts.push(rejected('po_dead', id, EARNED))
+    return id
+  }
+  const callsOf = ({ processor }: Marketplace, reference: string) =>
+    processor.calls.filter((call) => call.reference === reference).map((call) => call.attemptId)
+  const retry = ({ platform, processor }: Marketplace, payoutId: string) =>
+    retryPayout(platform, processor, { payoutId, ...BY })
 
   it('sends the frozen amount under the key of the attempt', async (context) => {
     const { market, shop, cycleId } = context
@@ -74,139 +198,22 @@ for (const { it } of marketSuites<Context>('calls to the processor', { verify: t
     assert.is((await cycleOf(market.platform, cycleId)).processor_invoice_id, 'inv_1')
   })
 
-  it('looks up an unknown outcome, and calls again with the same key when the processor holds nothing', async (context) => {
-    const { market, cycleId } = context
-    market.processor.answers = ['drop', 'drop']
-    await market.drainUntilIdle()
-    for (let tries = 0; tries < 3; tries += 1) await market.after(MINUTE)
-    const row = await attempt(context)
-    assert.equal(
-      market.processor.calls.map((call) => [call.attemptId, call.amount]),
-      [1, 2, 3].map(() => [row.id, 110_000]),
-    )
-    assert.equal(market.processor.lookups, [cycleId, cycleId])
-    assert.equal([row.state, market.processor.invoices.length], ['created', 1])
-  })
-
-  it('does not call again while the look-up fails, raises a flag in the end, and continues', async (context) => {
-    const { market, cycleId } = context
-    market.processor.answers = ['lose']
-    market.processor.lookupsFail = true
-    await market.drainUntilIdle()
-    for (let tries = 2; tries < 12; tries += 1) await market.after(11 * MINUTE)
-    assert.equal(await openFlagsOf(market.platform), [])
-    await market.after(11 * MINUTE)
-    assert.equal(await openFlagsOf(market.platform), [`processor_disagrees ${cycleId}`])
-    assert.is(market.processor.calls.length, 1)
-    market.processor.lookupsFail = false
-    await market.after(11 * MINUTE)
-    assert.is((await attempt(context)).state, 'created')
-  })
-
-  it('does not treat a refusal as final that may be about a call without an answer, and finds its effect', async (context) => {
-    const { market } = context
-    const { processor } = market
-    processor.answers = ['lose', 'refuse']
-    processor.lookupsLag = true
-    await market.drainUntilIdle()
-    await market.after(MINUTE)
-    assert.equal([(await attempt(context)).state, processor.calls.length], ['waiting', 2])
-    processor.lookupsLag = false
-    await market.after(10 * MINUTE)
-    const row = await attempt(context)
-    assert.equal([row.state, row.processor_id, processor.calls.length], ['created', 'inv_1', 2])
-    assert.equal(await openFlagsOf(market.platform), [])
-  })
-
-  it('treats it as final after ten minutes of look-ups without a record', async (context) => {
-    const { market, cycleId } = context
-    market.processor.answers = ['drop', ...Array<'refuse'>(20).fill('refuse')]
-    await market.drainUntilIdle()
-    for (const minute of [1, 2, 3]) {
-      await market.after(3 * MINUTE)
-      assert.is((await attempt(context)).state, 'waiting', `after ${3 * minute} minutes`)
-    }
-    await market.after(10 * MINUTE)
-    assert.is((await attempt(context)).state, 'refused')
-    assert.equal(await openFlagsOf(market.platform), [`processor_refusal ${cycleId}`])
-    assert.is(new Set(market.processor.calls.map(({ attemptId }) => attemptId)).size, 1)
-  })
-
-  it('treats a refusal as final immediately after tries that are known to have done nothing', async (context) => {
-    const { market } = context
-    market.processor.answers = ['throttle', 'refuse']
-    await market.drainUntilIdle()
-    await market.after(MINUTE)
-    assert.equal([(await attempt(context)).state, market.processor.calls.length], ['refused', 2])
-  })
-
-  it('counts the ten minutes from the last call, not from failed look-ups after it', async (context) => {
-    const { market } = context
-    market.processor.answers = ['drop', 'refuse']
-    await market.drainUntilIdle()
-    market.processor.lookupsFail = true
-    for (let tries = 0; tries < 3; tries += 1) await market.after(11 * MINUTE)
-    market.processor.lookupsFail = false
-    await market.after(11 * MINUTE)
-    assert.equal([(await attempt(context)).state, market.processor.calls.length], ['refused', 2])
-  })
-
-  it('does not treat a refusal as final after a crash between claim and call, nor after a clock was set back', async (context) => {
-    const { market } = context
-    market.processor.answers = Array<'refuse'>(20).fill('refuse')
-    assert.is((await claimAttempts(market.platform, 10)).length, 1)
-    await market.after(MINUTE)
-    assert.is((await attempt(context)).state, 'waiting')
-    market.clock.pass(-2 * DAY)
-    await market.drainUntilIdle()
-    await market.after(3 * MINUTE)
-    assert.is((await attempt(context)).state, 'waiting')
-    for (let looks = 0; looks < 4; looks += 1) await market.after(11 * MINUTE)
-    assert.is((await attempt(context)).state, 'refused')
-  })
-
-  it('waits as long as the processor requests', async (context) => {
-    const { market } = context
-    market.processor.answers = ['throttle']
-    market.processor.retryAfterMs = 5 * MINUTE
-    await market.drainUntilIdle()
-    await market.after(5 * MINUTE - 1)
-    assert.is(market.processor.calls.length, 1)
-    await market.after(1)
-    assert.is(market.processor.calls.length, 2)
-    assert.is((await attempt(context)).state, 'created')
-  })
-
-  it('looks up first after a crash between claim and call', async (context) => {
-    const { market, cycleId } = context
-    assert.is((await claimAttempts(market.platform, 10)).length, 1)
-    // Three time limits of a call, and five seconds more.
-    await market.after(35_000 - 1)
-    assert.is(market.processor.calls.length, 0)
-    await market.after(1)
-    assert.equal(market.processor.lookups, [cycleId])
-    assert.is(market.processor.calls.length, 1)
-    assert.equal([(await attempt(context)).state, (await attempt(context)).tries], ['created', 2])
-  })
-
-  it('looks up even the first call after ten minutes in the queue, and waits while the look-up fails', async (context) => {
-    const { market, cycleId } = context
-    const { processor } = market
-    processor.lookupsFail = true
-    await market.after(10 * MINUTE + 1)
-    assert.equal([(await attempt(context)).state, processor.calls.length], ['waiting', 0])
-    processor.lookupsFail = false
-    await market.after(MINUTE)
-    assert.equal(processor.lookups, [cycleId, cycleId])
-    assert.equal([(await attempt(context)).state, processor.calls.length], ['created', 1])
-  })
-
-  it('makes a first call within ten minutes without a look-up', async (context) => {
-    const { market } = context
-    market.processor.lookupsFail = true
-    await market.after(10 * MINUTE)
-    assert.equal([(await attempt(context)).state, market.processor.calls.length], ['created', 1])
-  })
+  for (const [what, steps] of Object.entries(STORIES)) {
+    it(what, async (context) => {
+      const { market, cycleId } = context
+      const { calls, lookups } = market.processor
+      for (const [index, { first, after, times = 1, is, flag }] of steps.entries()) {
+        await first?.(market)
+        for (let time = 0; time < times; time += 1) await market.after(after)
+        assert.equal([(await attempt(context)).state, calls.length, lookups.length], is, `step ${index}`)
+        const flags = flag ? [`${flag} ${cycleId}`] : []
+        assert.equal(await openFlagsOf(market.platform), flags, `step ${index}`)
+      }
+      // Every try has the key and the amount of the first one.
+      const { id } = await attempt(context)
+      for (const call of calls) assert.equal([call.attemptId, call.amount], [id, 110_000])
+    })
+  }
 
   const LATE_ANSWERS: CallOutcome[] = [
     { kind: 'refused', status: 400, detail: 'too late' },
@@ -240,21 +247,6 @@ for (const { it } of marketSuites<Context>('calls to the processor', { verify: t
       assert.equal(await openFlagsOf(market.platform), [])
     })
   }
-
-  it('flags another amount under our reference, and moves nothing until it agrees', async (context) => {
-    const { market, cycleId } = context
-    market.processor.answers = ['lose']
-    await market.drainUntilIdle()
-    const held = market.processor.invoices[0]
-    if (held) held.amount = 1
-    await market.after(MINUTE)
-    assert.equal(await openFlagsOf(market.platform), [`processor_disagrees ${cycleId}`])
-    assert.is((await attempt(context)).state, 'waiting')
-    if (held) held.amount = 110_000
-    await market.after(MINUTE)
-    assert.is((await attempt(context)).state, 'created')
-    assert.is(market.processor.calls.length, 1)
-  })
 
   it('flags an id that another invoice has, and keeps the other calls going', async (context) => {
     const { market, creator, cycleId } = context
@@ -384,6 +376,108 @@ for (const { it } of marketSuites<Context>('calls to the processor', { verify: t
     await market.settlePayout(payoutId, 'confirmed')
     await market.drainUntilIdle()
     assert.is((await payoutOf(market.platform, payoutId)).state, 'paid')
+  })
+
+  it('sends a payout again whose refusal the processor stored, and it is paid', async (context) => {
+    const { market } = context
+    const { platform, processor } = market
+    const id = await refusedPayout(context)
+    const { adopts, attemptId } = await retry(market, id)
+    assert.is(adopts, null)
+    await market.drainUntilIdle()
+    const [first, second] = await attemptsOf(platform, id)
+    assert.equal([first?.state, second?.state, second?.id], ['refused', 'created', attemptId])
+    assert.equal(callsOf(market, id), [first?.id, attemptId])
+    const sent = processor.payouts.find((item) => item.attemptId === attemptId)
+    assert.ok(sent && sent.id !== 'po_dead')
+    assert.is((await payoutOf(platform, id)).processor_payout_id, sent.id)
+    await market.settlePayout(id, 'confirmed')
+    await market.drainUntilIdle()
+    assert.is((await payoutOf(platform, id)).state, 'paid')
+    assert.equal(await openFlagsOf(platform), [])
+  })
+
+  it('adopts, on a second attempt, a record that has not failed, beside one that has', async (context) => {
+    const { market } = context
+    const { platform, processor } = market
+    const id = await refusedPayout(context)
+    processor.payouts.push({ ...rejected('po_live', id, EARNED), status: 'processing' })
+    assert.is((await retry(market, id)).adopts, 'po_live')
+    await market.drainUntilIdle()
+    assert.is(callsOf(market, id).length, 1)
+    assert.is((await payoutOf(platform, id)).processor_payout_id, 'po_live')
+  })
+
+  it('repeats the key of a second attempt when the answer is lost, beside a stored refusal', async (context) => {
+    const { market } = context
+    const { platform, processor } = market
+    const id = await refusedPayout(context)
+    const { attemptId } = await retry(market, id)
+    processor.answers = ['drop', 'lose']
+    await market.drainUntilIdle()
+    await market.after(MINUTE)
+    const sent = processor.payouts.find((item) => item.attemptId === attemptId)
+    assert.ok(sent)
+    // It fails before its id arrived: the same key returns the id again, and nothing is sent twice.
+    sent.status = 'failed'
+    await market.after(MINUTE)
+    assert.equal(callsOf(market, id).slice(1), [attemptId, attemptId, attemptId])
+    assert.is(processor.payouts.length, 2)
+    assert.is((await payoutOf(platform, id)).processor_payout_id, sent.id)
+    await market.settlePayout(id, 'failed')
+    await market.drainUntilIdle()
+    assert.is((await payoutOf(platform, id)).state, 'failed')
+  })
+
+  it('makes a third attempt after a second stored refusal', async (context) => {
+    const { market } = context
+    const { platform, processor } = market
+    const id = await refusedPayout(context)
+    await retry(market, id)
+    processor.answers = ['refuse']
+    await market.drainUntilIdle()
+    processor.payouts.push({ ...rejected('po_dead_too', id, EARNED), status: 'Cancelled' })
+    await retry(market, id)
+    await market.drainUntilIdle()
+    const states = (await attemptsOf(platform, id)).map((attempt) => attempt.state)
+    assert.equal(states, ['refused', 'refused', 'created'])
+    assert.is((await payoutOf(platform, id)).state, 'submitted')
+  })
+
+  it('requests an invoice again whose refusal the processor stored, and it is paid', async (context) => {
+    const { market } = context
+    const { platform, processor } = market
+    const { cycleId } = context
+    processor.answers = ['refuse']
+    await market.drainUntilIdle()
+    const { amount_due } = await cycleOf(platform, cycleId)
+    processor.invoices.push({ ...rejected('inv_dead', cycleId, amount_due), status: 'void' })
+    const made = await retryInvoice(platform, processor, { cycleId, ...BY })
+    assert.is(made.adopts, null)
+    await market.drainUntilIdle()
+    assert.equal(callsOf(market, cycleId).slice(1), [made.attemptId])
+    const sent = processor.invoices.find((item) => item.attemptId === made.attemptId)
+    assert.is((await cycleOf(platform, cycleId)).processor_invoice_id, sent?.id)
+    await market.confirmPayment(cycleId)
+    await market.drainUntilIdle()
+    assert.is((await cycleOf(platform, cycleId)).state, 'charged')
+    assert.equal(await openFlagsOf(platform), [])
+  })
+
+  it('adopts a failed record on a first attempt, and the signed event decides', async (context) => {
+    const { market } = context
+    const { platform, processor } = market
+    const id = await makePayout(context)
+    processor.answers = ['lose']
+    await market.drainUntilIdle()
+    const [held] = processor.payouts
+    if (held) held.status = 'failed'
+    await market.after(MINUTE)
+    assert.is(callsOf(market, id).length, 1)
+    assert.is((await payoutOf(platform, id)).processor_payout_id, held?.id)
+    await market.settlePayout(id, 'failed')
+    await market.drainUntilIdle()
+    assert.is((await payoutOf(platform, id)).state, 'failed')
   })
 
   it.run()

@@ -1,7 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { rotateKeys } from '../jobs/rotate-keys.ts'
-import { SettingError } from '../platform/config.ts'
 import { checkAppKey } from '../platform/crypto/key-mark.ts'
 import { createAppKeys } from '../platform/crypto/key-ring.ts'
 import { sha256 } from '../platform/crypto/vault.ts'
@@ -215,15 +214,9 @@ for (const { it, dialect } of marketSuites<Context>('a hostile database writer')
     },
   )
 
-  rotating('takes nothing more from the former key', async ({ market, platform, shop }) => {
+  rotating('shows what was forged with the former key', async ({ market, platform, shop }) => {
     const rotated = withFilledKeys(platform, NEXT, OURS)
     await sealForKeyRotation(rotated)
-    const late = await addCredit(platform, shop.merchantId).catch((error: Error) => error.message)
-    assert.match(String(late), /made with a key that is in use/)
-    const back = await refuseRetiredKey(withFilledKeys(platform, OURS, NEXT)).catch((error: unknown) => error)
-    assert.instance(back, SettingError)
-    assert.match((back as SettingError).message, /^setting APP_KEY: was retired by seal 1/)
-
     await removeGuards(market.bed.testDatabase.database)
     const { writer } = market.bed.testDatabase.database
     await forgeCredit(writer, platform, shop.merchantId)

@@ -1,7 +1,9 @@
+import { sql } from 'kysely'
 import * as assert from 'uvu/assert'
 import { creatorBalance } from '../ledger/ledger.service.ts'
 import type { LinkRecord } from '../links/links.service.ts'
 import type { Actor } from '../platform/api/procedure.ts'
+import { updateRows } from '../platform/database/protected-rows.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import {
   giveDestination,
@@ -11,8 +13,7 @@ import {
   type Shop,
 } from '../test/testkit/marketplace.ts'
 import { setSuspended } from '../test/testkit/people.ts'
-import { openRival } from '../test/testkit/rival.ts'
-import { DAY } from '../test/testkit/testbed.ts'
+import { DAY, HOUR, MINUTE } from '../test/testkit/testbed.ts'
 import { runPayouts } from './payout-run.service.ts'
 import { listPayoutParts } from './payouts.service.ts'
 
@@ -26,6 +27,7 @@ interface Context {
 /** A sale of Rs 8000 earns 12.5 %: Rs 1000, the threshold. */
 const SALE = 800_000
 const EARNED = 100_000
+const OTHER_IBAN = 'PK24SCBL0000001171495101'
 
 for (const { it } of marketSuites<Context>('payouts', { verify: true })) {
   it.before.each(async (context) => {
@@ -34,7 +36,11 @@ for (const { it } of marketSuites<Context>('payouts', { verify: true })) {
     context.link = await context.market.addLink(context.shop, context.creator)
   })
 
+  const earn = ({ market, shop, link }: Context, price = SALE) => market.earn(shop, link, price)
   const run = ({ market }: Context, options = {}) => runPayouts(market.platform, market.processor, options)
+  /** What one run does, as `pays` or why it waits. */
+  const inWords = async (context: Context) =>
+    (await run(context)).map((one) => (one.kind === 'waits' ? one.why : 'pays'))
   const balance = async ({ market, creator }: Context) => {
     const { pending, released, inTransit, paid } = await creatorBalance(
       market.platform.database.reader,
@@ -44,30 +50,35 @@ for (const { it } of marketSuites<Context>('payouts', { verify: true })) {
   }
   const payouts = ({ market }: Context) =>
     market.platform.database.reader.selectFrom('payouts').selectAll().orderBy('id').execute()
-  /** Runs, sends, and has the processor settle the payout that was made; answers its id. */
-  const payAndSettle = async (context: Context, word: 'confirmed' | 'failed') => {
-    const [outcome] = await run(context)
-    if (outcome?.kind !== 'paid_out' || !outcome.payoutId)
-      throw new Error(`no payout: ${JSON.stringify(outcome)}`)
+  const lastId = async (context: Context) => (await payouts(context)).at(-1)?.id ?? ''
+  /** Sends the last payout and has the processor settle it; answers its id. */
+  const settleLast = async (context: Context, word: 'confirmed' | 'failed') => {
     await context.market.drainUntilIdle()
-    await context.market.settlePayout(outcome.payoutId, word)
-    await context.market.drainUntilIdle()
-    return outcome.payoutId
+    const id = await lastId(context)
+    await context.market.settlePayout(id, word)
+    await context.market.after(MINUTE)
+    return id
   }
+  const payAndSettle = async (context: Context, word: 'confirmed' | 'failed') => {
+    assert.equal(await inWords(context), ['pays'])
+    return settleLast(context, word)
+  }
+  const failThrice = async (context: Context) => {
+    for (const _ of [1, 2, 3]) await payAndSettle(context, 'failed')
+  }
+  const resolveFlags = ({ platform, clock }: Marketplace) =>
+    platform.database.transaction((tx) =>
+      updateRows(tx, 'flags', sql`true`, { status: 'resolved', resolved_at: clock.now() }),
+    )
+  const flagOf = ({ creator }: Context) => [`payout_failed_repeatedly ${creator.userId}`]
 
   it('waits below the threshold, and pays the whole balance from it on', async (context) => {
-    const { market, shop, link, creator } = context
-    await market.earn(shop, link, SALE - 800)
-    const below = { creatorId: creator.userId, kind: 'waits', why: 'below_threshold', amount: EARNED - 100 }
+    const creatorId = context.creator.userId
+    await earn(context, SALE - 800)
+    const below = { creatorId, kind: 'waits', why: 'below_threshold', amount: EARNED - 100 }
     assert.equal(await run(context), [below])
-    await market.earn(shop, link, 800)
-    const preview = {
-      creatorId: creator.userId,
-      kind: 'paid_out',
-      payoutId: null,
-      amount: EARNED,
-      released: EARNED,
-    }
+    await earn(context, 800)
+    const preview = { creatorId, kind: 'paid_out', payoutId: null, amount: EARNED, released: EARNED }
     assert.equal(await run(context, { dryRun: true }), [preview])
     assert.equal(await payouts(context), [])
     const [made] = await run(context)
@@ -80,8 +91,8 @@ for (const { it } of marketSuites<Context>('payouts', { verify: true })) {
     const { market, shop, link, creator } = context
     const other = await market.addShop()
     const otherLink = await market.addLink(other, creator, { commission_rate: 1000 })
-    await market.earn(shop, link, SALE)
-    await market.earn(shop, link, SALE)
+    await earn(context)
+    await earn(context)
     await market.earn(other, otherLink, SALE)
     await market.order(shop, link, SALE)
     await market.drainUntilIdle()
@@ -101,7 +112,7 @@ for (const { it } of marketSuites<Context>('payouts', { verify: true })) {
   })
 
   it('pays whole rupees where the processor does: a share can be in two payouts, and never in more than it holds', async (context) => {
-    const { market, shop, link } = context
+    const { market } = context
     market.processor.payoutUnit = 100
     const lines = async () =>
       (
@@ -114,11 +125,11 @@ for (const { it } of marketSuites<Context>('payouts', { verify: true })) {
           .execute()
       ).map((line) => `${line.amount} ${line.state}`)
     // Rs 8002.80 earn Rs 1000.35.
-    await market.earn(shop, link, SALE + 280)
+    await earn(context, SALE + 280)
     await payAndSettle(context, 'confirmed')
     assert.equal(await balance(context), [0, 35, 0, EARNED])
     // The rest of the first share and the next one make Rs 1000.70.
-    await market.earn(shop, link, SALE + 280)
+    await earn(context, SALE + 280)
     await payAndSettle(context, 'failed')
     assert.equal(await balance(context), [0, EARNED + 70, 0, EARNED])
     const { lookups } = market.processor
@@ -130,15 +141,16 @@ for (const { it } of marketSuites<Context>('payouts', { verify: true })) {
   })
 
   it('asks about each failed payout of a share that was in several', async (context) => {
-    const { market, shop, link } = context
+    const { market } = context
     market.processor.payoutUnit = 100
-    await market.earn(shop, link, SALE + 280)
-    const [first] = await run(context)
-    await market.earn(shop, link, SALE)
-    const [second] = await run(context)
+    const ids: string[] = []
+    for (const price of [SALE + 280, SALE]) {
+      await earn(context, price)
+      await run(context)
+      ids.push(await lastId(context))
+    }
     await market.drainUntilIdle()
-    const ids = [first, second].map((outcome) => (outcome?.kind === 'paid_out' ? outcome.payoutId : null))
-    for (const id of ids) await market.settlePayout(id ?? '', 'failed')
+    for (const id of ids) await market.settlePayout(id, 'failed')
     await market.drainUntilIdle()
     market.processor.lookups.length = 0
     await run(context)
@@ -150,54 +162,33 @@ for (const { it } of marketSuites<Context>('payouts', { verify: true })) {
     const { market, shop } = context
     const creator = await market.addCreator('new', false)
     await market.earn(shop, await market.addLink(shop, creator), SALE)
-    const why = async () =>
-      (await run(context)).map((outcome) => (outcome.kind === 'waits' ? outcome.why : 'pays'))
-    assert.equal(await why(), ['no_destination'])
+    assert.equal(await inWords(context), ['no_destination'])
     await giveDestination(market.platform, creator.userId)
     await setSuspended(market.platform, creator.userId, true)
-    assert.equal(await why(), ['suspended'])
+    assert.equal(await inWords(context), ['suspended'])
     await setSuspended(market.platform, creator.userId, false)
-    assert.equal(await why(), ['pays'])
-  })
-
-  it('makes one payout when two runs meet', async (context) => {
-    const { market, shop, link } = context
-    await market.earn(shop, link, SALE)
-    const rival = await openRival(market.bed)
-    const runs = await Promise.all([
-      run(context),
-      runPayouts(rival.platform, market.processor),
-      runPayouts(rival.platform, market.processor),
-    ])
-    await rival.close()
-    assert.is(runs.flat().filter((outcome) => outcome.kind === 'paid_out').length, 1)
-    assert.is((await payouts(context)).length, 1)
-    await market.drainUntilIdle()
-    assert.is(market.processor.calls.filter((call) => call.kind === 'payout').length, 1)
+    assert.equal(await inWords(context), ['pays'])
   })
 
   it('is paid once it is confirmed; the same word again changes nothing, another one is flagged', async (context) => {
-    const { market, shop, link } = context
-    await market.earn(shop, link, SALE)
+    const { market } = context
+    await earn(context)
     const payoutId = await payAndSettle(context, 'confirmed')
     assert.equal(await balance(context), [0, 0, 0, EARNED])
-    await market.settlePayout(payoutId, 'confirmed')
-    await market.drainUntilIdle()
+    await settleLast(context, 'confirmed')
     assert.equal(await openFlagsOf(market.platform), [])
-    await market.settlePayout(payoutId, 'failed')
-    await market.drainUntilIdle()
+    await settleLast(context, 'failed')
     assert.equal(await openFlagsOf(market.platform), [`payout_contradiction ${payoutId}`])
     assert.is((await payoutOf(market.platform, payoutId)).state, 'paid')
     assert.equal(await balance(context), [0, 0, 0, EARNED])
   })
 
   it('flags an event of another amount, currency or payout, and moves nothing', async (context) => {
-    const { market, shop, link } = context
-    await market.earn(shop, link, SALE)
+    const { market } = context
+    await earn(context)
     await run(context)
     await market.drainUntilIdle()
-    const [payout] = await payouts(context)
-    const id = payout?.id ?? ''
+    const id = await lastId(context)
     await market.settlePayout(id, 'confirmed', { amount: '1000.01' })
     await market.settlePayout(id, 'confirmed', { currency: 'USD' })
     await market.settlePayout(id, 'failed', { payout_id: 'po_another' })
@@ -210,16 +201,15 @@ for (const { it } of marketSuites<Context>('payouts', { verify: true })) {
   })
 
   it('puts a failed payout back into the balance, and the next run pays it again', async (context) => {
-    const { market, shop, link } = context
-    await market.earn(shop, link, SALE)
+    const { market } = context
+    await earn(context)
     const failedId = await payAndSettle(context, 'failed')
     assert.equal(await balance(context), [0, EARNED, 0, 0])
     const failed = await payoutOf(market.platform, failedId)
     assert.equal([failed.state, failed.failure_reason], ['failed', 'returned by the bank'])
-    await market.settlePayout(failedId, 'failed')
-    await market.drainUntilIdle()
+    await settleLast(context, 'failed')
     assert.equal(await balance(context), [0, EARNED, 0, 0])
-    await market.earn(shop, link, SALE)
+    await earn(context)
     const again = await payAndSettle(context, 'confirmed')
     assert.equal(market.processor.lookups, [failedId])
     assert.is.not(again, failedId)
@@ -227,21 +217,132 @@ for (const { it } of marketSuites<Context>('payouts', { verify: true })) {
   })
 
   it('waits with an event that overtakes the answer to our call', async (context) => {
-    const { market, shop, link } = context
-    await market.earn(shop, link, SALE)
+    const { market } = context
+    await earn(context)
     market.processor.answers = ['lose']
     await run(context)
     await market.drainUntilIdle()
-    const [payout] = await payouts(context)
-    assert.is(payout?.state, 'pending')
-    await market.settlePayout(payout?.id ?? '', 'failed')
+    const id = await lastId(context)
+    assert.is((await payoutOf(market.platform, id)).state, 'pending')
+    await market.settlePayout(id, 'failed')
     await market.drainUntilIdle()
     assert.equal(await balance(context), [0, 0, EARNED, 0])
     await market.after(DAY)
     await market.after(DAY)
-    assert.is((await payoutOf(market.platform, payout?.id ?? '')).state, 'failed')
+    assert.is((await payoutOf(market.platform, id)).state, 'failed')
     assert.equal(await balance(context), [0, EARNED, 0, 0])
     assert.is(market.processor.payouts.length, 1)
+  })
+
+  it('waits for a person after three failures in a row, until the flag is resolved', async (context) => {
+    const { market } = context
+    await earn(context)
+    await failThrice(context)
+    assert.equal(await inWords(context), ['failed_three_times'])
+    assert.equal(await inWords(context), ['failed_three_times'])
+    assert.equal(await openFlagsOf(market.platform), flagOf(context))
+    await market.after(DAY)
+    assert.equal(await inWords(context), ['failed_three_times'])
+    await resolveFlags(market)
+    await payAndSettle(context, 'confirmed')
+    assert.equal(await openFlagsOf(market.platform), [])
+  })
+
+  it('counts failures again after a payout that was paid', async (context) => {
+    await earn(context)
+    for (const word of ['failed', 'failed', 'confirmed'] as const) await payAndSettle(context, word)
+    await earn(context)
+    await failThrice(context)
+    assert.equal(await inWords(context), ['failed_three_times'])
+  })
+
+  it('counts failures again with a new destination, once that is in effect', async (context) => {
+    const { market, creator } = context
+    await earn(context)
+    await giveDestination(market.platform, creator.userId, OTHER_IBAN)
+    await failThrice(context)
+    assert.equal(await inWords(context), ['failed_three_times'])
+    await market.after(23 * HOUR)
+    assert.equal(await inWords(context), ['failed_three_times'])
+    await market.after(HOUR)
+    await payAndSettle(context, 'confirmed')
+    assert.equal(market.processor.payouts.at(-1)?.rest, { iban: OTHER_IBAN, account_title: 'A CREATOR' })
+  })
+
+  it('makes no new payout for a failed one that the processor says is paid', async (context) => {
+    const { market } = context
+    await earn(context)
+    const id = await payAndSettle(context, 'failed')
+    const held = market.processor.payouts[0]
+    if (held) held.status = 'paid'
+    assert.equal(await inWords(context), ['failure_not_confirmed'])
+    assert.equal(await openFlagsOf(market.platform), flagOf(context))
+    await resolveFlags(market)
+    assert.equal(await inWords(context), ['failure_not_confirmed'])
+    assert.is(await lastId(context), id)
+    if (held) held.status = 'failed'
+    assert.equal(await inWords(context), ['pays'])
+  })
+
+  it('waits without a flag while the processor cannot be asked, and asks again at the next run', async (context) => {
+    const { market } = context
+    await earn(context)
+    await payAndSettle(context, 'failed')
+    market.processor.lookupsFail = true
+    assert.equal(await inWords(context), ['processor_unavailable'])
+    const [dry] = await run(context, { dryRun: true })
+    assert.is(dry?.kind === 'waits' && dry.why, 'processor_unavailable')
+    assert.equal(await openFlagsOf(market.platform), [])
+    market.processor.lookupsFail = false
+    assert.equal(await inWords(context), ['pays'])
+    assert.equal(await openFlagsOf(market.platform), [])
+    await settleLast(context, 'confirmed')
+  })
+
+  it('asks about each failed payout that a new one would replace, not only the last', async (context) => {
+    const { market } = context
+    // Two on their way at once: the later one is paid, then both the earlier one and a third fail.
+    const made: string[] = []
+    for (const _ of [1, 2, 3]) {
+      await earn(context)
+      assert.equal(await inWords(context), ['pays'])
+      await market.drainUntilIdle()
+      made.push(await lastId(context))
+    }
+    const [first = '', second = '', third = ''] = made
+    await market.settlePayout(third, 'failed')
+    await market.settlePayout(first, 'failed')
+    await market.after(MINUTE)
+    await market.settlePayout(second, 'confirmed')
+    await market.after(MINUTE)
+    const held = market.processor.payouts.find((item) => item.reference === first)
+    if (held) held.status = 'paid'
+    assert.equal(await inWords(context), ['failure_not_confirmed'])
+    if (held) held.status = 'failed'
+    market.processor.lookups.length = 0
+    assert.equal(await inWords(context), ['pays'])
+    assert.equal(market.processor.lookups.toSorted(), [first, third].toSorted())
+    await settleLast(context, 'confirmed')
+  })
+
+  it('makes none when another one fails after the processor was asked', async (context) => {
+    const { market } = context
+    await earn(context)
+    assert.equal(await inWords(context), ['pays'])
+    await market.drainUntilIdle()
+    const id = await lastId(context)
+    await earn(context)
+    await payAndSettle(context, 'failed')
+    const { findPayouts } = market.processor
+    market.processor.findPayouts = async (keys) => {
+      market.processor.findPayouts = findPayouts
+      const answer = await market.processor.findPayouts(keys)
+      await market.settlePayout(id, 'failed')
+      await market.drainUntilIdle()
+      return answer
+    }
+    assert.equal(await inWords(context), [])
+    assert.equal(await inWords(context), ['pays'])
   })
 
   it.run()
