@@ -11,7 +11,10 @@ body { margin: 0; padding: 24px 12px; font: 16px/1.5 Arial, Helvetica, sans-seri
 main { max-width: 420px; margin: 0 auto; padding: 24px; border-radius: 8px; background: #fff }
 h1, h2 { margin: 0 0 8px; font-size: 22px; line-height: 1.3 }
 p { margin: 0 0 8px }
-section { margin-top: 24px; padding-top: 24px; border-top: 1px solid #9ca3af; line-height: 1.9 }
+section {
+  margin-top: 24px; padding-top: 24px; border-top: 1px solid #9ca3af;
+  font-family: "Noto Nastaliq Urdu", "Noto Naskh Arabic", Tahoma, Arial, sans-serif; line-height: 2
+}
 a { color: #14733f }
 @media (prefers-color-scheme: dark) {
   body { color: #e5e7eb; background: #111827 }
@@ -47,7 +50,7 @@ const DEAD_LINKS = new Map<ErrorCode, string>([
     page(
       {
         title: 'This link does not work',
-        text: 'Check that you have the whole link, or ask whoever shared it for a new one.',
+        text: 'Check that you have the whole link, or ask the person who shared it for a new one.',
       },
       {
         title: 'یہ لنک کام نہیں کر رہا',

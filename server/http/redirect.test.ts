@@ -286,7 +286,7 @@ for (const dialect of testDialects()) {
     assert.is(untracked.headers.get('location'), 'https://kurta.pk/p?b=%20x&c&fbclid=x#top')
   })
 
-  it('keeps the sub id of a visit on its click, and forwards it to nobody', async ({
+  it('keeps the sub id of a visit on its click, and does not forward it', async ({
     platform,
     link,
     web,

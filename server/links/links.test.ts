@@ -106,6 +106,7 @@ for (const { it } of marketSuites<Context>('links')) {
       url: OFFER.product_url,
       beforeReference: 'https://kurta.pk/products/lawn?variant=7&ref=Caf%C3%A9&aff_ref=',
       afterReference: '#reviews',
+      ownNames: new Set(['variant', 'ref', 'aff_ref']),
     })
     for (const [user, state] of [
       [creator, 'untracked'],

@@ -33,7 +33,7 @@ export interface TypedLink {
   query: string
 }
 
-/** Reads a request's target (path and query, each byte one character) as a link; `null` for another path. */
+/** Reads a request's target (path and query, ASCII) as a link; `null` for another path. */
 export function readTypedLink(target: string): TypedLink | null {
   const path = LINK_PATH.exec(target)
   if (!path) return null
@@ -42,10 +42,13 @@ export function readTypedLink(target: string): TypedLink | null {
   const text = end ? rest.slice(0, end.index) : rest
   if (text.length > MOST_CHARACTERS) return { slug: null, query: '' }
   // A cut percent-encoding is what remains of a cut text.
-  const bytes = Buffer.from(text.replace(/%[0-9a-f]?$/i, ''), 'latin1').toString()
-  const slug = slugIn(new URLSearchParams(`slug=${bytes}`).get('slug') ?? '')
-  const isFragment = end !== null && /#|23$/.test(end[0])
-  return { slug, query: end && !isFragment ? queryIn(rest.slice(end.index + end[0].length)) : '' }
+  const whole = text.replace(/%[0-9a-f]?$/i, '')
+  const slug = slugIn(new URLSearchParams(`slug=${whole}`).get('slug') ?? '')
+  const mark = end?.[0] ?? '#'
+  if (/#|23$/.test(mark)) return { slug, query: '' }
+  const query = queryIn(rest.slice(text.length + mark.length))
+  // With an encoded mark, what follows it is encoded too.
+  return { slug, query: mark.length === 1 ? query : query.replace(/%3d/gi, '=').replace(/%26/g, '&') }
 }
 
 /** A target's query, without its fragment, which only broken clients send. */

@@ -54,7 +54,7 @@ export async function visitsBy(db: Queries, scope: OwnScope, by: SeriesKey, { fi
     select cast(${LINK_KEYS[by]} as text) as key, fresh.slot, fresh.sub_id, sum(fresh.visits), sum(fresh.unique_visits)
     from uncounted_clicks as fresh join affiliate_links as link on link.id = fresh.link_id
     where fresh.link_id in (select link.id from affiliate_links as link where ${ownLinks(scope)})
-    group by ${LINK_KEYS[by]}, fresh.slot, fresh.sub_id`.execute(db)
+    group by link.id, link.offer_id, fresh.slot, fresh.sub_id`.execute(db)
   return rows
 }
 

@@ -86,7 +86,7 @@ for (const { it } of marketSuites<Context>('series', { idsOf: createIds })) {
       ])
       const subs = [' 2 2 1 0 1000.00 125.00', 'reel 2 2 1 0 1000.00 125.00', 'story 1 1 0 1 0.00 0.00']
       assert.equal(await linesOf(market, sana, { by: 'sub_id' }), subs)
-      const today = { from: new Date(later).toISOString() }
+      const today = { from: new Date(later - 1).toISOString() }
       assert.equal(await linesOf(market, sana, { by: 'sub_id', ...today }), [subs[0], subs[2]])
     }
     await expectAll()
