@@ -26,7 +26,10 @@ export interface CloseOptions {
   progress?: (at: number, all: number) => void
 }
 
-/** Cycles per transaction. It blocks sales of their merchants, on SQLite all writes, so it must stay short. */
+/**
+ * Cycles per transaction, which share its statements and its commit. More would save little, and sales of their merchants, on SQLite all
+ * writes, wait for the whole transaction.
+ */
 const PAGE = 500
 
 /**

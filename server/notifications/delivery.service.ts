@@ -94,6 +94,8 @@ export class Deliverer<Row extends QueuedRow, J extends Job<Row>, Outcome, Resul
   readonly #channel: Delivery<Row, J, Outcome, Result>
   readonly #ended: GroupCommit<Ended<J, Outcome>, null>
   readonly #lanes = new Map<string, Lane>()
+  /** How many messages of each account are held. */
+  readonly #byAccount = new Map<string, number>()
   /** By the ids of the messages. */
   readonly #work = new Map<string, Promise<void>>()
   /** Of the lanes of the last claim. */
@@ -172,12 +174,13 @@ export class Deliverer<Row extends QueuedRow, J extends Job<Row>, Outcome, Resul
   }
 
   #isFull(lane: Lane): boolean {
-    return lane.held > Math.floor(this.#mostOf(lane, heldByAccount(this.#lanes.values())) / 2)
+    return lane.held > Math.floor(this.#mostOf(lane, this.#work.size, this.#byAccount) / 2)
   }
 
-  #mostOf({ held, account, failing }: Lane, byAccount: ReadonlyMap<string, number>): number {
+  /** The most that a lane may hold, where `all` are held. */
+  #mostOf({ held, account, failing }: Lane, all: number, byAccount: ReadonlyMap<string, number>): number {
     if (failing) return 1
-    const free = MOST_HELD - [...byAccount.values()].reduce((sum, one) => sum + one, 0)
+    const free = MOST_HELD - all
     const ofAccount = Math.floor(free * PART_OF_ACCOUNT) - (byAccount.get(account) ?? 0) + held
     return Math.max(1, Math.min(Math.floor(free * PART_OF_LANE), ofAccount))
   }
@@ -189,12 +192,13 @@ export class Deliverer<Row extends QueuedRow, J extends Job<Row>, Outcome, Resul
     if (owners) this.#owners = await owners(tx, [...found])
     for (const [id, lane] of this.#lanes) lane.failing ||= this.#owners.get(id)?.failing ?? false
     const lanes = new Map([...found].map((id) => [id, { ...this.#laneOf(id) }]))
-    const byAccount = heldByAccount(lanes.values())
+    const byAccount = new Map(this.#byAccount)
+    let all = this.#work.size
     return due.filter((row) => {
       const lane = lanes.get(laneOf(row)) as Lane
-      if (this.#work.has(row.id) || lane.held >= this.#mostOf(lane, byAccount)) return false
-      lane.held += 1
-      byAccount.set(lane.account, (byAccount.get(lane.account) ?? 0) + 1)
+      if (this.#work.has(row.id) || lane.held >= this.#mostOf(lane, all, byAccount)) return false
+      hold(lane, byAccount, 1)
+      all += 1
       return true
     })
   }
@@ -208,7 +212,7 @@ export class Deliverer<Row extends QueuedRow, J extends Job<Row>, Outcome, Resul
     const id = this.#channel.laneOf(job.row)
     const lane = this.#laneOf(id)
     this.#lanes.set(id, lane)
-    lane.held += 1
+    hold(lane, this.#byAccount, 1)
     const work = this.#deliver(lane, job, claimedAt)
       .then((outcome) => this.#ended.add({ job, token, outcome }))
       .catch((error: unknown) => {
@@ -217,7 +221,7 @@ export class Deliverer<Row extends QueuedRow, J extends Job<Row>, Outcome, Resul
       })
       .then(() => {
         this.#work.delete(job.row.id)
-        lane.held -= 1
+        hold(lane, this.#byAccount, -1)
         if (lane.held === 0) this.#lanes.delete(id)
         if (!this.#isFull(lane)) this.#platform.topics.send(this.#channel.signal)
       })
@@ -276,10 +280,11 @@ export class Deliverer<Row extends QueuedRow, J extends Job<Row>, Outcome, Resul
   }
 }
 
-function heldByAccount(lanes: Iterable<Lane>): Map<string, number> {
-  const held = new Map<string, number>()
-  for (const lane of lanes) held.set(lane.account, (held.get(lane.account) ?? 0) + lane.held)
-  return held
+function hold(lane: Lane, byAccount: Map<string, number>, change: 1 | -1): void {
+  lane.held += change
+  const held = (byAccount.get(lane.account) ?? 0) + change
+  if (held === 0) byAccount.delete(lane.account)
+  else byAccount.set(lane.account, held)
 }
 
 /** The first of these rows that is not as the service wrote it; `null` if all are. */

@@ -57,28 +57,40 @@ interface NewDecisions {
 }
 
 /** What new decisions are checked for. */
-const PATTERNS = [flagSelfPurchases, flagBursts, flagReusedClicks, flagCouponLeaks, flagPausedOrders]
+const PATTERNS = [flagSelfPurchases, flagBursts, flagReusedClicks, flagPausedOrders]
+/** Those that count clicks against sales. */
+const CLICK_PATTERNS = [flagCouponLeaks, flagSoldLinks]
 
-/**
- * Checks new decisions on sales, up to where the visits are checked, because a sale without its visits would raise the conversion. Returns
- * whether there are more.
- */
+/** Checks new decisions on sales. Returns whether there are more. */
 export function watchSales(platform: Platform): Promise<boolean> {
+  return watchDecisions(platform, 'watches.sales', PATTERNS)
+}
+
+/** The same up to where the visits are checked, because a sale without its visits would raise the conversion. */
+export function watchConversions(platform: Platform): Promise<boolean> {
+  return watchDecisions(platform, 'watches.conversions', CLICK_PATTERNS, VISITS)
+}
+
+/** Checks up to where the watch with the watermark `upTo` is. */
+function watchDecisions(
+  platform: Platform,
+  watermark: string,
+  patterns: readonly ((decisions: NewDecisions) => Promise<void>)[],
+  upTo?: string,
+): Promise<boolean> {
   const { FLAG_SELF_PURCHASES_DAYS: days, FLAG_REJECTED_SALES_HOURS: hours } = platform.config
   const now = platform.clock.now()
   const first = firstIdAt(now - Math.max(days * DAY_MS, hours * HOUR_MS))
   return platform.database.transaction(async (tx) => {
-    const visitsTo = (await readWatermark(tx, VISITS)) ?? first
     const committed = firstIdAt(now - COMMIT_LAG_MS)
-    const to = visitsTo < committed ? visitsTo : committed
-    const rows = { watermark: 'watches.sales', first, to, limit: SALES_PER_RUN, query: decidedSales(tx) }
+    const known = upTo ? ((await readWatermark(tx, upTo)) ?? first) : committed
+    const to = known < committed ? known : committed
+    const rows = { watermark, first, to, limit: SALES_PER_RUN, query: decidedSales(tx) }
     return withNewRows(platform, tx, rows, async (recorded, range) => {
       const sales = [...recorded, ...(await decidedAgainBetween(tx, range))]
       const accepted = sales.filter((sale) => sale.acceptance_status === 'accepted')
       const rejected = sales.filter((sale) => sale.acceptance_status === 'rejected')
-      for (const flag of PATTERNS) await flag({ platform, tx, now, sales, accepted, rejected })
-      const sold = accepted.map((sale) => sale.link_id)
-      await flagConversions(platform, tx, spanUpTo(platform, dayOf(now)), sold)
+      for (const flag of patterns) await flag({ platform, tx, now, sales, accepted, rejected })
     })
   })
 }
@@ -259,6 +271,11 @@ function tallyStores(counts: readonly StoreOrders[]) {
       return [id, tally]
     }),
   )
+}
+
+function flagSoldLinks({ platform, tx, now, accepted }: NewDecisions): Promise<void> {
+  const sold = accepted.map((sale) => sale.link_id)
+  return flagConversions(platform, tx, spanUpTo(platform, dayOf(now)), sold)
 }
 
 function flagConversions(

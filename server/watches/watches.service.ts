@@ -2,12 +2,13 @@ import { forEachIsolated } from '../platform/database/batches.ts'
 import type { Platform } from '../platform/platform.ts'
 import { watchCycles } from './cycle-watch.service.ts'
 import { watchIdentities } from './identity-watch.service.ts'
-import { watchSales, watchVisits } from './sale-watch.service.ts'
+import { watchConversions, watchSales, watchVisits } from './sale-watch.service.ts'
 import { watchRefusals, watchStores } from './store-watch.service.ts'
 
 const WATCHES = [
   { name: 'visits', run: watchVisits },
   { name: 'sales', run: watchSales },
+  { name: 'conversions', run: watchConversions },
   { name: 'identities', run: watchIdentities },
   { name: 'cycles', run: watchCycles },
   { name: 'stores', run: watchStores },

@@ -2,6 +2,7 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { rollUpClicks } from '../clicks/clicks.service.ts'
 import { resolveFlag } from '../flags/flags.service.ts'
 import { setCoupon } from '../links/coupons.service.ts'
 import { setOfferStatus } from '../offers/offers.service.ts'
@@ -15,6 +16,7 @@ import { giveDestination } from '../test/testkit/marketplace.ts'
 import { addUser, changeUser } from '../test/testkit/people.ts'
 import { DAY, HOUR, MINUTE } from '../test/testkit/testbed.ts'
 import { openWatchedWorld, type WatchedWorld } from '../test/testkit/watched-world.ts'
+import { watchMarketplace } from './watches.service.ts'
 import { addDailyVisits, offersPausedInTraffic } from './watches.store.ts'
 
 const SETTINGS = {
@@ -83,6 +85,21 @@ for (const dialect of testDialects()) {
     assert.equal(await own(), [], 'what was looked at does not count again')
     await buy()
     assert.equal(await own(), [2])
+  })
+
+  it('holds up only what counts clicks while visits are not checked up to now', async ({ world }) => {
+    const { platform, clock, creator } = world
+    const clicks = await world.visit(12)
+    for (const click of clicks) await world.order({ click })
+    const own = await world.visit(2)
+    for (const click of own) await world.order({ click, email: emailOf(creator.userId) })
+    clock.pass(MINUTE)
+    await rollUpClicks(platform)
+    // Checks the visits of the first of many days.
+    await watchMarketplace(platform)
+    assert.is((await world.flags('self_purchase')).length, 1)
+    assert.equal(await world.flags('conversion_unusual'), [])
+    assert.is((await seen(world, 'conversion_unusual')).length, 1)
   })
 
   it('forgets what is older than the window', async ({ world }) => {

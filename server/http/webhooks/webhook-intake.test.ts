@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -151,7 +152,7 @@ for (const dialect of testDialects()) {
     )
   })
 
-  /** A request that announces 2 MiB and sends `sent` of it. */
+  /** A request that announces 2 MiB, or chunks, and sends `sent` of it. */
   const halfSend = async (
     { bed }: Context,
     path: string,
@@ -166,7 +167,8 @@ for (const dialect of testDialects()) {
     socket.on('error', () => {})
     await once(socket, 'connect')
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
-    const head = [`POST ${path} HTTP/1.1`, 'host: x', ...lines, `content-length: ${2 * MIB}`]
+    if (!('transfer-encoding' in headers)) lines.push(`content-length: ${2 * MIB}`)
+    const head = [`POST ${path} HTTP/1.1`, 'host: x', ...lines]
     socket.write(`${head.join('\r\n')}\r\n\r\n`)
     socket.write(sent)
     return { socket, answer: () => text }
@@ -189,6 +191,43 @@ for (const dialect of testDialects()) {
       assert.match(answer(), /^HTTP\/1\.1 401 /)
       assert.match(answer(), /"code":"invalid_signature"/)
     }
+  })
+
+  it('answers once to a body in pieces, to one that grows too large, and to one that breaks off', async (context) => {
+    await open(context)
+    const warnings: unknown[] = []
+    const { server } = context.bed
+    const requests: IncomingMessage[] = []
+    server.server.on('request', (request) => requests.push(request))
+    Object.assign(server.log, { warn: (warning: unknown) => warnings.push(warning) })
+    const chunk = (piece: Buffer | string) =>
+      Buffer.concat([
+        Buffer.from(`${piece.length.toString(16)}\r\n`),
+        Buffer.from(piece),
+        Buffer.from('\r\n'),
+      ])
+    const send = (body: Buffer, sent: Buffer) => {
+      const headers = { ...headersOf(context, body), 'transfer-encoding': 'chunked' }
+      return halfSend(context, '/webhooks/store-sales', headers, sent)
+    }
+    const body = Buffer.from('{"id":1}')
+    const pieces = ['{"id"', ':', '1}', ''].map(chunk)
+    const whole = await send(body, Buffer.concat(pieces))
+    await once(whole.socket, 'data')
+    whole.socket.destroy()
+    const tooLarge = await send(
+      body,
+      Buffer.concat(Array.from({ length: 3 }, () => chunk(Buffer.alloc(MIB)))),
+    )
+    await once(tooLarge.socket, 'close')
+    const { socket } = await send(body, Buffer.concat(pieces.slice(0, 2)))
+    await once(socket.resetAndDestroy(), 'close')
+    const statuses = [whole, tooLarge].map(({ answer }) => answer().match(/HTTP\/1\.1 \d+/g))
+    assert.equal(statuses, [['HTTP/1.1 200'], ['HTTP/1.1 413']])
+    for (const request of requests) request.destroy(new Error('reset after the answer'))
+    assert.is((await deliver(context, Buffer.from('{"id":2}'))).status, 200)
+    assert.is(await stored(context), 2)
+    assert.equal(warnings, [], 'no second answer is tried')
   })
 
   // Not the database's matter.

@@ -69,17 +69,18 @@ function readBody(
 ): void {
   const pieces: Buffer[] = []
   let bytes = 0
+  const answer = (error: Error | null, body?: Buffer) => {
+    payload.off('data', collect).off('end', end).off('close', breakOff)
+    done(error, body)
+  }
   const collect = (piece: Buffer) => {
     bytes += piece.length
-    if (bytes <= BODY_LIMIT) return pieces.push(piece)
-    payload.off('data', collect)
-    done(tooLarge())
+    if (bytes > BODY_LIMIT) answer(tooLarge())
+    else pieces.push(piece)
   }
-  payload.on('data', collect)
-  payload.once('end', () => {
-    if (bytes <= BODY_LIMIT) done(null, pieces.length === 1 ? pieces[0] : Buffer.concat(pieces))
-  })
-  payload.once('error', (error) => done(Object.assign(error, { statusCode: 400 })))
+  const end = () => answer(null, pieces.length === 1 ? pieces[0] : Buffer.concat(pieces))
+  const breakOff = () => answer(new Refusal('validation_failed', 'The body is incomplete.'))
+  payload.on('data', collect).once('end', end).once('close', breakOff)
 }
 
 function tooLarge(): Refusal {
