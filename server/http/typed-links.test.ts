@@ -15,7 +15,7 @@ interface Context {
 
 const BROWSER = { accept: 'text/html', 'user-agent': 'Mozilla/5.0 (Linux; Android 14) Mobile Safari/537.36' }
 
-/** As it is: `fetch` would mend these paths. */
+/** As it is: `fetch` would normalize these paths. */
 async function rawRequest(base: string, path: string, headers: OutgoingHttpHeaders = {}) {
   const sent = request(base, { path, headers }).end()
   const [answer] = (await once(sent, 'response')) as [IncomingMessage]
