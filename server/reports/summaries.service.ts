@@ -17,7 +17,7 @@ const USUAL_DAYS = 30
 const MOST_DAYS = 366
 
 /** Which sales are counted. */
-type AskedPeriod = ReturnType<typeof periodOf>
+export type AskedPeriod = ReturnType<typeof periodOf>
 
 /** What has come of a creator's links. Refuses with `validation_failed` a period that ends before it begins, or is too long. */
 export async function creatorSummary(
@@ -96,9 +96,7 @@ async function bestOf(db: Queries, cycleId: string, top: number) {
 }
 
 async function outcomesOf(platform: Platform, scope: OwnScope, asked: AskedPeriod) {
-  const to = asked.to ?? platform.clock.now()
-  const from = asked.from ?? to - USUAL_DAYS * DAY_MS
-  refusePeriod(from, to)
+  const { from, to } = periodAsked(platform, asked)
   const rows = await countOutcomes(platform.database.reader, scope, { from, to: asked.to })
   const accepted = rows.find((row) => row.rejection_reason === null)
   const byReason = rows.flatMap(({ rejection_reason: reason, sales }) =>
@@ -115,6 +113,14 @@ async function outcomesOf(platform: Platform, scope: OwnScope, asked: AskedPerio
     /** The most frequent first. */
     rejected_by_reason: byReason,
   }
+}
+
+/** The period that was asked for, by default the last 30 days. Refuses as `creatorSummary` does. */
+export function periodAsked({ clock }: Platform, asked: AskedPeriod): { from: number; to: number } {
+  const to = asked.to ?? clock.now()
+  const from = asked.from ?? to - USUAL_DAYS * DAY_MS
+  refusePeriod(from, to)
+  return { from, to }
 }
 
 function refusePeriod(from: number, to: number): void {

@@ -4,7 +4,7 @@ import type { OwnScope } from '../platform/database/keyset-scan.ts'
 import { firstIdAt } from '../platform/ids.ts'
 
 /** Far more than lies between the moment of a sale and its id, which are made one after the other. */
-const ID_SLACK_MS = 3_600_000
+export const ID_SLACK_MS = 3_600_000
 
 /** `rejection_reason` is `null` for accepted sales; `by_coupon` counts those that a coupon code earned; commission in paisa. */
 function outcomesIn(db: Queries, scope: OwnScope) {

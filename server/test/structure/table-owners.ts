@@ -16,7 +16,7 @@ const MAY_READ: Record<string, readonly string[]> = {
   notifications: ['users'],
   // A failed payout is known by the cycles that it paid for.
   payouts: ['billing_cycle_shares'],
-  sales: ['affiliate_links'],
+  sales: ['affiliate_links', 'clicks'],
   clicks: ['affiliate_links'],
   // Looks at a database whose migrations may be missing.
   'cli/doctor': ['mails', 'inbound_events', 'schedule_runs', 'sales', 'ledger_entries', 'stores'],
