@@ -26,7 +26,7 @@ export interface CloseOptions {
   progress?: (at: number, all: number) => void
 }
 
-/** Cycles per transaction. With fewer, its fixed cost outweighs their work; with more, sales of their merchants, on SQLite all writes, wait longer. */
+/** Cycles per transaction. With fewer, its fixed cost outweighs their work; with more, sales of their merchants, on SQLite all writes, wait long. */
 const PAGE = 500
 
 /**
