@@ -35,7 +35,11 @@ for (const { it } of marketSuites<Context>('inbox')) {
     assert.equal([first, again, ...together], ['stored', 'known', 'stored', 'known', 'known'])
     assert.is((await eventsOf(market.platform)).length, 2)
     assert.is((await bodiesOf(market)).length, 2)
-    assert.is(await market.deliver(await market.addShop(), '{}', { deliveryId: 'a' }), 'stored', 'another store')
+    assert.is(
+      await market.deliver(await market.addShop(), '{}', { deliveryId: 'a' }),
+      'stored',
+      'another store',
+    )
     await market.verify()
   })
 

@@ -1,6 +1,5 @@
 import { isTrackedEnvelope, type TrackedEnvelope, tracked } from '@trpc/server'
 import { z } from 'zod'
-import { listInput } from '../../shared/schemas/common.ts'
 import {
   affiliateLink,
   changeLinkInput,

@@ -233,7 +233,13 @@ async function fill(market: Marketplace): Promise<World> {
         }
       })
       await tx.insertInto('sales').values(rows).execute()
-      const days = rows.map(({ id }) => ({ link_id: id, sub_id: '', day: 20_000, visits: 1, unique_visits: 1 }))
+      const days = rows.map(({ id }) => ({
+        link_id: id,
+        sub_id: '',
+        day: 20_000,
+        visits: 1,
+        unique_visits: 1,
+      }))
       await tx.insertInto('click_days').values(days).execute()
     }
     await sql`analyze`.execute(tx)

@@ -171,7 +171,17 @@ export const ONE_OF_EACH: Rows = {
   click_days: [{ sub_id: '', visits: 1, unique_visits: 1 }],
   click_counts: [{ clicks: 1, unique_clicks: 1 }],
   counted_visitors: [{ visitor: 'x' }],
-  uncounted_clicks: [{ id: idNumber(51), slot: 1_920_000, sub_id: '', visits: 1, unique_visits: 1, clicks: 1, untracked_visits: 0 }],
+  uncounted_clicks: [
+    {
+      id: idNumber(51),
+      slot: 1_920_000,
+      sub_id: '',
+      visits: 1,
+      unique_visits: 1,
+      clicks: 1,
+      untracked_visits: 0,
+    },
+  ],
   billing_cycles: [cycle(60, 'charged'), cycle(61, 'closed'), cycle(62, 'open')],
   billing_cycle_shares: [{ billing_cycle_id: idNumber(60), released_at: AT, carried: 10_000 }],
   credits: [{ id: idNumber(63), amount: 500, reference: 'C-1' }],
