@@ -20,7 +20,7 @@ for (const { it } of marketSuites('sub ids')) {
     const sana = await market.addCreator('Sana')
     for (const actor of [sana, shop.actor]) {
       await createEndpoint(platform, actor, {
-        url: 'http://127.0.0.1:9/',
+        url: 'http://127.0.0.1:8009/',
         events: ['sale.accepted'],
         description: '',
       })
