@@ -257,7 +257,9 @@ async function scansOf(platform: Platform, query: CompiledQuery): Promise<string
   return steps.filter((step) =>
     dialect === 'sqlite'
       ? /^SCAN (?!CONSTANT|link|counted|decided|fresh)/.test(step)
-      : /Seq Scan on (?!affiliate_links|offers|users|stores|processor_attempts|uncounted_clicks|clicks )/.test(step),
+      : /Seq Scan on (?!affiliate_links|offers|users|stores|processor_attempts|uncounted_clicks|clicks )/.test(
+          step,
+        ),
   )
 }
 
