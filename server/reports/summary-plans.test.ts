@@ -79,22 +79,24 @@ for (const { it } of marketSuites<World>('plans of summaries and live streams', 
     const slug = (await platform.database.reader.selectFrom('affiliate_links').select('slug').execute())[0]
       ?.slug
     const some = platform.ids.next()
-    const filters: z.input<typeof listSalesInput>[] = [
-      {},
-      { from: new Date(now.getTime() - 30 * DAY).toISOString(), to: now.toISOString() },
-      { order_id: 'filler 1' },
-      { order_name: '#1001' },
-      { store_id: some },
-      { store_id: some, order_name: '#1001' },
-      { offer_id: some },
-      { creator_id: creatorId },
-      { billing_cycle_id: cycleId },
-      { affiliate_link_slug: slug },
-      { rejection_reason: 'not_paid' },
-      { acceptance_status: 'accepted', cursor: encodeCursor(some) },
+    /** With the index for a merchant, if it is not that of own sales. */
+    const filters: [filter: z.input<typeof listSalesInput>, index?: string][] = [
+      [{}],
+      [{ from: new Date(now.getTime() - 30 * DAY).toISOString(), to: now.toISOString() }],
+      [{ order_id: 'filler 1' }, 'sales_order'],
+      [{ order_name: '#1001' }, 'sales_order_name'],
+      [{ store_id: some }],
+      [{ store_id: some, order_name: '#1001' }, 'sales_order_name'],
+      [{ offer_id: some }],
+      [{ creator_id: creatorId }],
+      [{ billing_cycle_id: cycleId }, 'sales_cycle'],
+      [{ affiliate_link_slug: slug }],
+      [{ rejection_reason: 'not_paid' }],
+      [{ acceptance_status: 'accepted', cursor: encodeCursor(some) }],
     ]
     for (const scope of [{ merchantId }, { creatorId }]) {
-      for (const filter of filters) {
+      for (const [filter, search = 'sales_merchant'] of filters) {
+        const index = 'merchantId' in scope ? search : 'sales_creator'
         const read = (reader: Queries) => {
           const watched = { ...platform, database: { ...platform.database, reader } }
           return listSales(watched, scope, listSalesInput.parse(filter))
@@ -104,10 +106,10 @@ for (const { it } of marketSuites<World>('plans of summaries and live streams', 
         for (const query of queries) {
           const said = `${JSON.stringify([scope, filter])}: ${query.sql}`
           assert.equal(await scansOf(platform, query), [], said)
+          // PostgreSQL weighs the costs, and may take another index.
           if (platform.database.dialect === 'postgresql') continue
           const steps = (await stepsOf(platform, query)).filter((step) => / sales /.test(step))
-          const index = 'merchantId' in scope ? 'sales_(merchant|order|order_name|cycle)' : 'sales_creator'
-          for (const step of steps) assert.match(step, new RegExp(`INDEX ${index} `), said)
+          for (const step of steps) assert.match(step, new RegExp(`INDEX ${index} `), `${said}: ${step}`)
         }
       }
     }
@@ -256,7 +258,7 @@ async function scansOf(platform: Platform, query: CompiledQuery): Promise<string
   const steps = await stepsOf(platform, query)
   return steps.filter((step) =>
     dialect === 'sqlite'
-      ? /^SCAN (?!CONSTANT|link|counted|decided|fresh)/.test(step)
+      ? /^SCAN (?!CONSTANT|link|counted|decided|fresh|json_each )/.test(step)
       : /Seq Scan on (?!affiliate_links|offers|users|stores|processor_attempts|uncounted_clicks|clicks )/.test(
           step,
         ),

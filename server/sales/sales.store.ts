@@ -135,37 +135,44 @@ export interface SaleFilter {
 /** A sale with its link's slug and its click's sub id. */
 export type SaleWithSlug = SaleRow & { slug: string | null; sub_id: string | null }
 
-function salesInScope(db: Queries, scope: ScanScope) {
+/** A column for a condition. SQLite, which may have no statistics, looks for no index of one that is not `indexed`. */
+function columnOf(db: Queries, column: string, indexed: boolean) {
+  const name = sql.ref(`sales.${column}`)
+  return indexed || dialectOf(db) === 'postgresql' ? name : sql`+${name}`
+}
+
+function salesInScope(db: Queries, scope: ScanScope, indexed = true) {
   const sales = db.selectFrom('sales')
   if (scope === 'all') return sales
   return 'merchantId' in scope
-    ? sales.where('sales.merchant_id', '=', scope.merchantId)
-    : sales.where('sales.creator_id', '=', scope.creatorId)
+    ? sales.where(columnOf(db, 'merchant_id', indexed), '=', scope.merchantId)
+    : sales.where(columnOf(db, 'creator_id', indexed), '=', scope.creatorId)
 }
 
-function salesWithSlug(db: Queries, scope: ScanScope) {
-  return salesInScope(db, scope)
+function salesWithSlug(db: Queries, scope: ScanScope, indexed = true) {
+  return salesInScope(db, scope, indexed)
     .leftJoin('affiliate_links as link', 'link.id', 'sales.link_id')
     .leftJoin('clicks as click', 'click.id', 'sales.click_id')
     .selectAll('sales')
     .select(['link.slug', 'click.sub_id'])
 }
 
-/** By these columns an index finds few sales; SQLite, which has no statistics, must take no other one than that of the order. */
+/** By these columns an index finds few of a merchant's sales. */
 const SEARCHED: readonly string[] = ['order_id', 'order_name', 'billing_cycle_id']
 
-/** Sales in the caller's scope, newest first. */
+/** Sales in the caller's scope, newest first. With `storeIds` or a billing cycle of a merchant by their indexes, else by that of the scope. */
 export function findSales(db: Queries, scope: ScanScope, filter: SaleFilter): Promise<SaleWithSlug[]> {
   const { columns = {}, ids, storeIds } = filter
-  const isSqlite = dialectOf(db) === 'sqlite'
-  return salesWithSlug(db, scope)
+  const isOfMerchant = scope !== 'all' && 'merchantId' in scope
+  const isSearched = storeIds !== undefined || (isOfMerchant && columns.billing_cycle_id !== undefined)
+  return salesWithSlug(db, scope, !isSearched)
     .where((eb) =>
       eb.and(
-        Object.entries(columns).flatMap(([column, value]) => {
-          if (value === undefined) return []
-          const name = sql.ref(`sales.${column}`)
-          return eb(isSqlite && !SEARCHED.includes(column) ? sql`+${name}` : name, '=', value)
-        }),
+        Object.entries(columns).flatMap(([column, value]) =>
+          value === undefined
+            ? []
+            : eb(columnOf(db, column, isSearched && SEARCHED.includes(column)), '=', value),
+        ),
       ),
     )
     .$if(ids !== undefined, (query) =>
@@ -217,7 +224,7 @@ function inPlace({
   )}`
 }
 
-/** The link of a slug, whoever's it is. */
+/** The id of any merchant's link by its slug. */
 export async function linkIdOfSlug(db: Queries, slug: string): Promise<string | undefined> {
   const links = db.selectFrom('affiliate_links').select('id').where('slug', '=', slug)
   return (await links.executeTakeFirst())?.id
