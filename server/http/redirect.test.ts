@@ -286,11 +286,7 @@ for (const dialect of testDialects()) {
     assert.is(untracked.headers.get('location'), 'https://kurta.pk/p?b=%20x&c&fbclid=x#top')
   })
 
-  it('keeps the sub id of a visit on its click, and does not forward it', async ({
-    platform,
-    link,
-    web,
-  }) => {
+  it('keeps the sub id of a visit on its click, and does not forward it', async ({ platform, link, web }) => {
     for (const query of ['sub=reel-12&utm=a', 'sub=%D8%B9%DB%8C%D8%AF', 'sub=%00', 'utm=a', 'sub=a&sub=b']) {
       const answer = await web.go(`${link.slug}?${query}`)
       assert.not.match(answer.headers.get('location') ?? '', /[?&]sub=/)

@@ -48,13 +48,14 @@ for (const { it } of marketSuites<World>('plans of summaries and live streams', 
       'outcomes of a merchant': (db) => countOutcomes(db, { merchantId }, recent),
       'outcomes of a creator': (db) => countOutcomes(db, { creatorId }, month),
       'second decisions of a merchant': (db) => salesDecidedAgainSince(db, { merchantId }, since),
-      'visits by day of a merchant': (db) => visitsBy(db, { merchantId }, 'day', days),
-      'visits by sub id of a creator': (db) => visitsBy(db, { creatorId }, 'sub_id', days),
+      'visits by day': (db) => visitsBy(db, [merchantId], 'day', days),
+      'visits by sub id': (db) => visitsBy(db, [creatorId], 'sub_id', days),
       'sales by link of a merchant': (db) => salesBy(db, { merchantId }, 'link', days),
       'sales by sub id of a creator': (db) => salesBy(db, { creatorId }, 'sub_id', days),
       'offers of a cycle': (db) => topOffers(db, cycleId, 10),
       'creators of a cycle': (db) => topCreators(db, cycleId, 10),
-      'links of a creator': (db) => ownLinkIds(db, creatorId),
+      'links of a creator': (db) => ownLinkIds(db, { creatorId }),
+      'links of a merchant': (db) => ownLinkIds(db, { merchantId }),
       'new sales of a merchant': (db) => saleIdsAfter(db, { merchantId }, after, 100),
       'new sales of a creator': (db) => saleIdsAfter(db, { creatorId }, after, 100),
       'payouts of a creator': (db) => payoutsChangedSince(db, { creatorId }, since),
@@ -188,7 +189,13 @@ async function fill(market: Marketplace): Promise<World> {
         }
       })
       await tx.insertInto('sales').values(rows).execute()
-      const days = rows.map(({ id }) => ({ link_id: id, sub_id: '', day: 20_000, visits: 1, unique_visits: 1 }))
+      const days = rows.map(({ id }) => ({
+        link_id: id,
+        sub_id: '',
+        day: 20_000,
+        visits: 1,
+        unique_visits: 1,
+      }))
       await tx.insertInto('click_days').values(days).execute()
     }
     await sql`analyze`.execute(tx)
@@ -205,7 +212,7 @@ async function scansOf(platform: Platform, query: CompiledQuery): Promise<string
   const steps = await stepsOf(platform, query)
   return steps.filter((step) =>
     dialect === 'sqlite'
-      ? /^SCAN (?!CONSTANT|counted|decided|fresh|link)/.test(step)
+      ? /^SCAN (?!CONSTANT|counted|decided|fresh|link|click )/.test(step)
       : /Seq Scan on (?!affiliate_links|offers|users|processor_attempts|uncounted_clicks|clicks )/.test(step),
   )
 }

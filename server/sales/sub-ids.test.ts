@@ -12,7 +12,9 @@ import { scanSales } from './sales.service.ts'
 const PAGE = { below: ABOVE_ALL_IDS, size: 10, from: null, to: null }
 
 for (const { it } of marketSuites('sub ids')) {
-  it("are shown with a sale and its click to the creator and to admins, not to the merchant", async ({ market }) => {
+  it('are shown with a sale and its click to the creator and to admins, not to the merchant', async ({
+    market,
+  }) => {
     const { platform } = market
     const shop = await market.addShop()
     const sana = await market.addCreator('Sana')
