@@ -26,10 +26,7 @@ export interface CloseOptions {
   progress?: (at: number, all: number) => void
 }
 
-/**
- * Cycles per transaction, which share its statements and its commit. More would save little, and sales of their merchants, on SQLite all
- * writes, wait for the whole transaction.
- */
+/** Cycles per transaction. With fewer, its fixed cost outweighs their work; with more, sales of their merchants, on SQLite all writes, wait long. */
 const PAGE = 500
 
 /**

@@ -78,19 +78,3 @@ it('changes nothing about unknown paths and wrong methods', async ({ bed }) => {
 })
 
 it.run()
-
-const unset = suite('CORS unset')
-
-unset('no page of another origin is let in', async () => {
-  const bed = await openWebTestbed('sqlite')
-  try {
-    const answer = await bed.ask('GET', '/offers', { headers: { origin: PAGE } })
-    assert.is(answer.status, 200)
-    assert.is(answer.headers.get('access-control-allow-origin'), null)
-    assert.is((await preflight(bed, '/offers', PAGE)).status, 405)
-  } finally {
-    await bed.close()
-  }
-})
-
-unset.run()

@@ -8,6 +8,7 @@ import * as assert from 'uvu/assert'
 import { proceduresOf, routesOf } from '../platform/api/procedure.ts'
 import { hasChromium, launchChromium } from '../test/testkit/chromium.ts'
 import { GIVE_UP_MS } from '../test/testkit/eventually.ts'
+import { DAY } from '../test/testkit/testbed.ts'
 import { openWebTestbed, type WebTestbed } from '../test/testkit/web.ts'
 import { appRouter } from './router.ts'
 
@@ -17,7 +18,7 @@ const SCREENSHOT = process.env.DOCS_SCREENSHOT
 const it = suite<{ bed: WebTestbed }>('the reference')
 
 it.before(async (world) => {
-  world.bed = await openWebTestbed('sqlite')
+  world.bed = await openWebTestbed('sqlite', { SECURITY_CONTACT: 'mailto:security@example.pk' })
 })
 it.after(({ bed }) => bed.close())
 
@@ -60,6 +61,17 @@ it('is sent compressed to a client that takes that', async ({ bed }) => {
   const zipped = await bytesOf(url)
   assert.ok(zipped.length < plain.byteLength / 3)
   assert.ok(gunzipSync(zipped).equals(Buffer.from(plain)))
+})
+
+it('has a security.txt beside it, which names the contact and expires within a year', async ({ bed }) => {
+  const answer = await fetch(`${bed.base}/.well-known/security.txt`)
+  assert.is(answer.status, 200)
+  assert.is(answer.headers.get('content-type'), 'text/plain; charset=utf-8')
+  const text = await answer.text()
+  assert.match(text, /^Contact: mailto:security@example\.pk$/m)
+  const expires = Date.parse(/^Expires: (\S+)$/m.exec(text)?.[1] ?? '')
+  const days = (expires - bed.clock.now()) / DAY
+  assert.ok(days > 30 && days < 365, `${days} days`)
 })
 
 if (hasChromium) {

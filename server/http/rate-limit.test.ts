@@ -11,11 +11,11 @@ import {
   logIn,
   logOwnerIn,
   OWNER,
-  PASSPHRASE,
   registerOwner,
 } from '../test/testkit/limited-calls.ts'
 import { MINUTE } from '../test/testkit/testbed.ts'
 import { openWebTestbed, type WebTestbed } from '../test/testkit/web.ts'
+import { PASSWORD } from '../test/testkit/web-people.ts'
 import type { AppRouter } from './router.ts'
 
 const it = suite<{ bed: WebTestbed }>('rate limits')
@@ -171,7 +171,7 @@ it('counts every try of the current password: an address at any accounts', async
     assert.not.equal(answer.status, 429)
     assert.is(answer.headers.get('ratelimit-remaining'), String(AUTH - 1 - index))
   }
-  const body = guessedDestination('T', PASSPHRASE)
+  const body = guessedDestination('T', PASSWORD)
   isLimited(await bed.ask('PATCH', '/me', { body, token, headers }), AUTH)
   isLimited(await bed.ask('POST', '/auth/password', { body: change, token, headers }), AUTH)
   isLimited(await logIn(bed, 'three@example.pk', '192.0.2.50'), AUTH)
@@ -183,10 +183,10 @@ it('counts every try of the current password: an account in all its sessions and
 }) => {
   const address = '203.0.113.60'
   const token = await creatorAt(bed, 'one@example.pk', '192.0.2.1')
-  const login = { email: 'one@example.pk', password: PASSPHRASE }
+  const login = { email: 'one@example.pk', password: PASSWORD }
   const again = await bed.ask('POST', '/auth/login', { body: login, headers: from('192.0.2.2') })
   const second = String(again.body.token)
-  const first = guessedDestination('First', PASSPHRASE)
+  const first = guessedDestination('First', PASSWORD)
   assert.is((await bed.ask('PATCH', '/me', { body: first, token, headers: from(address) })).status, 200)
   pass(MINUTE)
   const links = [
@@ -212,7 +212,7 @@ it('counts every try of the current password: an account in all its sessions and
   assert.is((await logIn(bed, 'one@example.pk', address)).body.code, 'invalid_credentials')
 
   pass(MINUTE)
-  const right = guessedDestination('Fourth', PASSPHRASE)
+  const right = guessedDestination('Fourth', PASSWORD)
   isLocked(await bed.ask('PATCH', '/me', { body: right, token, headers }))
   isLocked(await bed.ask('POST', '/auth/password', request))
   isLocked(await bed.ask('POST', '/auth/login', { body: login, headers }))
@@ -385,7 +385,7 @@ limited(users, { RATE_LIMIT_USER: String(USER) })
 
 users('stop a flood of PATCH /me, whatever address and session it comes from', async ({ bed }) => {
   const token = await creatorAt(bed, 'one@example.pk', '192.0.2.1')
-  const login = { email: 'one@example.pk', password: PASSPHRASE }
+  const login = { email: 'one@example.pk', password: PASSWORD }
   const second = String((await bed.ask('POST', '/auth/login', { body: login })).body.token)
   const answers = await Promise.all(
     Array.from({ length: 50 }, (_, index) =>

@@ -65,28 +65,40 @@ function downError(dialect: TestDialect): Error {
 
 for (const dialect of testDialects()) {
   const it = suite<Context>(`redirect on ${dialect}`)
-  it.before.each(async (context) => {
+  it.before(async (context) => {
     const bed = await openTestbed(dialect)
     const { platform } = bed
+    Object.assign(context, { bed, platform, web: await serve(platform) })
+  })
+  it.before.each(async (context) => {
+    const { platform } = context
     const merchant = await addMerchant(platform)
     const creator = await addUser(platform, 'creator')
     const offer = await addLiveOffer(platform, merchant)
     const link = await addLink(platform, merchant, creator, offer.id)
-    Object.assign(context, { bed, platform, merchant, creator, offer, link, web: await serve(platform) })
+    Object.assign(context, { merchant, creator, offer, link })
   })
-  it.after.each(async ({ bed, web }) => {
+  it.after(async ({ bed, web }) => {
     await web.server.close()
     await bed.close()
   })
 
-  const clicks = (platform: Platform) =>
+  /** Those on the merchant's links. */
+  const clicks = ({ platform, merchant }: Pick<Context, 'platform' | 'merchant'>) =>
     platform.database.reader
       .selectFrom('clicks')
-      .select(['id', 'link_id', 'tracked', 'kind', 'created_at'])
-      .orderBy('id')
+      .innerJoin('affiliate_links', 'affiliate_links.id', 'link_id')
+      .select(['clicks.id', 'link_id', 'tracked', 'kind', 'clicks.created_at'])
+      .where('merchant_id', '=', merchant.userId)
+      .orderBy('clicks.id')
       .execute()
 
-  it('sends a visitor on with the reference of a click that is on disk', async ({ platform, link, web }) => {
+  it('sends a visitor on with the reference of a click that is on disk', async ({
+    platform,
+    merchant,
+    link,
+    web,
+  }) => {
     const answer = await web.go(link.slug)
     assert.is(answer.status, 302)
     assert.is(answer.headers.get('referrer-policy'), 'strict-origin-when-cross-origin')
@@ -95,10 +107,10 @@ for (const dialect of testDialects()) {
     assert.is(answer.headers.get('location'), `${BEFORE}&aff_ref=${id}#${AFTER}`)
     assert.is(answer.headers.get('x-request-id'), id)
     const click = { id, link_id: link.id, tracked: 1, kind: 'visit', created_at: platform.clock.now() }
-    assert.equal(await clicks(platform), [click])
+    assert.equal(await clicks({ platform, merchant }), [click])
   })
 
-  it('does not answer before the click has committed', async ({ platform, link }) => {
+  it('does not answer before the click has committed', async ({ platform, merchant, link }) => {
     const gate = Promise.withResolvers<void>()
     const writing = Promise.withResolvers<void>()
     const database: Database = {
@@ -121,7 +133,7 @@ for (const dialect of testDialects()) {
     gate.resolve()
     const id = referenceOf(await answer)
     assert.equal(
-      (await clicks(platform)).map((click) => click.id),
+      (await clicks({ platform, merchant })).map((click) => click.id),
       [id],
     )
     await web.server.close()
@@ -129,6 +141,7 @@ for (const dialect of testDialects()) {
 
   it('sends bots, prefetches and HEAD on with a reference too, logged as what they are', async ({
     platform,
+    merchant,
     link,
     web,
   }) => {
@@ -142,13 +155,14 @@ for (const dialect of testDialects()) {
       [302, 302, 302],
     )
     assert.equal(
-      (await clicks(platform)).map(({ id, kind, tracked }) => [id, kind, tracked]),
+      (await clicks({ platform, merchant })).map(({ id, kind, tracked }) => [id, kind, tracked]),
       answers.map((answer, index) => [referenceOf(answer), ['head', 'bot', 'prefetch'][index], 1]),
     )
   })
 
   it('sends what a page embeds to the plain product page, and logs it as untracked', async ({
     platform,
+    merchant,
     link,
     web,
   }) => {
@@ -160,7 +174,7 @@ for (const dialect of testDialects()) {
     const visit = await web.go(link.slug, { headers: { 'sec-fetch-dest': 'document' } })
     assert.ok(referenceOf(visit))
     assert.equal(
-      (await clicks(platform)).map(({ kind, tracked }) => [kind, tracked]),
+      (await clicks({ platform, merchant })).map(({ kind, tracked }) => [kind, tracked]),
       [...Array(3).fill(['embedded', 0]), ['visit', 1]],
     )
   })
@@ -194,7 +208,7 @@ for (const dialect of testDialects()) {
       updateRows(tx, 'offers', { id: offer.id }, { product_url: pasted }),
     )
     const tracked = await web.go(link.slug)
-    const [click] = await clicks(platform)
+    const [click] = await clicks({ platform, merchant })
     assert.is(tracked.headers.get('location'), `${BEFORE}&aff_ref=${click?.id}#${AFTER}`)
     const embedded = await web.go(link.slug, { headers: { 'sec-fetch-dest': 'image' } })
     assert.is(embedded.headers.get('location'), OFFER.product_url)
@@ -217,7 +231,7 @@ for (const dialect of testDialects()) {
     await setOfferStatus(platform, merchant.userId, offer.id, 'ended')
     await expectUntracked()
     assert.equal(
-      (await clicks(platform)).map(({ kind, tracked }) => [kind, tracked]),
+      (await clicks({ platform, merchant })).map(({ kind, tracked }) => [kind, tracked]),
       [
         ['visit', 0],
         ['visit', 0],
@@ -267,7 +281,7 @@ for (const dialect of testDialects()) {
         /^default-src 'none'; style-src 'sha256-[^']+'; base-uri 'none'; form-action 'none'/,
       )
     }
-    assert.equal(await clicks(platform), [])
+    assert.equal(await clicks({ platform, merchant }), [])
   })
 
   it('takes the page from the offer, and from the request only parameters that the page has not', async (context) => {
@@ -280,7 +294,7 @@ for (const dialect of testDialects()) {
     const reference = referenceOf(answer)
     const expected = `https://kurta.pk/p?b=%20x&c&aff_ref=${reference}&url=https://evil.pk&utm=a+b&utm=%D8%B3#top`
     assert.is(answer.headers.get('location'), expected)
-    assert.is((await clicks(platform))[0]?.id, reference)
+    assert.is((await clicks({ platform, merchant }))[0]?.id, reference)
     await setOfferStatus(platform, merchant.userId, offer.id, 'paused')
     const untracked = await web.go(`${link.slug}?aff_ref=mine&fbclid=x`)
     assert.is(untracked.headers.get('location'), 'https://kurta.pk/p?b=%20x&c&fbclid=x#top')
@@ -291,22 +305,27 @@ for (const dialect of testDialects()) {
       const answer = await web.go(`${link.slug}?${query}`)
       assert.not.match(answer.headers.get('location') ?? '', /[?&]sub=/)
     }
-    const rows = await platform.database.reader.selectFrom('clicks').select('sub_id').orderBy('id').execute()
+    const rows = await platform.database.reader.selectFrom('clicks').select('sub_id').where('link_id', '=', link.id).orderBy('id').execute()
     assert.equal(
       rows.map(({ sub_id }) => sub_id),
       ['reel-12', 'عید', null, null, 'a'],
     )
   })
 
-  it('gives each of many visitors at once a click of their own', async ({ platform, link, web }) => {
+  it('gives each of many visitors at once a click of their own', async ({
+    platform,
+    merchant,
+    link,
+    web,
+  }) => {
     const answers = await Promise.all(Array.from({ length: 300 }, () => web.go(link.slug)))
     const references = answers.map(referenceOf).sort()
     assert.is(new Set(references).size, 300)
-    assert.equal((await clicks(platform)).map((click) => click.id).sort(), references)
+    assert.equal((await clicks({ platform, merchant })).map((click) => click.id).sort(), references)
   })
 
   it('sends visitors to the plain product page while the database is down, if the link is known', async (context) => {
-    const { platform, link } = context
+    const { platform, merchant, link } = context
     const down = () => Promise.reject(downError(dialect))
     const noWrites: Platform = { ...platform, database: { ...platform.database, executeBatch: down } }
     const reader = {
@@ -337,7 +356,7 @@ for (const dialect of testDialects()) {
       assert.is(answer.headers.get('location'), `${BEFORE}&utm=a#${AFTER}`)
     }
     assert.equal([web.clicks.lost(), writeless.clicks.lost()], [1, 1])
-    assert.equal(await clicks(platform), [])
+    assert.equal(await clicks({ platform, merchant }), [])
     await web.server.close()
     await writeless.server.close()
   })

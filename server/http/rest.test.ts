@@ -3,7 +3,8 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { z } from 'zod'
 import { proceduresOf, publicProcedure, router } from '../platform/api/procedure.ts'
-import { type Answer, isProblem, openTinyApi, type TinyApi, tinyRouter } from '../test/testkit/tiny-api.ts'
+import { isProblem, openTinyApi, type TinyApi, tinyRouter } from '../test/testkit/tiny-api.ts'
+import type { WebAnswer } from '../test/testkit/web.ts'
 import { registerRest } from './rest.ts'
 
 const it = suite<{ api: TinyApi }>('the REST adapter')
@@ -13,7 +14,7 @@ it.before(async (world) => {
 })
 it.after(({ api }) => api.close())
 
-const paths = (answer: Answer) => (answer.body.issues as { path: string }[]).map((issue) => issue.path)
+const paths = (answer: WebAnswer) => (answer.body.issues as { path: string }[]).map((issue) => issue.path)
 
 it('converts the texts of path and query by their schema', async ({ api }) => {
   const answer = await api.ask('GET', '/things/a%20b%2Fc?count=7&ratio=1.5&flag=false&tags=1&tags=2&kind=a')

@@ -18,11 +18,6 @@ interface LogLine {
   [field: string]: unknown
 }
 
-async function merchantToken(bed: WebTestbed): Promise<string> {
-  const body = { email: 'm@example.pk', password: 'six wet camels', role: 'merchant', display_name: 'M' }
-  return String((await bed.ask('POST', '/auth/register', { body })).body.token)
-}
-
 /** Puts a list in place of the log. */
 function listen(bed: WebTestbed): LogLine[] {
   const lines: LogLine[] = []
@@ -44,6 +39,8 @@ async function openBrokenDatabase(dialect: TestDialect, folder: string): Promise
 interface World {
   bed: WebTestbed
   lines: LogLine[]
+  /** Of a merchant. */
+  token: string
 }
 
 async function open(world: World, dialect: TestDialect): Promise<void> {
@@ -53,8 +50,8 @@ async function open(world: World, dialect: TestDialect): Promise<void> {
 
 for (const dialect of testDialects()) {
   const it = suite<World>(`the server on ${dialect}`)
-  it.before.each((world) => open(world, dialect))
-  it.after.each(({ bed }) => bed.close())
+  it.before((world) => open(world, dialect))
+  it.after(({ bed }) => bed.close())
 
   it('tells that it lives and is ready', async ({ bed }) => {
     const health = await bed.ask('GET', '/healthz')
@@ -63,24 +60,6 @@ for (const dialect of testDialects()) {
     const ready = await bed.ask('GET', '/readyz')
     assert.equal([ready.status, ready.body], [200, { status: 'ready', environment: 'development' }])
     assert.is((await bed.ask('GET', '/healthz', { token: TOKEN })).status, 200, 'needs no valid token')
-  })
-
-  it('is not ready before the database is migrated', async ({ bed }) => {
-    const { database } = bed.testDatabase
-    const [last] = await database.writer
-      .selectFrom('mikro_orm_migrations' as never)
-      .select('name' as never)
-      .orderBy('name' as never, 'desc')
-      .limit(1)
-      .execute()
-    await database.writer
-      .deleteFrom('mikro_orm_migrations' as never)
-      .where('name' as never, '=', (last as { name: string }).name as never)
-      .execute()
-    const answer = await bed.ask('GET', '/readyz')
-    assert.is(answer.status, 503)
-    assert.is(answer.body.code, 'unavailable')
-    assert.ok(Number(answer.headers.get('retry-after')) > 0)
   })
 
   it('answers 503 with Retry-After on every route when the database is down', async ({ bed, lines }) => {
@@ -114,13 +93,47 @@ for (const dialect of testDialects()) {
     assert.equal(await migrate(bed.testDatabase.database), [])
   })
 
+  it('is not ready before the database is migrated', async ({ bed }) => {
+    const { database } = bed.testDatabase
+    const [last] = await database.writer
+      .selectFrom('mikro_orm_migrations' as never)
+      .select('name' as never)
+      .orderBy('name' as never, 'desc')
+      .limit(1)
+      .execute()
+    await database.writer
+      .deleteFrom('mikro_orm_migrations' as never)
+      .where('name' as never, '=', (last as { name: string }).name as never)
+      .execute()
+    const answer = await bed.ask('GET', '/readyz')
+    assert.is(answer.status, 503)
+    assert.is(answer.body.code, 'unavailable')
+    assert.ok(Number(answer.headers.get('retry-after')) > 0)
+  })
+
   it.run()
 }
 
 // Not the database's matter.
 const it = suite<World>('the server')
-it.before.each((world) => open(world, 'sqlite'))
-it.after.each(({ bed }) => bed.close())
+it.before(async (world) => {
+  await open(world, 'sqlite')
+  const body = { email: 'm@example.pk', password: 'six wet camels', role: 'merchant', display_name: 'M' }
+  world.token = String((await world.bed.ask('POST', '/auth/register', { body })).body.token)
+})
+it.before.each(({ lines }) => {
+  lines.length = 0
+})
+it.after(({ bed }) => bed.close())
+
+it('has no security.txt without a contact, and lets no page of another origin in', async ({ bed }) => {
+  const { status, body } = await bed.ask('GET', '/.well-known/security.txt')
+  assert.equal([status, body.code], [404, 'not_found'])
+  const headers = { origin: 'https://app.example.com', 'access-control-request-method': 'PATCH' }
+  const answer = await bed.ask('GET', '/offers', { headers })
+  assert.equal([answer.status, answer.headers.get('access-control-allow-origin')], [200, null])
+  assert.is((await bed.ask('OPTIONS', '/offers', { headers })).status, 405)
+})
 
 it('logs each request without what was sent in it', async ({ bed, lines }) => {
   const secrets = { email: 'someone@example.pk', password: 'a long passphrase' }
@@ -130,10 +143,9 @@ it('logs each request without what was sent in it', async ({ bed, lines }) => {
   await bed.ask('GET', `/no/such/path-private`)
   const logged = JSON.stringify(lines)
   for (const secret of ['someone', 'passphrase', 'secret', 'private']) assert.not.ok(logged.includes(secret))
-  const line = lines.find((one) => one.message === 'request')
+  const line = lines.find((one) => one.requestId === answer.headers.get('x-request-id'))
   assert.ok(line)
   const { requestId, ms, ...facts } = line
-  assert.is(requestId, answer.headers.get('x-request-id'))
   assert.is(requestId, answer.body.request_id)
   assert.type(ms, 'number')
   const route = '/auth/login'
@@ -189,7 +201,7 @@ it('finds nothing at a path that leaves out its id', async ({ bed }) => {
   }
 })
 
-it('ignores unknown query parameters and stale tokens on public routes', async ({ bed }) => {
+it('ignores unknown query parameters and stale tokens on public routes', async ({ bed, token }) => {
   const noise = '?fbclid=IwAR0&utm_source=reels&utm_source=again&mc_cid=1&ref=x'
   assert.is((await bed.ask('GET', `/offers${noise}&limit=1`)).status, 200)
   const shared = `${noise}&id=1`
@@ -201,12 +213,11 @@ it('ignores unknown query parameters and stale tokens on public routes', async (
   const own = await bed.ask('GET', '/offers?mine=true', { token: TOKEN })
   assert.equal([own.status, own.body.code], [401, 'unauthenticated'])
   // Other routes still refuse an unknown parameter.
-  const { status } = await bed.ask('GET', '/summary?fbclid=1', { token: await merchantToken(bed) })
+  const { status } = await bed.ask('GET', '/summary?fbclid=1', { token })
   assert.is(status, 400)
 })
 
-it('says how to write a query right', async ({ bed }) => {
-  const token = await merchantToken(bed)
+it('says how to write a query right', async ({ bed, token }) => {
   const detailOf = async (path: string) => {
     const { status, body } = await bed.ask('GET', path, { token })
     assert.is(status, 400, path)
@@ -226,9 +237,12 @@ it('says how to write a query right', async ({ bed }) => {
   }
 })
 
-it('reports every field that is missing, mistyped or unknown at once, in plain English', async ({ bed }) => {
+it('reports every field that is missing, mistyped or unknown at once, in plain English', async ({
+  bed,
+  token,
+}) => {
   const body = { title: 5, commission_rate: 91, product_ids: [], attribution_window_days: 1.5, owner: 'me' }
-  const answer = await bed.ask('POST', '/offers?x=1', { token: await merchantToken(bed), body })
+  const answer = await bed.ask('POST', '/offers?x=1', { token, body })
   assert.is(answer.status, 400)
   const issues = answer.body.issues as { path: string; message: string }[]
   const byPath = issues.map(({ path, message }) => `${path} ${message}`).sort()

@@ -11,8 +11,10 @@ for (const dialect of testDialects()) {
   const it = suite<{ bed: WebTestbed; path: string; isOn: () => Promise<boolean | undefined> }>(
     `one-click unsubscribing on ${dialect}`,
   )
-  it.before.each(async (context) => {
+  it.before(async (context) => {
     context.bed = await openWebTestbed(dialect)
+  })
+  it.before.each(async (context) => {
     const { platform } = context.bed
     const { userId } = await addUser(platform, 'merchant')
     const { pathname, search } = new URL(unsubscribeUrl(platform, userId, 'store.silent'))
@@ -21,7 +23,7 @@ for (const dialect of testDialects()) {
     context.isOn = async () =>
       (await readNotifications(platform, { userId, role: 'merchant' })).email['store.silent']
   })
-  it.after.each(({ bed }) => bed.close())
+  it.after(({ bed }) => bed.close())
 
   const send = async ({ base }: WebTestbed, path: string, init?: RequestInit) => {
     const answer = await fetch(`${base}${path}`, { redirect: 'manual', ...init })

@@ -153,7 +153,7 @@ for (const { it, dialect } of marketSuites<Context>('a hostile database writer')
     const { database } = market.bed.testDatabase
     const { writer } = database
     await removeGuards(database)
-    await stripKeys(writer, sha256)
+    await stripKeys(writer)
     for (const mark of ['kept', 'removed']) {
       if (mark === 'removed') await writer.deleteFrom('watermarks').where('name', '=', 'app_key').execute()
       await start(platform)

@@ -121,6 +121,8 @@ const ACCEPTED: [string, string, unknown][] = [
   ['RAW_EVENT_RETENTION_DAYS', '1', 1],
   ['CORS_ORIGINS', `${PAGE},${LOCAL},${PAGE}`, [PAGE, LOCAL]],
   ['METRICS_TOKEN', 'x'.repeat(16), 'x'.repeat(16)],
+  ['SECURITY_CONTACT', 'https://example.pk/security', 'https://example.pk/security'],
+  ['SECURITY_CONTACT', 'mailto:security@example.pk', 'mailto:security@example.pk'],
   ['RATE_LIMIT_AUTH', '0', 0],
 ]
 
@@ -178,6 +180,10 @@ const REFUSED: Record<string, string[]> = {
     ...[`${PAGE}/`, `${PAGE},`, `${PAGE}/path`, 'https://a:b@app.example.com'],
   ],
   METRICS_TOKEN: ['short', 'with spaces in between'],
+  SECURITY_CONTACT: [
+    ...texts('security@example.pk | http://example.pk | https:// | mailto:'),
+    'mailto:a@b.pk\nContact: x',
+  ],
   RATE_LIMIT_PUBLIC: ['-1', '1.5', 'off'],
 }
 

@@ -1,6 +1,6 @@
 // long
 
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import * as assert from 'uvu/assert'
 import { closeDueCycles } from '../billing/close-cycle.service.ts'
 import { runPayouts } from '../payouts/payout-run.service.ts'
@@ -11,16 +11,17 @@ import { updateRows } from '../platform/database/protected-rows.ts'
 import type { Schema } from '../platform/database/schema.ts'
 import { claimsForWebhook } from '../stores/webhook-claims.service.ts'
 import { billingAccountOf } from '../users/sealed-accounts.service.ts'
-import { verifyBooks } from '../verification/verify-books.ts'
 import { marketSuites } from './testkit/market-suites.ts'
 import {
   attemptsOf,
+  brokenRows,
   cyclesOf,
   giveBillingAccount,
   giveDestination,
   type Marketplace,
   openFlagsOf,
   payoutOf,
+  rowsOf,
   type Shop,
 } from './testkit/marketplace.ts'
 import { removeGuards } from './testkit/tamper.ts'
@@ -39,7 +40,7 @@ interface World {
   attackerShop: Shop
 }
 
-type Attack = (world: World, tx: Tx) => Promise<unknown>
+type Attack = (world: World, tx: Tx) => RawBuilder<unknown> | Promise<unknown>
 
 const TABLES = [
   'payout_destinations',
@@ -52,25 +53,20 @@ const TABLES = [
 
 /** Statements of a database writer who has removed triggers, checks and unique indexes, but has no APP_KEY. */
 const ON_DESTINATIONS: Record<string, Attack> = {
-  'their sealed IBAN in the row of the victim': ({ victim, attacker }, tx) =>
-    sql`
+  'their sealed IBAN in the row of the victim': ({ victim, attacker }) => sql`
     update payout_destinations set iban_encrypted = ${theirs('iban_encrypted', attacker)}
-    where user_id = ${victim.userId}`.execute(tx),
-  'their sealed IBAN with fingerprint and last characters': ({ victim, attacker }, tx) =>
-    sql`
+    where user_id = ${victim.userId}`,
+  'their sealed IBAN with fingerprint and last characters': ({ victim, attacker }) => sql`
     update payout_destinations set iban_encrypted = ${theirs('iban_encrypted', attacker)},
       iban_fingerprint = ${theirs('iban_fingerprint', attacker)}, iban_last4 = ${theirs('iban_last4', attacker)}
-    where user_id = ${victim.userId}`.execute(tx),
-  'their whole row given to the victim': ({ victim, attacker }, tx) =>
-    sql`
-    update payout_destinations set user_id = ${victim.userId} where user_id = ${attacker.userId}`.execute(tx),
-  'a copy of their row under a new id': ({ market, victim, attacker }, tx) =>
-    sql`
-    insert into payout_destinations
+    where user_id = ${victim.userId}`,
+  'their whole row given to the victim': ({ victim, attacker }) =>
+    sql`update payout_destinations set user_id = ${victim.userId} where user_id = ${attacker.userId}`,
+  'a copy of their row under a new id': ({ market, victim, attacker }) => sql`insert into payout_destinations
       (id, user_id, iban_encrypted, iban_fingerprint, iban_last4, account_title, effective_at, created_at, row_digest)
     select ${market.platform.ids.next()}, ${victim.userId}, iban_encrypted, iban_fingerprint, iban_last4, account_title,
       effective_at, created_at, row_digest
-    from payout_destinations where user_id = ${attacker.userId}`.execute(tx),
+    from payout_destinations where user_id = ${attacker.userId}`,
   'their row under the id of the one that it replaces': async ({ victim, attacker }, tx) => {
     const { id } = await tx
       .selectFrom('payout_destinations')
@@ -109,31 +105,24 @@ function eachColumn(
   return Object.fromEntries(
     Object.entries(values).map(([column, value]): [string, Attack] => [
       `another ${column} in the victim's ${table}`,
-      (world, tx) =>
-        sql`
-        update ${sql.table(table)} set ${sql.ref(column)} = ${sql.raw(value)}
-        where ${sql.ref(own)} = ${owner(world)}`.execute(tx),
+      (world) => sql`update ${sql.table(table)} set ${sql.ref(column)} = ${sql.raw(value)}
+        where ${sql.ref(own)} = ${owner(world)}`,
     ]),
   )
 }
 
 /** Attacks of a merchant whose invoices another's account is to pay. */
 const ON_BILLING_ACCOUNTS: Record<string, Attack> = {
-  'the sealed account of another merchant in their own row': ({ shop, attackerShop }, tx) =>
-    sql`
+  'the sealed account of another merchant in their own row': ({ shop, attackerShop }) => sql`
     update billing_accounts set account_encrypted = (
       select account_encrypted from billing_accounts where user_id = ${attackerShop.merchantId})
-    where user_id = ${shop.merchantId}`.execute(tx),
-  'the whole row of another merchant': ({ shop, attackerShop }, tx) =>
-    sql`
-    update billing_accounts set user_id = ${shop.merchantId} where user_id = ${attackerShop.merchantId}`.execute(
-      tx,
-    ),
-  'a copy of a row under a new id': ({ market, shop, attackerShop }, tx) =>
-    sql`
+    where user_id = ${shop.merchantId}`,
+  'the whole row of another merchant': ({ shop, attackerShop }) =>
+    sql`update billing_accounts set user_id = ${shop.merchantId} where user_id = ${attackerShop.merchantId}`,
+  'a copy of a row under a new id': ({ market, shop, attackerShop }) => sql`
     insert into billing_accounts (id, user_id, kind, account_encrypted, account_last4, created_at, row_digest)
     select ${market.platform.ids.next()}, ${shop.merchantId}, kind, account_encrypted, account_last4, created_at, row_digest
-    from billing_accounts where user_id = ${attackerShop.merchantId}`.execute(tx),
+    from billing_accounts where user_id = ${attackerShop.merchantId}`,
   ...eachColumn('billing_accounts', {
     id: "'01900000-0000-7000-8000-00000000000f'",
     kind: "'raast_id'",
@@ -147,31 +136,21 @@ const theirSecret = (column: string, { storeId }: Shop) =>
   sql`(select ${sql.ref(column)} from store_secrets where store_id = ${storeId})`
 
 const ON_SECRETS: Record<string, Attack> = {
-  'their sealed secret in the row of the victim': ({ shop, attackerShop }, tx) =>
-    sql`
+  'their sealed secret in the row of the victim': ({ shop, attackerShop }) => sql`
     update store_secrets set secret_encrypted = ${theirSecret('secret_encrypted', attackerShop)},
-      fingerprint = ${theirSecret('fingerprint', attackerShop)} where store_id = ${shop.storeId}`.execute(tx),
-  'their whole row given to the store of the victim': ({ shop, attackerShop }, tx) =>
-    sql`
-    update store_secrets set store_id = ${shop.storeId} where store_id = ${attackerShop.storeId}`.execute(tx),
-  'a copy of their row under a new id': ({ market, shop, attackerShop }, tx) =>
-    sql`
+      fingerprint = ${theirSecret('fingerprint', attackerShop)} where store_id = ${shop.storeId}`,
+  'their whole row given to the store of the victim': ({ shop, attackerShop }) =>
+    sql`update store_secrets set store_id = ${shop.storeId} where store_id = ${attackerShop.storeId}`,
+  'a copy of their row under a new id': ({ market, shop, attackerShop }) => sql`
     insert into store_secrets (id, store_id, secret_encrypted, fingerprint, valid_until, created_at)
     select ${market.platform.ids.next()}, ${shop.storeId}, secret_encrypted, fingerprint, valid_until, created_at
-    from store_secrets where store_id = ${attackerShop.storeId}`.execute(tx),
-  'their whole store given to the victim': async ({ shop, attackerShop }, tx) => {
-    await sql`update stores set merchant_id = ${shop.merchantId} where id = ${attackerShop.storeId}`.execute(
-      tx,
-    )
-  },
+    from store_secrets where store_id = ${attackerShop.storeId}`,
+  'their whole store given to the victim': ({ shop, attackerShop }) =>
+    sql`update stores set merchant_id = ${shop.merchantId} where id = ${attackerShop.storeId}`,
   'the domain of the victim given to their store': async ({ shop, attackerShop }, tx) => {
-    const { shop_domain } = await tx
-      .selectFrom('stores')
-      .select('shop_domain')
-      .where('id', '=', shop.storeId)
-      .executeTakeFirstOrThrow()
     await tx.updateTable('stores').set({ removed_at: 1 }).where('id', '=', shop.storeId).execute()
-    await tx.updateTable('stores').set({ shop_domain }).where('id', '=', attackerShop.storeId).execute()
+    await sql`update stores set shop_domain = (select shop_domain from stores where id = ${shop.storeId})
+      where id = ${attackerShop.storeId}`.execute(tx)
   },
   ...eachColumn('store_secrets', {
     id: "'01900000-0000-7000-8000-00000000000f'",
@@ -217,10 +196,8 @@ for (const { it } of marketSuites<World>('a database writer without the key', { 
       for (const table of TABLES) {
         await tx.deleteFrom(table).execute()
         for (const row of rows.get(table) ?? []) {
-          await tx
-            .insertInto(table)
-            .values(row as unknown as Schema[typeof table])
-            .execute()
+          const values = row as unknown as Schema[typeof table]
+          await tx.insertInto(table).values(values).execute()
         }
       }
     })
@@ -229,7 +206,10 @@ for (const { it } of marketSuites<World>('a database writer without the key', { 
   /** Makes the attack, then `work`, and puts the rows back. */
   async function under(world: World, attack: Attack, work: () => Promise<void>): Promise<void> {
     const before = await copyRows(world)
-    await world.market.platform.database.transaction((tx) => attack(world, tx))
+    await world.market.platform.database.transaction(async (tx) => {
+      const made = attack(world, tx)
+      await (made instanceof Promise ? made : made.execute(tx))
+    })
     world.market.platform.caches.drop('store')
     try {
       await work()
@@ -238,8 +218,7 @@ for (const { it } of marketSuites<World>('a database writer without the key', { 
     }
   }
 
-  const breachesOf = async ({ market }: World, invariant: string) =>
-    (await verifyBooks(market.platform)).find(({ name }) => name === invariant)?.breaches ?? []
+  const breachesOf = ({ market }: World, invariant: string) => brokenRows(market.platform, invariant)
 
   const ibansPaid = ({ market }: World) =>
     market.processor.payouts.map(({ rest }) => (rest as { iban: string }).iban)
@@ -267,9 +246,8 @@ for (const { it } of marketSuites<World>('a database writer without the key', { 
     const { market, victim } = world
     const before = await copyRows(world)
     await giveDestination(market.platform, victim.userId, TAKEOVER_IBAN)
-    const deletion: Attack = (_, tx) =>
-      sql`delete from payout_destinations
-      where user_id = ${victim.userId} and effective_at > created_at`.execute(tx)
+    const deletion: Attack = () => sql`delete from payout_destinations
+      where user_id = ${victim.userId} and effective_at > created_at`
     await under(world, deletion, async () => {
       const [outcome] = await runPayouts(market.platform, market.processor)
       assert.is(outcome?.kind === 'waits' && outcome.why, 'destination_broken')
@@ -281,8 +259,8 @@ for (const { it } of marketSuites<World>('a database writer without the key', { 
   })
 
   it('who deletes a billing account is found', async (world) => {
-    const deletion: Attack = ({ shop }, tx) =>
-      sql`delete from billing_accounts where user_id = ${shop.merchantId}`.execute(tx)
+    const deletion: Attack = ({ shop }) =>
+      sql`delete from billing_accounts where user_id = ${shop.merchantId}`
     await under(world, deletion, async () => {
       assert.is((await breachesOf(world, 'rows-complete-billing-accounts')).length, 1)
     })
@@ -292,12 +270,9 @@ for (const { it } of marketSuites<World>('a database writer without the key', { 
     it(`${what}: the billing account does not open, and verification finds it`, async (world) => {
       const { market, shop } = world
       await under(world, attack, async () => {
-        const opened = await billingAccountOf(
-          market.platform,
-          market.platform.database.reader,
-          shop.merchantId,
-          market.clock.now(),
-        ).catch((error: unknown) => error)
+        const { reader } = market.platform.database
+        const opening = billingAccountOf(market.platform, reader, shop.merchantId, market.clock.now())
+        const opened = await opening.catch((error: unknown) => error)
         assert.instance(opened, IntegrityError)
         assert.is.not((await breachesOf(world, 'sealed-billing-accounts')).length, 0)
       })
@@ -309,7 +284,7 @@ for (const { it } of marketSuites<World>('a database writer without the key', { 
     it(`${what}: it verifies no delivery, and verification finds it`, async (world) => {
       const { market, attackerShop } = world
       const isTheirs = ({ merchantId }: { merchantId: string }) => merchantId === attackerShop.merchantId
-      const stores = await market.platform.database.reader.selectFrom('stores').selectAll().execute()
+      const stores = await rowsOf(market.platform, 'stores')
       const domainOf = ({ storeId }: Shop) => stores.find(({ id }) => id === storeId)?.shop_domain ?? ''
       /** Who may deliver for a domain, and with which secrets. */
       const signers = async (domain: string) =>
@@ -338,10 +313,8 @@ for (const { it } of marketSuites<World>('a database writer without the key', { 
     await giveDestination(market.platform, victim.userId, TAKEOVER_IBAN)
     await under(
       world,
-      ({ victim: { userId } }, tx) =>
-        sql`
-        update payout_destinations set effective_at = created_at - 1
-        where user_id = ${userId} and iban_last4 = '7654'`.execute(tx),
+      ({ victim: { userId } }) => sql`update payout_destinations set effective_at = created_at - 1
+        where user_id = ${userId} and iban_last4 = '7654'`,
       async () => {
         const [outcome] = await runPayouts(market.platform, market.processor)
         assert.is(outcome?.kind, 'waits')
@@ -352,10 +325,8 @@ for (const { it } of marketSuites<World>('a database writer without the key', { 
     market.clock.pass(2 * DAY)
     await under(
       world,
-      ({ victim: { userId } }, tx) =>
-        sql`
-        update payout_destinations set created_at = created_at - ${2 * HOUR}
-        where user_id = ${userId} and effective_at > created_at and iban_last4 = '6702'`.execute(tx),
+      ({ victim: { userId } }) => sql`update payout_destinations set created_at = created_at - ${2 * HOUR}
+        where user_id = ${userId} and effective_at > created_at and iban_last4 = '6702'`,
       async () => {
         const [outcome] = await runPayouts(market.platform, market.processor)
         assert.is(outcome?.kind, 'waits')
@@ -373,28 +344,16 @@ for (const { it } of marketSuites<World>('a database writer without the key', { 
     const payoutId = (made?.kind === 'paid_out' && made.payoutId) || ''
     const [attempt] = await attemptsOf(market.platform, payoutId)
     assert.ok(attempt)
-    const destinations = await market.platform.database.reader
-      .selectFrom('payout_destinations')
-      .select(['id', 'user_id', 'iban_last4'])
-      .orderBy('id')
-      .execute()
+    const destinations = await rowsOf(market.platform, 'payout_destinations')
     /** As the service would queue the call again. */
-    const pointTo = (destinationId: string | undefined) =>
-      market.platform.database.transaction((tx) =>
-        updateRows(
-          tx,
-          'processor_attempts',
-          { id: attempt.id },
-          {
-            request: JSON.stringify({ destination_id: destinationId }),
-            state: 'waiting',
-            settled_at: null,
-            next_try_at: market.clock.now(),
-            tries: 0,
-            unknown_at: null,
-          },
-        ),
+    const pointTo = (destinationId: string | undefined) => {
+      const request = JSON.stringify({ destination_id: destinationId })
+      const due = { state: 'waiting', next_try_at: market.clock.now(), tries: 0 } as const
+      const change = { request, ...due, settled_at: null, unknown_at: null }
+      return market.platform.database.transaction((tx) =>
+        updateRows(tx, 'processor_attempts', { id: attempt.id }, change),
       )
+    }
     const foreign = destinations.find((row) => row.user_id === attacker.userId)?.id
     const replaced = destinations.find((row) => row.iban_last4 === TAKEOVER_IBAN.slice(-4))?.id
     for (const destinationId of [foreign, replaced, market.platform.ids.next()]) {
@@ -428,8 +387,8 @@ for (const { it } of marketSuites<World>('a database writer without the key', { 
     await market.drainUntilIdle()
     const cycle = (await cyclesOf(platform, shop.merchantId)).find(({ state }) => state === 'open')
     await closeDueCycles(platform, { merchantId: shop.merchantId, asOf: cycle?.period_end ?? 0 })
-    await platform.database.transaction((tx) =>
-      sql`update billing_accounts set account_encrypted = account_encrypted || 'A'`.execute(tx),
+    await sql`update billing_accounts set account_encrypted = account_encrypted || 'A'`.execute(
+      market.bed.testDatabase.database.writer,
     )
     await market.drainUntilIdle()
     assert.is(processor.calls.length, calls)

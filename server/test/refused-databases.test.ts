@@ -6,13 +6,15 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { runAffiliate } from '../../cli/test/run-affiliate.ts'
 import { runHere } from '../../cli/test/run-here.ts'
-import type { Refusal } from '../platform/api/refusal.ts'
+import { migrate } from '../migrator.ts'
 import { startService } from '../service.ts'
 import { testDialects } from './testkit/databases.ts'
 import { type FilledMarket, openFilledMarket } from './testkit/filled-market.ts'
 import { schemaShape } from './testkit/schema-shape.ts'
 
 const WRONG_KEY = Buffer.alloc(32, 8).toString('base64')
+const FORMER = /^This database was made before version 0\.2\.0, [^\n]* set DATABASE_URL to a new database\.$/
+const NEWER = /newer version: this one does not know 00099-later\. Install that version again/
 
 /** All that a start could write: the schema, every row, and every file in the data folder. */
 async function stateOf({ database, folder }: FilledMarket): Promise<unknown> {
@@ -47,95 +49,86 @@ const COMMANDS = [
 ]
 
 for (const dialect of testDialects()) {
-  const former = suite<{ filled: FilledMarket }>(`a database made before 0.2.0 on ${dialect}`)
+  const it = suite<{ filled: FilledMarket }>(`a database that is refused on ${dialect}`)
 
-  former('is refused in one sentence by the service and every command, and not written to', async () => {
-    const filled = await openFilledMarket(dialect)
-    try {
-      await sql`insert into mikro_orm_migrations (name) values ('00002-guards')`.execute(
-        filled.database.writer,
-      )
-      const before = await stateOf(filled)
-      const sentence =
-        /^This database was made before version 0\.2\.0, [^\n]* set DATABASE_URL to a new database\.$/
-      for (const key of [{ APP_KEY: filled.appKey }, { APP_KEY: WRONG_KEY }, {}]) {
-        const environment = {
-          DATABASE_URL: filled.url,
-          DATA_DIR: filled.folder,
-          PORT: '0',
-          LOG_LEVEL: 'silent',
-        }
-        const refusal = await startService({ environment: { ...environment, ...key } }).then(
-          (service) => service.stop(),
-          (error: Refusal) => error.detail,
-        )
-        assert.match(String(refusal), sentence)
-      }
-      for (const args of COMMANDS) {
-        const environment = { DATABASE_URL: filled.url, APP_KEY: filled.appKey, DATA_DIR: filled.folder }
-        const ended = await runHere(args, environment)
-        assert.equal([ended.code, ended.stdout], [1, ''], args.join(' '))
-        assert.match(ended.stderr.replace(/^affiliate: (.*)\n$/, '$1'), sentence, args.join(' '))
-      }
-      const { code, stderr } = await runAffiliate(['serve'], {
-        environment: { DATABASE_URL: filled.url, APP_KEY: filled.appKey, DATA_DIR: filled.folder, PORT: '0' },
-      })
-      assert.is(code, 1)
-      assert.match(stderr, /^affiliate: This database was made before version 0\.2\.0, .*\n$/)
-      const doctor = await runHere(['doctor'], { DATABASE_URL: filled.url, APP_KEY: filled.appKey })
-      assert.is(doctor.code, 1)
-      assert.match(doctor.stdout, /made before version 0\.2\.0/)
-      assert.equal(await stateOf(filled), before)
-    } finally {
-      await filled.close()
-    }
-  })
-
-  former.run()
-
-  const it = suite<{ filled: FilledMarket }>(`a start with a wrong key on ${dialect}`)
-
-  it.before.each(async (world) => {
+  // No test leaves anything in it, but for the last one.
+  it.before(async (world) => {
     world.filled = await openFilledMarket(dialect)
   })
-  it.after.each(({ filled }) => filled.close())
+  it.after(({ filled }) => filled.close())
 
-  const settings = ({ url, folder }: FilledMarket) => ({
-    PORT: '0',
-    DATABASE_URL: url,
-    DATA_DIR: folder,
-    LOG_LEVEL: 'silent',
+  const settings = ({ url, folder }: FilledMarket) => ({ DATABASE_URL: url, DATA_DIR: folder })
+  /** What a start says that must not succeed. */
+  const refusalOf = (environment: Record<string, string>) =>
+    startService({ environment: { PORT: '0', LOG_LEVEL: 'silent', ...environment } }).then(
+      async (service) => {
+        await service.stop()
+        return 'started'
+      },
+      (error: Error & { detail?: string }) => error.detail ?? error.message,
+    )
+  const addMigration = ({ database }: FilledMarket, name: string) =>
+    sql`insert into mikro_orm_migrations (name) values (${name})`.execute(database.writer)
+  const removeMigration = ({ database }: FilledMarket, name: string) =>
+    sql`delete from mikro_orm_migrations where name = ${name}`.execute(database.writer)
+
+  it('of before 0.2.0: in one sentence by the service and every command, and not written to', async ({
+    filled,
+  }) => {
+    await addMigration(filled, '00002-guards')
+    const before = await stateOf(filled)
+    const environment = { ...settings(filled), APP_KEY: filled.appKey }
+    for (const key of [{}, { APP_KEY: WRONG_KEY }, { APP_KEY: '' }])
+      assert.match(await refusalOf({ ...environment, ...key }), FORMER)
+    for (const args of COMMANDS) {
+      const ended = await runHere(args, environment)
+      assert.equal([ended.code, ended.stdout], [1, ''], args.join(' '))
+      assert.match(ended.stderr.replace(/^affiliate: (.*)\n$/, '$1'), FORMER, args.join(' '))
+    }
+    const { code, stderr } = await runAffiliate(['serve'], { environment: { ...environment, PORT: '0' } })
+    assert.is(code, 1)
+    assert.match(stderr, /^affiliate: This database was made before version 0\.2\.0, .*\n$/)
+    const doctor = await runHere(['doctor'], environment)
+    assert.is(doctor.code, 1)
+    assert.match(doctor.stdout, /made before version 0\.2\.0/)
+    assert.equal(await stateOf(filled), before)
+    await removeMigration(filled, '00002-guards')
+  })
+
+  it('of a newer version: by the service and by commands that write; others say what it is', async ({
+    filled,
+  }) => {
+    await addMigration(filled, '00099-later')
+    const environment = { ...settings(filled), APP_KEY: filled.appKey }
+    assert.match(await migrate(filled.database).then(String, (error: Error) => error.message), NEWER)
+    assert.match(await refusalOf(environment), NEWER)
+    const run = (...args: string[]) => runHere(args, environment)
+    assert.match((await run('billing', 'close', '--yes')).stderr, NEWER)
+    const status = await run('status')
+    assert.is(status.code, 0, status.stderr)
+    assert.match(status.stdout, /newer version: this one does not know 00099-later/)
+    assert.match((await run('doctor')).stdout, /✗ migrations +the database belongs to a newer version/)
+    assert.match((await run('db', 'status')).stdout, /Unknown +00099-later/)
+    await removeMigration(filled, '00099-later')
   })
 
   async function writesNothing(filled: FilledMarket, key: Record<string, string>): Promise<void> {
     const before = await stateOf(filled)
     const environment = { ...settings(filled), ...key }
-    const refusal = await startService({ environment }).then(
-      (service) => service.stop(),
-      (error: Error) => error.message,
-    )
-    assert.match(String(refusal), /^setting APP_KEY: /)
+    assert.match(await refusalOf(environment), /^setting APP_KEY: /)
     const { code, stderr } = await runHere(['db', 'migrate'], { APP_KEY: '', ...environment })
     assert.is(code, 1)
     assert.match(stderr, /^affiliate: setting APP_KEY: .*\n$/)
     assert.equal(await stateOf(filled), before)
   }
 
-  it('writes nothing to a database that waits for migrations', async ({ filled }) => {
-    await sql`delete from mikro_orm_migrations`.execute(filled.database.writer)
+  it('of another key: nothing is written, and no key is made for it', async ({ filled }) => {
     await writesNothing(filled, { APP_KEY: WRONG_KEY })
-  })
-
-  it('writes nothing to a database of the newest version', async ({ filled }) => {
-    await writesNothing(filled, { APP_KEY: WRONG_KEY })
-  })
-
-  it('makes no key for a database that has one', async ({ filled }) => {
     await writesNothing(filled, {})
   })
 
   if (dialect === 'sqlite') {
-    it('leaves a copy that a backup made as it is, byte for byte', async ({ filled }) => {
+    it('of another key: a copy that a backup made stays as it is, byte for byte', async ({ filled }) => {
       const copy = join(filled.folder, 'copy.db')
       const handle = new BetterSqlite(filled.url.slice('sqlite:'.length))
       await handle.backup(copy)
@@ -143,13 +136,9 @@ for (const dialect of testDialects()) {
       const plain = new BetterSqlite(copy)
       plain.pragma('journal_mode = DELETE')
       plain.close()
-      const environment = { ...settings(filled), DATABASE_URL: `sqlite:${copy}`, APP_KEY: WRONG_KEY }
       const before = readFileSync(copy)
-      const refusal = await startService({ environment }).then(
-        (service) => service.stop(),
-        (error: Error) => error.message,
-      )
-      assert.match(String(refusal), /^setting APP_KEY: /)
+      const environment = { ...settings(filled), DATABASE_URL: `sqlite:${copy}`, APP_KEY: WRONG_KEY }
+      assert.match(await refusalOf(environment), /^setting APP_KEY: /)
       assert.ok(readFileSync(copy).equals(before))
       assert.equal(
         readdirSync(filled.folder).filter((name) => name.startsWith('copy.db-')),
@@ -158,6 +147,11 @@ for (const dialect of testDialects()) {
       rmSync(copy)
     })
   }
+
+  it('of another key: nothing is written to one that waits for migrations', async ({ filled }) => {
+    await sql`delete from mikro_orm_migrations`.execute(filled.database.writer)
+    await writesNothing(filled, { APP_KEY: WRONG_KEY })
+  })
 
   it.run()
 }

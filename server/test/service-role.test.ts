@@ -55,62 +55,53 @@ const code = (work: Promise<unknown>) =>
 if (testDialects().includes('postgresql')) {
   const it = suite<{ owned: TestDatabase; roleUrl: string }>('a role that owns nothing')
 
-  it.before.each(async (world) => {
+  // The first test needs a role without privileges, the last one fills the tables.
+  it.before(async (world) => {
     world.owned = await openTestDatabase('postgresql')
     world.roleUrl = await addServiceRole(world.owned.url)
   })
-  it.after.each(({ owned }) => owned.close())
+  it.after(({ owned }) => owned.close())
 
   const grant = (url: string, ...args: string[]) => runHere(['db', 'grants', ...args], { DATABASE_URL: url })
 
-  it('can do what the service does and nothing else, once "db grants" was run', async ({
-    owned,
-    roleUrl,
-  }) => {
-    await populate(owned.database)
-    const granted = await grant(owned.url, SERVICE_ROLE)
-    assert.is(granted.code, 0, granted.stderr)
-    const database = openPostgres(roleUrl, { poolSize: 1 })
-    try {
-      for (const statement of REFUSED) {
-        assert.is(await code(sql.raw(statement).execute(database.writer)), '42501', statement)
-      }
-      for (const statement of REFUSED_BY_TRIGGER) {
-        assert.is(await code(sql.raw(statement).execute(database.writer)), 'P0001', statement)
-      }
-    } finally {
-      await database.close()
+  it('prints statements that grant the same', async ({ owned }) => {
+    const privileges = async () => {
+      const { rows } = await sql`select table_name, privilege_type from information_schema.role_table_grants
+        where grantee = ${SERVICE_ROLE} order by 1, 2`.execute(owned.database.writer)
+      return rows
     }
+    const printed = await grant(owned.url, SERVICE_ROLE, '--dry-run')
+    assert.is(printed.code, 0, printed.stderr)
+    assert.equal(await privileges(), [])
+    await sql.raw(printed.stdout).execute(owned.database.writer)
+    const byHand = await privileges()
+    assert.ok(byHand.length > 60)
+    await grant(owned.url, SERVICE_ROLE)
+    assert.equal(await privileges(), byHand)
+    const example = await grant(owned.url)
+    assert.match(example.stdout, /^create role affiliate_service login password '\.\.\.';\n/)
+    assert.match(example.stdout, /\ngrant select, insert on public\.ledger_entries to "affiliate_service";\n/)
   })
 
-  it('names the command to run where it lacks privileges', async ({ owned, roleUrl }) => {
-    const start = (url: string) =>
-      startService({
-        environment: { PORT: '0', DATABASE_URL: url, DATA_DIR: owned.folder, LOG_LEVEL: 'silent' },
-      }).then(
-        (service) => service.stop(),
-        (error: Error) => error.message,
-      )
-    await grant(owned.url, SERVICE_ROLE)
-    await sql`revoke update on offers from ${sql.id(SERVICE_ROLE)}`.execute(owned.database.writer)
-    assert.match(
-      String(await start(roleUrl)),
-      /^setting DATABASE_URL: this role may not use offers: .*db grants/,
-    )
-    await grant(owned.url, SERVICE_ROLE)
-    assert.is(await start(roleUrl), undefined)
-  })
-
-  it('may not migrate, and the error names the role that may', async ({ owned, roleUrl }) => {
-    await grant(owned.url, SERVICE_ROLE)
-    await sql`delete from mikro_orm_migrations`.execute(owned.database.writer)
-    const refusal = await startService({
+  /** What a start by the role says; `undefined` when it succeeds. */
+  const start = ({ owned, roleUrl }: { owned: TestDatabase; roleUrl: string }) =>
+    startService({
       environment: { PORT: '0', DATABASE_URL: roleUrl, DATA_DIR: owned.folder, LOG_LEVEL: 'silent' },
     }).then(
       (service) => service.stop(),
       (error: Error) => error.message,
     )
-    assert.match(String(refusal), /^setting DATABASE_URL: \d+ migrations .*db migrate.*db grants/)
+
+  it('names the command to run where it lacks privileges', async (world) => {
+    const { owned } = world
+    await grant(owned.url, SERVICE_ROLE)
+    await sql`revoke update on offers from ${sql.id(SERVICE_ROLE)}`.execute(owned.database.writer)
+    assert.match(
+      String(await start(world)),
+      /^setting DATABASE_URL: this role may not use offers: .*db grants/,
+    )
+    await grant(owned.url, SERVICE_ROLE)
+    assert.is(await start(world), undefined)
   })
 
   it('must not be a superuser, the owner, or unknown', async ({ owned }) => {
@@ -134,23 +125,33 @@ if (testDialects().includes('postgresql')) {
     }
   })
 
-  it('prints statements that grant the same', async ({ owned }) => {
-    const privileges = async () => {
-      const { rows } = await sql`select table_name, privilege_type from information_schema.role_table_grants
-        where grantee = ${SERVICE_ROLE} order by 1, 2`.execute(owned.database.writer)
-      return rows
+  it('may not migrate, and the error names the role that may', async (world) => {
+    const { writer } = world.owned.database
+    await sql`create table kept as select * from mikro_orm_migrations`.execute(writer)
+    await sql`delete from mikro_orm_migrations`.execute(writer)
+    assert.match(String(await start(world)), /^setting DATABASE_URL: \d+ migrations .*db migrate.*db grants/)
+    await sql`insert into mikro_orm_migrations select * from kept`.execute(writer)
+    await sql`drop table kept`.execute(writer)
+  })
+
+  it('can do what the service does and nothing else, once "db grants" was run', async ({
+    owned,
+    roleUrl,
+  }) => {
+    await populate(owned.database)
+    const granted = await grant(owned.url, SERVICE_ROLE)
+    assert.is(granted.code, 0, granted.stderr)
+    const database = openPostgres(roleUrl, { poolSize: 1 })
+    try {
+      for (const statement of REFUSED) {
+        assert.is(await code(sql.raw(statement).execute(database.writer)), '42501', statement)
+      }
+      for (const statement of REFUSED_BY_TRIGGER) {
+        assert.is(await code(sql.raw(statement).execute(database.writer)), 'P0001', statement)
+      }
+    } finally {
+      await database.close()
     }
-    const printed = await grant(owned.url, SERVICE_ROLE, '--dry-run')
-    assert.is(printed.code, 0, printed.stderr)
-    assert.equal(await privileges(), [])
-    await sql.raw(printed.stdout).execute(owned.database.writer)
-    const byHand = await privileges()
-    assert.ok(byHand.length > 60)
-    await grant(owned.url, SERVICE_ROLE)
-    assert.equal(await privileges(), byHand)
-    const example = await grant(owned.url)
-    assert.match(example.stdout, /^create role affiliate_service login password '\.\.\.';\n/)
-    assert.match(example.stdout, /\ngrant select, insert on public\.ledger_entries to "affiliate_service";\n/)
   })
 
   it.run()

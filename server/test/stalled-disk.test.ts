@@ -20,14 +20,14 @@ const AT_ONCE = 30
 
 for (const dialect of testDialects()) {
   const it = suite<Context>(`a disk that stalls, on ${dialect}`)
-  it.before.each(async (context) => {
+  it.before(async (context) => {
     const bed = await openWebTestbed(dialect)
     const merchant = await addMerchant(bed.platform)
     const offer = await addLiveOffer(bed.platform, merchant)
     const link = await addLink(bed.platform, merchant, await addUser(bed.platform, 'creator'), offer.id)
     Object.assign(context, { bed, merchant, link })
   })
-  it.after.each(({ bed }) => bed.close())
+  it.after(({ bed }) => bed.close())
 
   /** Lets no transaction begin until the answered function is called. */
   const stall = ({ platform }: WebTestbed) => {

@@ -38,17 +38,8 @@ const byName = (name: string) => {
 test('describes every procedure that has a route, and the routes that are no procedures', () => {
   const routed = proceduresOf(appRouter).filter(({ meta }) => meta.rest)
   const edges = [
-    'redirect',
-    'jobs.file',
-    'stores.script',
-    'mail.unsubscribePage',
-    'mail.unsubscribe',
-    'webhooks.storeSales',
-    'webhooks.processor',
-    'health',
-    'readiness',
-    'metrics',
-    'securityTxt',
+    ...'redirect jobs.file stores.script mail.unsubscribePage mail.unsubscribe'.split(' '),
+    ...'webhooks.storeSales webhooks.processor health readiness metrics securityTxt'.split(' '),
   ]
   assert.equal(
     operations.map(({ operationId }) => operationId).sort(),

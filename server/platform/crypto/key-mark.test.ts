@@ -15,10 +15,15 @@ const rotated = createVault(createAppKeys(TWO, [ONE]))
 for (const dialect of testDialects()) {
   const it = suite<TestDatabase>(`the key of a database on ${dialect}`)
 
-  it.before.each(async (context) => {
+  it.before(async (context) => {
     Object.assign(context, await openTestDatabase(dialect))
   })
-  it.after.each(({ close }) => close())
+  it.before.each(({ database }) =>
+    database.transaction(async (tx) => {
+      await tx.deleteFrom('watermarks').where('name', '=', 'app_key').execute()
+    }),
+  )
+  it.after(({ close }) => close())
 
   const keyOf = async ({ database }: TestDatabase, vault = first) =>
     (await readKeyMark(database.reader, vault)) ?? 'absent'

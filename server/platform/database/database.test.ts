@@ -30,7 +30,7 @@ async function errorOf(work: Promise<unknown>): Promise<Error> {
 for (const dialect of testDialects()) {
   const it = suite<Context>(`transactions on ${dialect}`)
 
-  it.before.each(async (context) => {
+  it.before(async (context) => {
     context.testDatabase = await openTestDatabase(dialect, { migrated: false })
     context.database = context.testDatabase.database
     await context.database.transaction(async (tx) => {
@@ -38,12 +38,17 @@ for (const dialect of testDialects()) {
         tx,
       )
       await sql`create unique index tills_owner on tills (owner, amount)`.execute(tx)
-      await sql`insert into tills values ('main', 'asma', 0)`.execute(tx)
     })
     context.other = await openDatabase(context.testDatabase.url, { create: false })
   })
+  it.before.each(({ database }) =>
+    database.transaction(async (tx) => {
+      await sql`delete from tills`.execute(tx)
+      await sql`insert into tills values ('main', 'asma', 0)`.execute(tx)
+    }),
+  )
 
-  it.after.each(async ({ other, testDatabase }) => {
+  it.after(async ({ other, testDatabase }) => {
     await other.close()
     await testDatabase.close()
   })

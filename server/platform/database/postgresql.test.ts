@@ -48,16 +48,17 @@ const hang = (db: Queries) => sql.raw(HANGING).execute(db)
 
 const it = suite<Context>('postgresql')
 
-it.before.each(async (context) => {
+it.before(async (context) => {
   context.testDatabase = await openTestDatabase('postgresql', { migrated: false })
+  const { database } = context.testDatabase
+  await database.transaction((tx) => sql`create table t (n bigint not null)`.execute(tx))
+})
+it.before.each(async (context) => {
+  await context.testDatabase.database.transaction((tx) => sql`delete from t`.execute(tx))
   context.database = openPostgres(context.testDatabase.url, { poolSize: 1, queryTimeoutMs: 1000 })
-  await context.database.transaction((tx) => sql`create table t (n bigint not null)`.execute(tx))
 })
-
-it.after.each(async ({ testDatabase, database }) => {
-  await database.close()
-  await testDatabase.close()
-})
+it.after.each(({ database }) => database.close())
+it.after(({ testDatabase }) => testDatabase.close())
 
 it('runs on a server that syncs what it commits', async ({ database }) => {
   for (const setting of ['fsync', 'synchronous_commit', 'full_page_writes']) {

@@ -62,7 +62,7 @@ for (const dialect of testDialects()) {
 
   it('a creator sees the rejected sale of the own link with its reason', async ({ world }) => {
     const { findSales } = await import('../../sales/sales.service.ts')
-    const click = (await world.follow()) ?? ''
+    const click = await world.click()
     await world.report({ click, createdAt: world.market.clock.now() + 31 * DAY })
     await world.work()
     const filter = { columns: { acceptance_status: 'rejected' as const }, limit: 10, before: null }

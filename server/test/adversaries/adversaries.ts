@@ -31,7 +31,7 @@ async function setEmail({ platform, creator }: AdversaryWorld, email: string): P
 
 /** One tracked click, and what the store makes of the order that follows. */
 async function sell(world: AdversaryWorld, report: Report = {}): Promise<void> {
-  const click = (await world.follow()) ?? ''
+  const click = await world.click()
   await world.report({ click, ...report })
 }
 
@@ -59,120 +59,96 @@ async function trade(world: AdversaryWorld, days: number): Promise<void> {
   }
 }
 
-const MERCHANTS: Omit<Adversary, 'who'>[] = [
-  {
-    does: 'dates an order a month ahead, out of the attribution window',
-    act: (world) => sell(world, { createdAt: world.market.clock.now() + 31 * DAY }),
-    expect: { rejected: ['outside_attribution_window'], flagged: ['order_date_suspicious'] },
-  },
-  {
-    does: 'dates an order into the year 9999',
-    act: (world) => sell(world, { createdAt: Date.parse('9999-12-31T23:59:59Z') }),
-    expect: { rejected: ['outside_attribution_window'], flagged: ['order_date_suspicious'] },
-  },
-  {
-    does: 'dates an order before its click',
-    act: (world) => sell(world, { createdAt: world.market.clock.now() - 10 * MINUTE }),
-    expect: { rejected: ['click_after_order'], flagged: ['order_date_suspicious'] },
-  },
-  {
-    does: 'dates an order after the moment at which its platform sent it',
-    async act(world) {
-      const click = (await world.follow()) ?? ''
+/** An embedded element is given no reference; its click's id is still known, from the response's request id. */
+async function sellUntracked(world: AdversaryWorld, destination: string): Promise<void> {
+  const reference = await world.follow({ 'sec-fetch-dest': destination })
+  if (reference !== null) throw new Error('an embedded element was given a reference')
+  const clicks = world.platform.database.reader.selectFrom('clicks').select('id')
+  await world.report({ click: (await clicks.executeTakeFirstOrThrow()).id })
+}
+
+const by =
+  (who: Adversary['who'], expect: Outcome) =>
+  (acts: Record<string, Adversary['act']>): Adversary[] =>
+    Object.entries(acts).map(([does, act]) => ({ who, does, act, expect }))
+
+/** Evasions and frauds, by what they must lead to. */
+export const ADVERSARIES: readonly Adversary[] = [
+  ...by('merchant', { rejected: ['outside_attribution_window'], flagged: ['order_date_suspicious'] })({
+    'dates an order a month ahead, out of the attribution window': (world) =>
+      sell(world, { createdAt: world.market.clock.now() + 31 * DAY }),
+    'dates an order into the year 9999': (world) =>
+      sell(world, { createdAt: Date.parse('9999-12-31T23:59:59Z') }),
+  }),
+  ...by('merchant', { rejected: ['click_after_order'], flagged: ['order_date_suspicious'] })({
+    'dates an order before its click': (world) =>
+      sell(world, { createdAt: world.market.clock.now() - 10 * MINUTE }),
+  }),
+  ...by('merchant', { flagged: ['order_date_suspicious'] })({
+    async 'dates an order after the moment at which its platform sent it'(world) {
+      const click = await world.click()
       const triggeredAt = world.market.clock.now()
       world.market.clock.pass(HOUR)
       await world.report({ click, triggeredAt })
     },
-    expect: { flagged: ['order_date_suspicious'] },
-  },
-  {
-    does: 'says that an order was placed months before it was paid',
-    async act(world) {
-      const click = (await world.follow()) ?? ''
+    async 'says that an order was placed months before it was paid'(world) {
+      const click = await world.click()
       const createdAt = world.market.clock.now()
       world.market.clock.pass(100 * DAY)
       await world.report({ click, createdAt })
     },
-    expect: { flagged: ['order_date_suspicious'] },
-  },
-  {
-    does: 'reports an order without its reference before the platform does',
-    async act(world) {
-      const click = (await world.follow()) ?? ''
+  }),
+  ...by('merchant', { rejected: ['no_tracking_reference'], flagged: ['order_changed'] })({
+    async 'reports an order without its reference before the platform does'(world) {
+      const click = await world.click()
       await world.report({ id: '77' })
       await world.report({ id: '77', click })
     },
-    expect: { rejected: ['no_tracking_reference'], flagged: ['order_changed'] },
-  },
-  {
-    does: 'reports an order with a small amount before the platform does',
-    async act(world) {
-      const click = (await world.follow()) ?? ''
-      await world.report({ id: '77', click, price: 100 })
-      await world.report({ id: '77', click })
-    },
-    expect: { flagged: ['order_changed'] },
-  },
-  {
-    does: 'reports an order with an old date before the platform does',
-    async act(world) {
-      const click = (await world.follow()) ?? ''
-      const createdAt = world.market.clock.now()
-      await world.report({ id: '77', click, createdAt: createdAt - MINUTE })
-      await world.report({ id: '77', click, createdAt })
-    },
-    expect: { flagged: ['order_changed'] },
-  },
-  {
-    does: 'reports an unpaid order, and leaves the reference out once it is paid',
-    async act(world) {
-      const click = (await world.follow()) ?? ''
+    async 'reports an unpaid order, and leaves the reference out once it is paid'(world) {
+      const click = await world.click()
       const createdAt = world.market.clock.now()
       await world.report({ id: '77', click, createdAt, financialStatus: 'pending' })
       await world.work()
       await world.report({ id: '77', createdAt })
     },
-    expect: { rejected: ['no_tracking_reference'], flagged: ['order_changed'] },
-  },
-  {
-    does: 'reports an order without its coupon code before the platform does',
-    async act(world) {
+    async 'reports an order without its coupon code before the platform does'(world) {
       await giveCode(world)
       await world.report({ id: '77' })
       await world.report({ id: '77', codes: ['SANA10'] })
     },
-    expect: { rejected: ['no_tracking_reference'], flagged: ['order_changed'] },
-  },
-  {
-    does: 'reports an unpaid order, and leaves the coupon code out once it is paid',
-    async act(world) {
+    async 'reports an unpaid order, and leaves the coupon code out once it is paid'(world) {
       await giveCode(world)
       const createdAt = world.market.clock.now()
       await world.report({ id: '77', codes: ['SANA10'], createdAt, financialStatus: 'pending' })
       await world.work()
       await world.report({ id: '77', createdAt })
     },
-    expect: { rejected: ['no_tracking_reference'], flagged: ['order_changed'] },
-  },
-  {
-    does: 'dates an order with a coupon code 400 days back',
-    async act(world) {
+  }),
+  ...by('merchant', { flagged: ['order_changed'] })({
+    async 'reports an order with a small amount before the platform does'(world) {
+      const click = await world.click()
+      await world.report({ id: '77', click, price: 100 })
+      await world.report({ id: '77', click })
+    },
+    async 'reports an order with an old date before the platform does'(world) {
+      const click = await world.click()
+      const createdAt = world.market.clock.now()
+      await world.report({ id: '77', click, createdAt: createdAt - MINUTE })
+      await world.report({ id: '77', click, createdAt })
+    },
+  }),
+  ...by('merchant', { rejected: ['coupon_not_in_force'], flagged: ['order_date_suspicious'] })({
+    async 'dates an order with a coupon code 400 days back'(world) {
       await giveCode(world)
       await world.report({ codes: ['SANA10'], createdAt: world.market.clock.now() - 400 * DAY })
     },
-    expect: { rejected: ['coupon_not_in_force'], flagged: ['order_date_suspicious'] },
-  },
-  {
-    does: 'dates an order to before its coupon code',
-    async act(world) {
+    async 'dates an order to before its coupon code'(world) {
       await giveCode(world)
       await world.report({ codes: ['SANA10'], createdAt: world.market.clock.now() - 10 * MINUTE })
     },
-    expect: { rejected: ['coupon_not_in_force'], flagged: ['order_date_suspicious'] },
-  },
-  {
-    does: 'pauses an offer for a second, and dates six orders with its coupon code into it',
-    async act(world) {
+  }),
+  ...by('merchant', { rejected: Array(6).fill('coupon_not_in_force'), flagged: ['orders_in_pauses'] })({
+    async 'pauses an offer for a second, and dates six orders with its coupon code into it'(world) {
       await giveCode(world)
       const pausedAt = world.market.clock.now()
       await setOfferStatus(world.platform, world.shop.merchantId, world.link.offer_id, 'paused')
@@ -180,221 +156,142 @@ const MERCHANTS: Omit<Adversary, 'who'>[] = [
       await setOfferStatus(world.platform, world.shop.merchantId, world.link.offer_id, 'live')
       await reportSix(world, pausedAt)
     },
-    expect: { rejected: Array(6).fill('coupon_not_in_force'), flagged: ['orders_in_pauses'] },
-  },
-  {
-    does: 'takes a coupon code away for a minute, and dates six orders with it into that',
-    async act(world) {
+    async 'takes a coupon code away for a minute, and dates six orders with it into that'(world) {
       await giveCode(world)
       const endedAt = world.market.clock.now()
       await giveCode(world, null)
       await giveCode(world)
       await reportSix(world, endedAt)
     },
-    expect: { rejected: Array(6).fill('coupon_not_in_force'), flagged: ['orders_in_pauses'] },
-  },
-  {
-    does: 'reports another body under the webhook id of an order',
-    async act(world) {
-      const click = (await world.follow()) ?? ''
+  }),
+  ...by('merchant', { rejected: ['not_paid'], flagged: ['event_body_conflict'] })({
+    async 'reports another body under the webhook id of an order'(world) {
+      const click = await world.click()
       await world.report({ id: '77', webhookId: 'same', financialStatus: 'pending', click })
       await world.report({ id: '77', webhookId: 'same', click })
     },
-    expect: { rejected: ['not_paid'], flagged: ['event_body_conflict'] },
-  },
-  {
-    does: 'reports through a second account what the links of the first one sold',
-    async act(world) {
+  }),
+  ...by('merchant', { rejected: ['other_merchants_link'] })({
+    async 'reports through a second account what the links of the first one sold'(world) {
       const second = await world.market.addShop('Chenab Lawn again')
       await sell(world, { shop: second })
     },
-    expect: { rejected: ['other_merchants_link'] },
-  },
-  {
-    does: 'pauses the offer while its links have traffic',
-    async act(world) {
+  }),
+  ...by('merchant', { flagged: ['offer_paused_in_traffic'] })({
+    async 'pauses the offer while its links have traffic'(world) {
       await world.follows(12)
       await setOfferStatus(world.platform, world.shop.merchantId, world.link.offer_id, 'paused')
       for (let visit = 0; visit < 12; visit += 1) await world.follow()
       await world.days(1)
     },
-    expect: { flagged: ['offer_paused_in_traffic'] },
-  },
-  {
-    does: 'stops reporting what a link sells after it earned',
-    async act(world) {
+  }),
+  ...by('merchant', { flagged: ['conversion_dropped'] })({
+    async 'stops reporting what a link sells after it earned'(world) {
       await trade(world, 6)
       for (let day = 0; day < 4; day += 1) {
         await world.follows(8)
         await world.days(1)
       }
     },
-    expect: { flagged: ['conversion_dropped'] },
-  },
-  {
-    does: 'has a few orders rejected that it would have paid before',
-    async act(world) {
+  }),
+  ...by('merchant', { rejected: Array(5).fill('not_paid'), flagged: ['rejected_sales_burst'] })({
+    async 'has a few orders rejected that it would have paid before'(world) {
       await trade(world, 5)
       for (const click of await world.follows(5)) await world.report({ click, financialStatus: 'voided' })
     },
-    expect: { rejected: Array(5).fill('not_paid'), flagged: ['rejected_sales_burst'] },
-  },
-  {
-    does: 'has many orders rejected from the start',
-    async act(world) {
+  }),
+  ...by('merchant', { rejected: Array(20).fill('test_order'), flagged: ['rejected_sales_burst'] })({
+    async 'has many orders rejected from the start'(world) {
       const clicks = await world.follows(19)
       for (const click of clicks) await world.report({ click, test: true })
       await sell(world, { test: true })
     },
-    expect: { rejected: Array(20).fill('test_order'), flagged: ['rejected_sales_burst'] },
-  },
-  {
-    does: 'reports an order in another currency',
-    act: (world) => sell(world, { currency: 'USD' }),
-    expect: { rejected: ['currency_not_pkr'] },
-  },
-]
-
-const CREATORS: Omit<Adversary, 'who'>[] = [
-  {
-    does: 'buys through the own link',
-    act: (world) => sell(world, { email: emailOf(world) }),
-    expect: { rejected: ['self_purchase'], flagged: ['self_purchase'] },
-  },
-  {
-    does: 'buys through the own link with a labelled address',
-    act: (world) => sell(world, { email: emailOf(world).replace('@', '+shop@') }),
-    expect: { rejected: ['self_purchase'], flagged: ['self_purchase'] },
-  },
-  {
-    does: 'buys through the own link with other dots and the other name of Gmail',
-    async act(world) {
+  }),
+  ...by('merchant', { rejected: ['currency_not_pkr'] })({
+    'reports an order in another currency': (world) => sell(world, { currency: 'USD' }),
+  }),
+  ...by('creator', { rejected: ['self_purchase'], flagged: ['self_purchase'] })({
+    'buys through the own link': (world) => sell(world, { email: emailOf(world) }),
+    'buys through the own link with a labelled address': (world) =>
+      sell(world, { email: emailOf(world).replace('@', '+shop@') }),
+    async 'buys through the own link with other dots and the other name of Gmail'(world) {
       await setEmail(world, 'sana.mirza@gmail.com')
       await sell(world, { email: 'SanaMirza+7@googlemail.com' })
     },
-    expect: { rejected: ['self_purchase'], flagged: ['self_purchase'] },
-  },
-  {
-    does: 'buys through the own link with another address and the own name',
-    act: (world) => sell(world, { buyerName: { first_name: 'a', last_name: 'creator' } }),
-    expect: { flagged: ['self_purchase'] },
-  },
-  {
-    does: 'lets an unpaid order through, and pays it with the own address',
-    async act(world) {
-      const click = (await world.follow()) ?? ''
+    async 'lets an unpaid order through, and pays it with the own address'(world) {
+      const click = await world.click()
       const createdAt = world.market.clock.now()
       await world.report({ id: '77', click, createdAt, financialStatus: 'pending' })
       await world.work()
       await world.report({ id: '77', click, createdAt, email: emailOf(world) })
     },
-    expect: { rejected: ['self_purchase'], flagged: ['self_purchase'] },
-  },
-  {
-    does: 'has one click named by 60 orders',
-    async act(world) {
-      const click = (await world.follow()) ?? ''
+  }),
+  ...by('creator', { flagged: ['self_purchase'] })({
+    'buys through the own link with another address and the own name': (world) =>
+      sell(world, { buyerName: { first_name: 'a', last_name: 'creator' } }),
+  }),
+  ...by('creator', { flagged: ['click_reused', 'conversion_unusual'] })({
+    async 'has one click named by 60 orders'(world) {
+      const click = await world.click()
       for (let order = 0; order < 60; order += 1) await world.report({ click })
     },
-    expect: { flagged: ['click_reused', 'conversion_unusual'] },
-  },
-  {
-    does: 'has one click of many named by four orders',
-    async act(world) {
+  }),
+  ...by('creator', { flagged: ['click_reused'] })({
+    async 'has one click of many named by four orders'(world) {
       const [click] = await world.follows(10)
       for (let order = 0; order < 4; order += 1) await world.report({ click: click as string })
     },
-    expect: { flagged: ['click_reused'] },
-  },
-  {
-    does: 'sells more than was clicked, in small numbers',
-    async act(world) {
-      const click = (await world.follow()) ?? ''
+  }),
+  ...by('creator', { flagged: ['conversion_unusual'] })({
+    async 'sells more than was clicked, in small numbers'(world) {
+      const click = await world.click()
       for (let order = 0; order < 2; order += 1) await world.report({ click })
     },
-    expect: { flagged: ['conversion_unusual'] },
-  },
-  ...['image', 'iframe', 'script', 'empty'].map((destination) => ({
-    does: `has pages load the link as ${destination}, and buyers carry what comes of it`,
-    async act(world: AdversaryWorld) {
-      const reference = await world.follow({ 'sec-fetch-dest': destination })
-      if (reference !== null) throw new Error('an embedded element was given a reference')
-      // The click's id is still known, from the response's request id.
-      const { id } = await world.platform.database.reader
-        .selectFrom('clicks')
-        .select('id')
-        .executeTakeFirstOrThrow()
-      await world.report({ click: id })
-    },
-    expect: { rejected: ['untracked_click'] },
-  })),
-  {
-    does: 'follows the own link again and again',
-    async act(world) {
+  }),
+  ...by('creator', { flagged: ['click_velocity'] })({
+    async 'follows the own link again and again'(world) {
       for (let time = 0; time < 25; time += 1) await world.follow()
     },
-    expect: { flagged: ['click_velocity'] },
-  },
-  {
-    does: 'is paid into the account of another creator',
-    async act(world) {
+  }),
+  ...by('creator', { flagged: ['shared_iban'] })({
+    async 'is paid into the account of another creator'(world) {
       const second = await addUser(world.platform, 'creator', 'Zoya')
       await giveDestination(world.platform, second.userId)
     },
-    expect: { flagged: ['shared_iban'] },
-  },
-  {
-    does: 'is a merchant too, at the same mailbox',
-    async act(world) {
+  }),
+  ...by('creator', { flagged: ['shared_mailbox'] })({
+    async 'is a merchant too, at the same mailbox'(world) {
       await setEmail(world, `${world.shop.merchantId}+creator@example.com`)
     },
-    expect: { flagged: ['shared_mailbox'] },
-  },
-]
-
-const VISITORS: Omit<Adversary, 'who'>[] = [
-  {
-    does: 'makes up a reference',
-    act: async (world) => void (await world.report({ click: '0190a1b2-0000-7000-8000-000000000000' })),
-    expect: { rejected: ['unknown_tracking_reference'] },
-  },
-  {
-    does: 'orders long after the click',
-    async act(world) {
-      const click = (await world.follow()) ?? ''
+  }),
+  ...by('creator', { rejected: ['untracked_click'] })(
+    Object.fromEntries(
+      ['image', 'iframe', 'script', 'empty'].map((destination) => [
+        `has pages load the link as ${destination}, and buyers carry what comes of it`,
+        (world) => sellUntracked(world, destination),
+      ]),
+    ),
+  ),
+  ...by('visitor', { rejected: ['unknown_tracking_reference'] })({
+    'makes up a reference': async (world) =>
+      void (await world.report({ click: '0190a1b2-0000-7000-8000-000000000000' })),
+  }),
+  ...by('visitor', { rejected: ['outside_attribution_window'] })({
+    async 'orders long after the click'(world) {
+      const click = await world.click()
       world.market.clock.pass(31 * DAY)
       await world.report({ click })
     },
-    expect: { rejected: ['outside_attribution_window'] },
-  },
-]
-
-const OUTSIDERS: Omit<Adversary, 'who'>[] = [
-  {
-    does: 'reports an order of a store without its secret',
-    async act(world) {
-      const click = (await world.follow()) ?? ''
+  }),
+  ...by('outsider', { refused: [401] })({
+    async 'reports an order of a store without its secret'(world) {
+      const click = await world.click()
       return [await world.report({ click, secret: 'a guess' })]
     },
-    expect: { refused: [401] },
-  },
-  {
-    does: 'reports an order of a store with the secret of another one',
-    async act(world) {
+    async 'reports an order of a store with the secret of another one'(world) {
       const other = await world.market.addShop('other')
-      const click = (await world.follow()) ?? ''
+      const click = await world.click()
       return [await world.report({ click, secret: `secret-${other.merchantId}` })]
     },
-    expect: { refused: [401] },
-  },
-]
-
-const by = (who: Adversary['who'], rows: Omit<Adversary, 'who'>[]) => rows.map((row) => ({ who, ...row }))
-
-/** Evasions and frauds, one a row. */
-export const ADVERSARIES: readonly Adversary[] = [
-  ...by('merchant', MERCHANTS),
-  ...by('creator', CREATORS),
-  ...by('visitor', VISITORS),
-  ...by('outsider', OUTSIDERS),
+  }),
 ]

@@ -40,8 +40,10 @@ export interface AdversaryWorld {
   creator: Actor
   link: LinkRecord
   /** Follows the link as a visitor's browser would; answers the click's id in the address that it leads to, if there is one. */
-  follow(headers?: Record<string, string>, link?: LinkRecord): Promise<string | null>
-  follows(times: number, link?: LinkRecord): Promise<string[]>
+  follow(headers?: Record<string, string>): Promise<string | null>
+  /** As a tracked visitor; answers the click's id. */
+  click(): Promise<string>
+  follows(times: number): Promise<string[]>
   /** The store reports an order; answers the status. */
   report(order: Report): Promise<number>
   /** Applies what came in. */
@@ -72,19 +74,16 @@ export async function openAdversaryWorld(dialect: TestDialect): Promise<Adversar
     shop,
     creator,
     link,
-    async follow(headers = {}, followed = link) {
-      const url = `/go/${followed.slug}`
-      const answer = await server.inject({
-        method: 'GET',
-        url,
-        headers: { 'user-agent': BROWSER, ...headers },
-      })
+    async follow(headers = {}) {
+      const visitor = { 'user-agent': BROWSER, ...headers }
+      const answer = await server.inject({ method: 'GET', url: `/go/${link.slug}`, headers: visitor })
       return new URL(String(answer.headers.location)).searchParams.get('aff_ref')
     },
-    async follows(times, followed) {
+    click: async () => (await world.follow()) ?? '',
+    async follows(times) {
       const ids: string[] = []
       for (let time = 0; time < times; time += 1) {
-        ids.push((await world.follow({ 'user-agent': `${BROWSER} ${time}` }, followed)) ?? '')
+        ids.push((await world.follow({ 'user-agent': `${BROWSER} ${time}` })) ?? '')
       }
       return ids
     },

@@ -98,7 +98,7 @@ const EDGES: Record<string, { file: string; test: string; callers: string }> = {
   },
   'GET /.well-known/security.txt': {
     file: 'http/docs.ts',
-    test: 'http/security-txt.test.ts',
+    test: 'http/docs.test.ts',
     callers: 'public',
   },
   'GET /openapi.json': { file: 'http/server.ts', test: 'http/server.test.ts', callers: 'public' },

@@ -27,51 +27,209 @@ const SCHEDULED_ROUNDS = 3
 const NO_LISTENER = 'http://127.0.0.1:1'
 const OTHER_IBAN = 'PK24SCBL0000001171495101'
 
-export interface FaultWorld {
-  market: Marketplace
-  /** Lets the stories happen side by side, in rounds that they share; answers what became of each. */
-  tell(stories: readonly Story[], rounds: readonly Round[]): Promise<StoryOutcome[]>
-  close(): Promise<void>
-}
-
 /** A marketplace that pays and bills through a real adapter, against a processor that misbehaves as configured. */
-export async function openFaultWorld(
-  dialect: TestDialect,
-  contract: Contract = 'generic',
-): Promise<FaultWorld> {
-  const timeouts = installTimeouts()
-  const contractParts = CONTRACT_PARTS[contract]
-  const { eventRules } = contractParts
-  const market = await openMarketplace(dialect, contractParts.settings)
-  const wire = contractParts.wire(market)
-  await writeUnsynced(market.bed.testDatabase.database)
-  const announcer = new Announcer(market, wire)
-  const moments: Moments = {
-    now: () => market.clock.now(),
-    onSilence: (reference) => timeouts.end(reference),
-    async onEventFirst(held) {
-      await announcer.announceEarly(held)
-      await drainUntilIdle({ platform: market.platform, processor, eventRules })
-    },
+export class FaultWorld {
+  readonly market: Marketplace
+  readonly #double: ProcessorDouble
+  readonly #client: ReturnType<typeof storyProcessor>
+  readonly #processor: Processor
+  readonly #announcer: Announcer
+  readonly #eventRules: ProcessorEventRules
+  readonly #subjects: Subjects
+  readonly #timeouts: Timeouts
+
+  static async open(dialect: TestDialect, contract: Contract = 'generic'): Promise<FaultWorld> {
+    const timeouts = installTimeouts()
+    const parts = CONTRACT_PARTS[contract]
+    const market = await openMarketplace(dialect, parts.settings)
+    const wire = parts.wire(market)
+    await writeUnsynced(market.bed.testDatabase.database)
+    const announcer = new Announcer(market, wire)
+    const moments: Moments = {
+      now: () => market.clock.now(),
+      onSilence: (reference) => timeouts.end(reference),
+      async onEventFirst(held) {
+        await announcer.announceEarly(held)
+        await drainUntilIdle({
+          platform: market.platform,
+          processor: world.#processor,
+          eventRules: parts.eventRules,
+        })
+      },
+    }
+    const double = await openProcessorDouble(moments, wire)
+    const world = new FaultWorld(market, double, announcer, timeouts, parts)
+    await world.#makeStrangers().catch(async (error: unknown) => {
+      await world.close()
+      throw error
+    })
+    return world
   }
-  const double = await openProcessorDouble(moments, wire)
-  const { processor, close } = storyProcessor(market, double, timeouts, contractParts)
-  const stage = new Stage({ market, double, processor, announcer, eventRules })
-  const world = {
-    market,
-    tell: (stories: readonly Story[], rounds: readonly Round[]) => stage.tell(stories, rounds),
-    async close() {
-      timeouts.close()
-      await close()
-      await double.close()
-      await market.close()
-    },
+
+  private constructor(
+    market: Marketplace,
+    double: ProcessorDouble,
+    announcer: Announcer,
+    timeouts: Timeouts,
+    contract: ContractParts,
+  ) {
+    this.market = market
+    this.#double = double
+    this.#client = storyProcessor(market, double, timeouts, contract)
+    this.#processor = this.#client.processor
+    this.#announcer = announcer
+    this.#timeouts = timeouts
+    this.#eventRules = contract.eventRules
+    this.#subjects = new Subjects(market, this.#processor, () => this.#settle())
   }
-  await stage.makeStrangers().catch(async (error: unknown) => {
-    await world.close()
-    throw error
-  })
-  return world
+
+  async close(): Promise<void> {
+    this.#timeouts.close()
+    await this.#client.close()
+    await this.#double.close()
+    await this.market.close()
+  }
+
+  /** An invoice and a payout of another account, whose ids a confused processor may answer. */
+  async #makeStrangers(): Promise<void> {
+    await this.#subjects.invoices(1)
+    await this.#settle()
+    await this.#subjects.payouts(1)
+    await this.#settle()
+    for (const held of this.#double.held) this.#double.othersIds[held.kind] = held.id
+  }
+
+  /** Lets the stories happen side by side, in rounds that they share; answers what became of each. */
+  async tell(stories: readonly Story[], rounds: readonly Round[]): Promise<StoryOutcome[]> {
+    if (stories.length > MOST_STORIES) throw new Error('more stories than a worker takes up at once')
+    const subjects = await this.#cast(stories)
+    const complaints: string[] = []
+    for (let round = 0; round < MOST_ROUNDS; round += 1) {
+      const { wait, dies } = rounds[round] ?? { wait: 'due', dies: false }
+      if (round > 0 && !(await this.#pass(wait))) break
+      await (dies ? this.#dyingWorker() : makeDueCalls(this.market.platform, this.#processor))
+      if (round === 0) await this.#changeEverything(subjects)
+      if (round < SCHEDULED_ROUNDS) await this.#runSchedules()
+      complaints.push(...(await complaintsInBetween(this.market, subjects, this.#announcer)))
+    }
+    await this.#announcer.announceAll(this.#double.held)
+    await this.#applyEvents()
+    const judged: StoryOutcome[] = []
+    const heard = rounds.every(({ dies }) => !dies)
+    for (const [index, subject] of subjects.entries()) {
+      const story = stories[index] as Story
+      judged.push(await judgeStory(this.market, this.#double, this.#announcer, subject, story, heard))
+    }
+    judged[0]?.complaints.push(...complaints, ...this.#double.complaints.splice(0))
+    for (const { id } of subjects) this.#double.plan(id, { calls: [], lookups: [] })
+    await this.#settleWithPayouts()
+    return judged
+  }
+
+  /** Makes what the stories are about, each with the processor's behaviour towards it. */
+  async #cast(stories: readonly Story[]): Promise<Subject[]> {
+    const count = (kind: Story['kind']) => stories.filter((story) => story.kind === kind).length
+    // Payouts last: to make them, what waits is sent.
+    const payouts = count('payout') > 0 ? await this.#subjects.payouts(count('payout')) : []
+    const invoices = count('invoice') > 0 ? await this.#subjects.invoices(count('invoice')) : []
+    return stories.map((story) => {
+      const subject = (story.kind === 'payout' ? payouts : invoices).shift()
+      if (!subject) throw new Error('fewer subjects than stories')
+      this.#double.plan(subject.id, story)
+      this.#announcer.expect(subject, story)
+      return subject
+    })
+  }
+
+  /** Moves the clock to the next due attempt. Returns false if nothing waits. */
+  async #pass(wait: Round['wait']): Promise<boolean> {
+    const { platform, clock } = this.market
+    const waiting = await platform.database.reader
+      .selectFrom('processor_attempts')
+      .select(['next_try_at', 'lease_until'])
+      .where('state', '=', 'waiting')
+      .execute()
+    if (waiting.length === 0) return false
+    const due = Math.max(...waiting.map((row) => Math.max(row.next_try_at, row.lease_until)))
+    clock.pass({ due: Math.max(0, due - clock.now()), minute: MINUTE, hour: HOUR, day: DAY }[wait])
+    return true
+  }
+
+  /** A worker that hears every answer and records none: for the rest of the world it has died in between. */
+  async #dyingWorker(): Promise<void> {
+    const { platform, clock } = this.market
+    const { due } = await platform.database.reader
+      .selectFrom('processor_attempts')
+      .select((query) => query.fn.countAll<number>().as('due'))
+      .where('state', '=', 'waiting')
+      .where('next_try_at', '<=', clock.now())
+      .where('lease_until', '<=', clock.now())
+      .executeTakeFirstOrThrow()
+    if (due === 0) return
+    let left = due
+    const { promise: dead, resolve: die } = Promise.withResolvers<void>()
+    const last = async (call: Promise<unknown>): Promise<never> => {
+      await call
+      left -= 1
+      if (left === 0) die()
+      return new Promise<never>(() => {})
+    }
+    const { createInvoice, createPayout, findInvoices, findPayouts } = this.#processor
+    const dying: Processor = {
+      createInvoice: (call) => last(createInvoice(call)),
+      createPayout: (call) => last(createPayout(call)),
+      payoutUnit: this.#processor.payoutUnit,
+      needsBillingAccount: this.#processor.needsBillingAccount ?? false,
+      findInvoices: (keys) => last(findInvoices(keys)),
+      findPayouts: (keys) => last(findPayouts(keys)),
+    }
+    await Promise.race([dead, makeDueCalls(platform, dying)])
+  }
+
+  /** What was frozen with the attempt must not follow a new name or a new account. */
+  async #changeEverything(subjects: readonly Subject[]): Promise<void> {
+    const { platform } = this.market
+    for (const { kind, userId } of subjects) {
+      await changeUser(platform, userId, { display_name: 'Renamed' })
+      if (kind === 'payout') await giveDestination(platform, userId, OTHER_IBAN)
+    }
+  }
+
+  /** The schedule goes on while outcomes are unknown, and must not take them for open business. */
+  async #runSchedules(): Promise<void> {
+    await closeDueCycles(this.market.platform)
+    await runPayouts(this.market.platform, this.#processor)
+  }
+
+  /** Applies what the processor said, until nothing waits for another try. */
+  async #applyEvents(): Promise<void> {
+    const { platform, clock } = this.market
+    const parts = { platform, processor: this.#processor, eventRules: this.#eventRules }
+    for (;;) {
+      await drainUntilIdle(parts)
+      const due = await nextEventDueAt(platform, 'processor')
+      if (due === null) return
+      clock.pass(Math.max(1, due - clock.now()))
+    }
+  }
+
+  /** From here on the processor behaves: all that waits is sent and settled. */
+  async #settle(): Promise<void> {
+    for (let round = 0; round < MOST_ROUNDS; round += 1) {
+      await this.#applyEvents()
+      await makeDueCalls(this.market.platform, this.#processor)
+      const announced = await this.#announcer.announceAll(this.#double.held)
+      if (announced === 0 && !(await this.#pass('due'))) return
+    }
+    throw new Error('what waits does not come to an end')
+  }
+
+  /** The same, and a payout that failed is made once more. */
+  async #settleWithPayouts(): Promise<void> {
+    await this.#settle()
+    await runPayouts(this.market.platform, this.#processor)
+    await this.#settle()
+  }
 }
 
 /** The real client; where a story has no listener, it calls an address without one. */
@@ -107,170 +265,4 @@ function storyProcessor(
     }
   }
   return { processor, close: () => client.close() }
-}
-
-interface StageParts {
-  market: Marketplace
-  double: ProcessorDouble
-  processor: Processor
-  announcer: Announcer
-  eventRules: ProcessorEventRules
-}
-
-class Stage {
-  readonly #market: Marketplace
-  readonly #double: ProcessorDouble
-  readonly #processor: Processor
-  readonly #announcer: Announcer
-  readonly #eventRules: ProcessorEventRules
-  readonly #subjects: Subjects
-
-  constructor({ market, double, processor, announcer, eventRules }: StageParts) {
-    this.#market = market
-    this.#double = double
-    this.#processor = processor
-    this.#announcer = announcer
-    this.#eventRules = eventRules
-    this.#subjects = new Subjects(market, processor, () => this.#settle())
-  }
-
-  /** An invoice and a payout of another account, whose ids a confused processor may answer. */
-  async makeStrangers(): Promise<void> {
-    await this.#subjects.invoices(1)
-    await this.#settle()
-    await this.#subjects.payouts(1)
-    await this.#settle()
-    for (const held of this.#double.held) this.#double.othersIds[held.kind] = held.id
-  }
-
-  async tell(stories: readonly Story[], rounds: readonly Round[]): Promise<StoryOutcome[]> {
-    if (stories.length > MOST_STORIES) throw new Error('more stories than a worker takes up at once')
-    const subjects = await this.#cast(stories)
-    const complaints: string[] = []
-    for (let round = 0; round < MOST_ROUNDS; round += 1) {
-      const { wait, dies } = rounds[round] ?? { wait: 'due', dies: false }
-      if (round > 0 && !(await this.#pass(wait))) break
-      await (dies ? this.#dyingWorker() : makeDueCalls(this.#market.platform, this.#processor))
-      if (round === 0) await this.#changeEverything(subjects)
-      if (round < SCHEDULED_ROUNDS) await this.#runSchedules()
-      complaints.push(...(await complaintsInBetween(this.#market, subjects, this.#announcer)))
-    }
-    await this.#announcer.announceAll(this.#double.held)
-    await this.#applyEvents()
-    const judged: StoryOutcome[] = []
-    const heard = rounds.every(({ dies }) => !dies)
-    for (const [index, subject] of subjects.entries()) {
-      const story = stories[index] as Story
-      judged.push(await judgeStory(this.#market, this.#double, this.#announcer, subject, story, heard))
-    }
-    judged[0]?.complaints.push(...complaints, ...this.#double.complaints.splice(0))
-    for (const { id } of subjects) this.#double.plan(id, { calls: [], lookups: [] })
-    await this.#settleWithPayouts()
-    return judged
-  }
-
-  /** Makes what the stories are about, each with the processor's behaviour towards it. */
-  async #cast(stories: readonly Story[]): Promise<Subject[]> {
-    const count = (kind: Story['kind']) => stories.filter((story) => story.kind === kind).length
-    // Payouts last: to make them, what waits is sent.
-    const payouts = count('payout') > 0 ? await this.#subjects.payouts(count('payout')) : []
-    const invoices = count('invoice') > 0 ? await this.#subjects.invoices(count('invoice')) : []
-    return stories.map((story) => {
-      const subject = (story.kind === 'payout' ? payouts : invoices).shift()
-      if (!subject) throw new Error('fewer subjects than stories')
-      this.#double.plan(subject.id, story)
-      this.#announcer.expect(subject, story)
-      return subject
-    })
-  }
-
-  /** Moves the clock to the next due attempt. Returns false if nothing waits. */
-  async #pass(wait: Round['wait']): Promise<boolean> {
-    const { platform, clock } = this.#market
-    const waiting = await platform.database.reader
-      .selectFrom('processor_attempts')
-      .select(['next_try_at', 'lease_until'])
-      .where('state', '=', 'waiting')
-      .execute()
-    if (waiting.length === 0) return false
-    const due = Math.max(...waiting.map((row) => Math.max(row.next_try_at, row.lease_until)))
-    clock.pass({ due: Math.max(0, due - clock.now()), minute: MINUTE, hour: HOUR, day: DAY }[wait])
-    return true
-  }
-
-  /** A worker that hears every answer and records none: for the rest of the world it has died in between. */
-  async #dyingWorker(): Promise<void> {
-    const { platform, clock } = this.#market
-    const { due } = await platform.database.reader
-      .selectFrom('processor_attempts')
-      .select((query) => query.fn.countAll<number>().as('due'))
-      .where('state', '=', 'waiting')
-      .where('next_try_at', '<=', clock.now())
-      .where('lease_until', '<=', clock.now())
-      .executeTakeFirstOrThrow()
-    if (due === 0) return
-    let left = due
-    const { promise: dead, resolve: die } = Promise.withResolvers<void>()
-    const last = async (call: Promise<unknown>): Promise<never> => {
-      await call
-      left -= 1
-      if (left === 0) die()
-      return new Promise<never>(() => {})
-    }
-    const { createInvoice, createPayout, findInvoices, findPayouts } = this.#processor
-    const dying: Processor = {
-      createInvoice: (call) => last(createInvoice(call)),
-      createPayout: (call) => last(createPayout(call)),
-      payoutUnit: this.#processor.payoutUnit,
-      needsBillingAccount: this.#processor.needsBillingAccount ?? false,
-      findInvoices: (keys) => last(findInvoices(keys)),
-      findPayouts: (keys) => last(findPayouts(keys)),
-    }
-    await Promise.race([dead, makeDueCalls(platform, dying)])
-  }
-
-  /** What was frozen with the attempt must not follow a new name or a new account. */
-  async #changeEverything(subjects: readonly Subject[]): Promise<void> {
-    const { platform } = this.#market
-    for (const { kind, userId } of subjects) {
-      await changeUser(platform, userId, { display_name: 'Renamed' })
-      if (kind === 'payout') await giveDestination(platform, userId, OTHER_IBAN)
-    }
-  }
-
-  /** The schedule goes on while outcomes are unknown, and must not take them for open business. */
-  async #runSchedules(): Promise<void> {
-    await closeDueCycles(this.#market.platform)
-    await runPayouts(this.#market.platform, this.#processor)
-  }
-
-  /** Applies what the processor said, until nothing waits for another try. */
-  async #applyEvents(): Promise<void> {
-    const { platform, clock } = this.#market
-    const parts = { platform, processor: this.#processor, eventRules: this.#eventRules }
-    for (;;) {
-      await drainUntilIdle(parts)
-      const due = await nextEventDueAt(platform, 'processor')
-      if (due === null) return
-      clock.pass(Math.max(1, due - clock.now()))
-    }
-  }
-
-  /** From here on the processor behaves: all that waits is sent and settled. */
-  async #settle(): Promise<void> {
-    for (let round = 0; round < MOST_ROUNDS; round += 1) {
-      await this.#applyEvents()
-      await makeDueCalls(this.#market.platform, this.#processor)
-      const announced = await this.#announcer.announceAll(this.#double.held)
-      if (announced === 0 && !(await this.#pass('due'))) return
-    }
-    throw new Error('what waits does not come to an end')
-  }
-
-  /** The same, and a payout that failed is made once more. */
-  async #settleWithPayouts(): Promise<void> {
-    await this.#settle()
-    await runPayouts(this.#market.platform, this.#processor)
-    await this.#settle()
-  }
 }

@@ -5,7 +5,7 @@ import { type TestDialect, testDialects } from '../testkit/databases.ts'
 import { PROOF_FORM, proofCount } from '../testkit/proof-size.ts'
 import { fc } from '../testkit/property.ts'
 import { CONTRACTS, type Contract } from './contracts.ts'
-import { type FaultWorld, MOST_STORIES, openFaultWorld } from './fault-world.ts'
+import { FaultWorld, MOST_STORIES } from './fault-world.ts'
 import type { Ending } from './judge.ts'
 import { anyStory, inWords, type RandomStory, type Round } from './story.ts'
 import { type Cell, cellsOf, lookupCells, SEQUELS, type SequelName } from './table.ts'
@@ -27,7 +27,7 @@ for (const [dialect, contract] of WORLDS) {
   let world: FaultWorld
   let cells = 0
   table.before(async () => {
-    world = await openFaultWorld(dialect, contract)
+    world = await FaultWorld.open(dialect, contract)
   })
   table.after(() => world?.close())
 
@@ -86,7 +86,7 @@ async function playRandom(dialect: TestDialect, contract: Contract, numRuns: num
   let played = 0
   const started = performance.now()
   const property = fc.asyncProperty(anyStory, async (drawn) => {
-    world ??= await openFaultWorld(dialect, contract)
+    world ??= await FaultWorld.open(dialect, contract)
     const present = world
     // A world in which something went wrong says nothing about the next story.
     world = null

@@ -1,7 +1,7 @@
 import { formatMoney } from '../../../shared/money.ts'
 import { type Marketplace, openFlagsOf } from '../testkit/marketplace.ts'
 import type { Announcer } from './announcer.ts'
-import { callFault } from './call-faults.ts'
+import { CALL_FAULTS } from './call-faults.ts'
 import type { HeldCall, ProcessorDouble, Seen } from './processor-double.ts'
 import type { Story } from './story.ts'
 import { attemptsFor, type Standing, type Subject, standingsOf } from './subjects.ts'
@@ -98,7 +98,7 @@ function orderComplaints(seen: readonly Seen[]): string[] {
 /** A call is repeated no earlier than Retry-After. */
 function haste(seen: readonly Seen[]): string[] {
   return seen.flatMap((exchange, index) => {
-    const pause = exchange.what === 'call' ? callFault(exchange.fault).waitMs : undefined
+    const pause = exchange.what === 'call' ? CALL_FAULTS[exchange.fault].waitMs : undefined
     const next = seen[index + 1]
     if (pause === undefined || !next || next.at - exchange.at >= pause) return []
     return [`asked again after ${next.at - exchange.at} ms, Retry-After was ${pause} ms`]

@@ -1,7 +1,14 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { type CallFaultName, type CallKind, callFault, type Reply } from './call-faults.ts'
-import { type HeldItem, type LookupFaultName, lookupFault } from './lookup-faults.ts'
+import {
+  CALL_FAULTS,
+  type CallFaultName,
+  type CallKind,
+  type HeldItem,
+  LOOKUP_FAULTS,
+  type LookupFaultName,
+  type Reply,
+} from './call-faults.ts'
 import { GENERIC_WIRE, type Wire, type WireMeaning } from './wire.ts'
 
 /** A call that took effect: what the processor would pay out or has billed. */
@@ -176,7 +183,7 @@ async function takeCall(
   { kind, key, reference, body }: Extract<WireMeaning, { what: 'call' }>,
 ): Promise<ReplyTo> {
   const name = state.nextCall(reference)
-  const fault = callFault(name)
+  const fault = CALL_FAULTS[name]
   state.noteCall(reference, { key, body, fault: name })
   const held = fault.takesEffect ? state.takeEffect(kind, key, body) : null
   if (held && held.body !== body) state.complaints.push(`key ${key} came with two bodies`)
@@ -186,10 +193,10 @@ async function takeCall(
 }
 
 function lookUp(state: State, { kind, reference }: Extract<WireMeaning, { what: 'lookup' }>): ReplyTo {
-  const named = lookupFault(state.nextLookup(reference))
+  const named = LOOKUP_FAULTS[state.nextLookup(reference)]
   const held = state.held.filter((one) => one.kind === kind && one.reference === reference)
   const shownFrom = Math.min(...held.map(({ doneAt }) => doneAt)) + (named.atMostMs ?? Infinity)
-  const fault = shownFrom <= state.moments.now() ? lookupFault('fine') : named
+  const fault = shownFrom <= state.moments.now() ? LOOKUP_FAULTS.fine : named
   const items = held.map(({ id, amount, currency, status }) => ({ id, reference, amount, currency, status }))
   const reply = fault.reply(items)
   const says = fault.means !== 'nothing' && reply.kind === 'send'

@@ -1,6 +1,13 @@
 import { fc } from '../testkit/property.ts'
-import { CALL_FAULT_NAMES, type CallFaultName, type CallKind, callFault } from './call-faults.ts'
-import { LOOKUP_FAULT_NAMES, type LookupFaultName, lookupFault } from './lookup-faults.ts'
+import {
+  CALL_FAULT_NAMES,
+  CALL_FAULTS,
+  type CallFaultName,
+  type CallKind,
+  LOOKUP_FAULT_NAMES,
+  LOOKUP_FAULTS,
+  type LookupFaultName,
+} from './call-faults.ts'
 import type { Behaviour } from './processor-double.ts'
 
 /** What the processor's money did in the end. */
@@ -42,10 +49,10 @@ export function inWords(story: Story, rounds: readonly Round[]): string {
   const { kind, word, delivery, calls, callsEndAs, lookups, lookupsEndAs } = story
   return [
     `One ${kind} was to be made.`,
-    ...calls.map((name, index) => `  call ${index + 1}: the processor ${wordsOf(callFault(name).words)}`),
-    `  ${calls.length === 0 ? 'every call' : 'later calls'}: the processor ${wordsOf(callFault(callsEndAs ?? 'ok').words)}`,
-    ...lookups.map((name, index) => `  look-up ${index + 1}: ${lookupFault(name).words}`),
-    ...(lookupsEndAs ? [`  every later look-up: ${lookupFault(lookupsEndAs).words}`] : []),
+    ...calls.map((name, index) => `  call ${index + 1}: the processor ${wordsOf(CALL_FAULTS[name].words)}`),
+    `  ${calls.length === 0 ? 'every call' : 'later calls'}: the processor ${wordsOf(CALL_FAULTS[callsEndAs ?? 'ok'].words)}`,
+    ...lookups.map((name, index) => `  look-up ${index + 1}: ${LOOKUP_FAULTS[name].words}`),
+    ...(lookupsEndAs ? [`  every later look-up: ${LOOKUP_FAULTS[lookupsEndAs].words}`] : []),
     ...rounds.map(
       ({ wait, dies }, index) =>
         `  try ${index + 1} came ${index === 0 ? 'at once' : WAITS[wait]}${dies ? ', and the worker died before it recorded anything' : ''}`,

@@ -1,6 +1,12 @@
-import { CALL_FAULT_NAMES, type CallFaultName, type CallKind, callFault } from './call-faults.ts'
+import {
+  CALL_FAULT_NAMES,
+  CALL_FAULTS,
+  type CallFaultName,
+  type CallKind,
+  LOOKUP_FAULT_NAMES,
+  type LookupFaultName,
+} from './call-faults.ts'
 import type { Ending } from './judge.ts'
-import { LOOKUP_FAULT_NAMES, type LookupFaultName } from './lookup-faults.ts'
 import type { Round, Story } from './story.ts'
 
 /** What comes after the first answer. */
@@ -42,12 +48,12 @@ export interface Cell {
 export function cellsOf(name: SequelName, kind: CallKind): Cell[] {
   const sequel: Sequel = SEQUELS[name]
   return CALL_FAULT_NAMES.map((fault, index) => ({
-    name: `${kind}: ${callFault(fault).words}`,
+    name: `${kind}: ${CALL_FAULTS[fault].words}`,
     // Every second payout fails in the end.
     story: {
       ...{ kind, calls: [fault], lookups: [...sequel.lookups] },
       // A refusal repeats on every call.
-      callsEndAs: callFault(fault).means === 'refused' ? fault : sequel.callsEndAs,
+      callsEndAs: CALL_FAULTS[fault].means === 'refused' ? fault : sequel.callsEndAs,
       lookupsEndAs: sequel.lookupsEndAs,
       word: index % 2 === 0 ? 'paid' : 'failed',
       delivery: 'once',
@@ -58,7 +64,7 @@ export function cellsOf(name: SequelName, kind: CallKind): Cell[] {
 
 /** An answer that was lost counts as none. */
 function endingOf(fault: CallFaultName, { rounds, lookupsEndAs, callsEndAs }: Sequel): Ending {
-  const { means, takesEffect } = callFault(fault)
+  const { means, takesEffect } = CALL_FAULTS[fault]
   if (means === 'refused') return 'refused'
   if (means === 'wrong_id') return rounds.every(({ dies }) => !dies) ? 'flagged' : 'settled'
   const answered = ['ok', 'ok_200', 'event_first'].includes(fault)
@@ -70,7 +76,7 @@ function endingOf(fault: CallFaultName, { rounds, lookupsEndAs, callsEndAs }: Se
 export function lookupCells(kind: CallKind): Cell[] {
   return (['silent_done', 'silent_nothing'] as const).flatMap((call) =>
     LOOKUP_FAULT_NAMES.map((fault) => ({
-      name: `${kind}: ${callFault(call).words}, ${fault}`,
+      name: `${kind}: ${CALL_FAULTS[call].words}, ${fault}`,
       story: { kind, calls: [call], lookups: [fault, fault, fault], word: 'paid', delivery: 'once' } as const,
       ends: 'settled' as const,
     })),

@@ -1,12 +1,18 @@
-import { sql } from 'kysely'
 import * as assert from 'uvu/assert'
 import { closeDueCycles } from '../../billing/close-cycle.service.ts'
 import type { LinkRecord } from '../../links/links.service.ts'
 import { runPayouts } from '../../payouts/payout-run.service.ts'
 import { retryPayout } from '../../payouts/payouts.service.ts'
 import { marketSuites } from '../testkit/market-suites.ts'
-import { attemptsOf, cyclesOf, type Marketplace, openFlagsOf, type Shop } from '../testkit/marketplace.ts'
-import { removeTriggers } from '../testkit/tamper.ts'
+import {
+  attemptsOf,
+  cyclesOf,
+  type Marketplace,
+  openFlagsOf,
+  rowsOf,
+  type Shop,
+} from '../testkit/marketplace.ts'
+import { writeWithoutKey } from '../testkit/tamper.ts'
 
 interface Context {
   shop: Shop
@@ -59,11 +65,8 @@ for (const { it } of marketSuites<Context>('calls that a database writer forges'
     await market.addCreator('Eve')
   })
 
-  const write = async (market: Marketplace, ...statements: string[]) => {
-    const { database } = market.bed.testDatabase
-    await removeTriggers(database)
-    for (const statement of statements) await sql.raw(statement).execute(database.writer)
-  }
+  const write = (market: Marketplace, ...statements: string[]) =>
+    writeWithoutKey(market.bed.testDatabase.database, ...statements)
   const sentPayouts = ({ processor }: Marketplace) =>
     processor.calls.filter(({ kind }) => kind === 'payout').map(({ reference }) => reference)
   const isFlagged = async ({ platform }: Marketplace) =>
@@ -74,11 +77,7 @@ for (const { it } of marketSuites<Context>('calls that a database writer forges'
     const [shop, other] = [await market.addShop('other'), await market.addCreator('other')]
     await market.earn(shop, await market.addLink(shop, other), 800_000)
     await market.payOut()
-    const payouts = await market.platform.database.reader
-      .selectFrom('payouts')
-      .selectAll()
-      .where('creator_id', '=', other.userId)
-      .execute()
+    const payouts = await rowsOf(market.platform, 'payouts', { creator_id: other.userId })
     assert.equal(
       payouts.map(({ state }) => state),
       ['submitted'],
@@ -106,16 +105,14 @@ for (const { it } of marketSuites<Context>('calls that a database writer forges'
     await market.earn(shop, link, 800_000)
     await runPayouts(platform, processor)
     const { writer } = market.bed.testDatabase.database
-    const payout = await writer.selectFrom('payouts').selectAll().executeTakeFirstOrThrow()
-    const [attempt] = await attemptsOf(platform, payout.id)
-    assert.ok(attempt)
+    const [payout] = await rowsOf(platform, 'payouts')
+    const [attempt] = await attemptsOf(platform, payout?.id ?? '')
+    assert.ok(payout && attempt)
     const forged = { ...payout, id: platform.ids.next(), amount: 10_000_000 }
     await writer.insertInto('payouts').values(forged).execute()
     const own = { id: platform.ids.next(), subject_id: forged.id, amount: forged.amount }
-    await writer
-      .insertInto('processor_attempts')
-      .values({ ...attempt, ...own })
-      .execute()
+    const forgedAttempt = { ...attempt, ...own }
+    await writer.insertInto('processor_attempts').values(forgedAttempt).execute()
     await market.drainUntilIdle()
     assert.equal(sentPayouts(market), [payout.id])
     assert.ok((await openFlagsOf(platform)).includes('integrity_violation processor_attempts'))
@@ -133,7 +130,7 @@ for (const { it } of marketSuites<Context>('calls that a database writer forges'
     await runPayouts(platform, processor)
     processor.answers = ['refuse']
     await market.drainUntilIdle()
-    const { id } = await platform.database.reader.selectFrom('payouts').select('id').executeTakeFirstOrThrow()
+    const id = (await rowsOf(platform, 'payouts'))[0]?.id ?? ''
     for (const whose of ["= 'other'", "<> 'other'"]) {
       const owners = `select id from users where display_name ${whose}`
       await write(market, `delete from payout_destinations where user_id in (${owners})`)

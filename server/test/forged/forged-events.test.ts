@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { sql } from 'kysely'
 import * as assert from 'uvu/assert'
 import { formatMoney } from '../../../shared/money.ts'
 import { closeDueCycles } from '../../billing/close-cycle.service.ts'
@@ -9,10 +8,18 @@ import { sha256 } from '../../platform/crypto/vault.ts'
 import { reprocessOrders } from '../../sales/reprocess.service.ts'
 import { verifyBooks } from '../../verification/verify-books.ts'
 import { marketSuites } from '../testkit/market-suites.ts'
-import { cyclesOf, eventsOf, type Marketplace, openFlagsOf, type Shop } from '../testkit/marketplace.ts'
+import {
+  brokenRows,
+  cyclesOf,
+  eventsOf,
+  type Marketplace,
+  openFlagsOf,
+  rowsOf,
+  type Shop,
+} from '../testkit/marketplace.ts'
 import { orderBody } from '../testkit/orders.ts'
 import { outcomeOf } from '../testkit/people.ts'
-import { removeTriggers } from '../testkit/tamper.ts'
+import { writeWithoutKey } from '../testkit/tamper.ts'
 
 const FLAG = 'integrity_violation inbound_events'
 
@@ -31,6 +38,8 @@ for (const { it } of marketSuites<Context>('events that a database writer forges
   })
 
   const writer = (market: Marketplace) => market.bed.testDatabase.database.writer
+  const write = (market: Marketplace, ...statements: string[]) =>
+    writeWithoutKey(market.bed.testDatabase.database, ...statements)
 
   /** Adds a pending event as the inbox holds one, without the key. Returns its id. */
   const insert = async (
@@ -55,24 +64,12 @@ for (const { it } of marketSuites<Context>('events that a database writer forges
   const order = async (market: Marketplace, link: LinkRecord) =>
     orderBody({ price: 400_000, click: await market.click(link), createdAt: market.clock.now() })
 
-  const count = async (market: Marketplace, table: 'sales' | 'ledger_entries') => {
-    const { rows } = await sql<{ n: number }>`select count(*) as n from ${sql.table(table)}`.execute(
-      market.platform.database.reader,
-    )
-    return Number(rows[0]?.n)
-  }
+  const count = async (market: Marketplace, table: 'sales' | 'ledger_entries') =>
+    (await rowsOf(market.platform, table)).length
 
   const stateOf = async (market: Marketplace, id: string) => {
-    const event = (await eventsOf(market.platform)).find((row) => row.id === id)
+    const [event] = await rowsOf(market.platform, 'inbound_events', { id })
     return [event?.state, event?.reason]
-  }
-
-  /** The events that verification names as not sealed. */
-  const foundBy = async (market: Marketplace) => {
-    const results = await verifyBooks(market.platform)
-    return results
-      .find(({ name }) => name === 'rows-authentic-inbound-events')
-      ?.breaches.map((one) => one.subject)
   }
 
   it('books no order that was added to the inbox, and goes on with the next one', async ({
@@ -95,7 +92,7 @@ for (const { it } of marketSuites<Context>('events that a database writer forges
     for (const id of forged) assert.equal(await stateOf(market, id), ['set_aside', 'integrity_violation'])
     assert.equal(await openFlagsOf(market.platform), [FLAG])
     assert.equal(
-      await foundBy(market),
+      await brokenRows(market.platform, 'rows-authentic-inbound-events'),
       forged.map((id) => `inbound_events ${id}`),
     )
   })
@@ -138,18 +135,15 @@ for (const { it } of marketSuites<Context>('events that a database writer forges
       await market.order(shop, link, 100_000)
       const [event] = await eventsOf(market.platform)
       assert.ok(event)
-      const genuine = await writer(market).selectFrom('inbound_bodies').selectAll().executeTakeFirstOrThrow()
-      await removeTriggers(market.bed.testDatabase.database)
-      await writer(market).deleteFrom('inbound_bodies').execute()
-      await writer(market).deleteFrom('inbound_events').execute()
+      const [genuine] = await rowsOf(market.platform, 'inbound_bodies', {}, 'event_id')
+      assert.ok(genuine)
+      await write(market, 'delete from inbound_bodies', 'delete from inbound_events')
       const { body = genuine.body, ...changes } = changesOf({ other, body: await order(market, link) })
       const changed = { ...event, ...changes }
       await writer(market).insertInto('inbound_events').values(changed).execute()
       const { id } = changed
-      await writer(market)
-        .insertInto('inbound_bodies')
-        .values({ ...genuine, event_id: id, body })
-        .execute()
+      const changedBody = { ...genuine, event_id: id, body }
+      await writer(market).insertInto('inbound_bodies').values(changedBody).execute()
       await market.drainUntilIdle()
       assert.is(await count(market, 'sales'), 0)
       assert.equal(await stateOf(market, id), ['set_aside', 'integrity_violation'])
@@ -177,11 +171,7 @@ for (const { it } of marketSuites<Context>('events that a database writer forges
   it('moves nothing again when applied events are made pending', async ({ market, shop, link }) => {
     await market.earn(shop, link, 400_000)
     const before = [await count(market, 'sales'), await count(market, 'ledger_entries')]
-    await removeTriggers(market.bed.testDatabase.database)
-    await writer(market)
-      .updateTable('inbound_events')
-      .set({ state: 'pending', result: null, finished_at: null })
-      .execute()
+    await write(market, "update inbound_events set state = 'pending', result = null, finished_at = null")
     await market.drainUntilIdle()
     assert.equal([await count(market, 'sales'), await count(market, 'ledger_entries')], before)
     const results = await verifyBooks(market.platform)

@@ -1,16 +1,14 @@
-import { type RawBuilder, sql } from 'kysely'
+import { sql } from 'kysely'
 import * as assert from 'uvu/assert'
-import { openFlags } from '../../flags/flags.service.ts'
 import { appRouter } from '../../http/router.ts'
 import { sha256 } from '../../platform/crypto/vault.ts'
-import type { Digested } from '../../platform/database/protected-tables.ts'
 import { hashPassword } from '../../users/passwords.ts'
 import { confirmTotp, startTotp } from '../../users/second-factor.service.ts'
 import { createToken } from '../../users/sessions.service.ts'
 import { codeOf } from '../testkit/authenticator.ts'
-import { eventually } from '../testkit/eventually.ts'
 import { type MarketContext, marketSuites } from '../testkit/market-suites.ts'
 import { outcomeOf, requestOf } from '../testkit/people.ts'
+import { assertForgeryFlagged, writeWithoutKey } from '../testkit/tamper.ts'
 
 const EMAIL = 'sana@example.com'
 const PASSWORD = 'a long passphrase'
@@ -24,14 +22,6 @@ for (const { it } of marketSuites<Context>('an account that someone opens in the
   const api = ({ platform }: MarketContext) => appRouter.createCaller(requestOf(platform, null))
   const logIn = (context: MarketContext, password: string, code?: string) =>
     outcomeOf(api(context).auth.login({ email: EMAIL, password, code }))
-  /** A statement of a database writer without APP_KEY. */
-  const write = ({ bed }: MarketContext, statement: RawBuilder<unknown>) =>
-    statement.execute(bed.testDatabase.database.writer)
-  const assertFlagged = ({ platform }: MarketContext, table: Digested) =>
-    eventually(
-      () => openFlags(platform.database.reader, 'integrity_violation', table),
-      ({ length }) => length === 1,
-    )
   const turnOn = async ({ platform, clock, userId }: MarketContext & Context) => {
     const { secret } = await startTotp(platform, userId)
     const [code = ''] = await confirmTotp(platform, userId, codeOf(secret, clock), userId)
@@ -44,43 +34,49 @@ for (const { it } of marketSuites<Context>('an account that someone opens in the
   })
 
   it('opens with no other password', async (context) => {
-    await write(context, sql`update users set password_hash = ${await hashPassword(THIEF)}`)
+    await writeWithoutKey(
+      context.bed.testDatabase.database,
+      sql`update users set password_hash = ${await hashPassword(THIEF)}`,
+    )
     assert.is(await logIn(context, THIEF), 'conflict')
-    await assertFlagged(context, 'users')
+    await assertForgeryFlagged(context.platform, 'users')
   })
 
   it('takes no link that was not mailed', async (context) => {
     const { clock, userId } = context
     const { token, hash } = createToken()
     const digest = sql`(select row_digest from users)`
-    await write(
-      context,
+    await writeWithoutKey(
+      context.bed.testDatabase.database,
       sql`insert into account_tokens (user_id, purpose, token_hash, created_at, expires_at, row_digest)
         values (${userId}, 'password_reset', ${hash}, 1, ${clock.now() + 1000}, ${digest})`,
     )
     const reset = api(context).auth.resetPassword({ token, new_password: THIEF })
     assert.is(await outcomeOf(reset), 'conflict')
-    await assertFlagged(context, 'account_tokens')
+    await assertForgeryFlagged(context.platform, 'account_tokens')
     assert.is(await logIn(context, PASSWORD), 'ok')
   })
 
   it('takes no recovery code that someone added', async (context) => {
     const code = await turnOn(context)
-    await write(
-      context,
+    await writeWithoutKey(
+      context.bed.testDatabase.database,
       sql`update recovery_codes set code_hash = ${sha256('ABCDEFGHIJKLMNOP')}
         where code_hash = (select max(code_hash) from recovery_codes where code_hash <> ${sha256(code.replaceAll('-', ''))})`,
     )
     assert.is(await logIn(context, PASSWORD, 'ABCD-EFGH-IJKL-MNOP'), 'conflict')
-    await assertFlagged(context, 'recovery_codes')
+    await assertForgeryFlagged(context.platform, 'recovery_codes')
     assert.is(await logIn(context, PASSWORD, code), 'ok')
   })
 
   it('needs its second factor after that was turned off', async (context) => {
     await turnOn(context)
-    await write(context, sql`update second_factors set confirmed_at = null`)
+    await writeWithoutKey(
+      context.bed.testDatabase.database,
+      sql`update second_factors set confirmed_at = null`,
+    )
     assert.is(await logIn(context, PASSWORD), 'conflict')
-    await assertFlagged(context, 'second_factors')
+    await assertForgeryFlagged(context.platform, 'second_factors')
   })
 
   it.run()

@@ -15,9 +15,8 @@ import { dataFolder } from '../../platform/config.ts'
 import type { Schema } from '../../platform/database/schema.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { openFolder } from '../../platform/storage/storage.ts'
-import { verifyBooks } from '../../verification/verify-books.ts'
 import { marketSuites } from '../testkit/market-suites.ts'
-import { type Marketplace, openFlagsOf } from '../testkit/marketplace.ts'
+import { brokenRows, type Marketplace, openFlagsOf, rowsOf } from '../testkit/marketplace.ts'
 import { outcomeOf } from '../testkit/people.ts'
 import { removeTriggers } from '../testkit/tamper.ts'
 import { openWebhookReceiver, type WebhookReceiver } from '../testkit/webhook-receiver.ts'
@@ -74,23 +73,17 @@ for (const { it } of marketSuites<Context>('queues that a database writer adds t
     )
 
   const copyOf = async <Table extends 'outbox_events' | 'webhook_deliveries' | 'mails' | 'export_jobs'>(
-    market: Marketplace,
+    { platform }: Marketplace,
     table: Table,
     id: string,
-  ): Promise<Row<Table>> => {
-    const { rows } = await sql<Row<Table>>`select * from ${sql.table(table)} where id = ${id}`.execute(
-      writer(market),
-    )
-    return rows[0] as Row<Table>
+  ) => {
+    const [row] = await rowsOf(platform, table, { id } as Partial<Row<Table>>)
+    return row as Row<Table>
   }
 
   const assertFound = async (platform: Platform, table: keyof Schema, invariant: string, id: string) => {
     assert.ok((await openFlagsOf(platform)).includes(`integrity_violation ${table}`))
-    const { breaches = [] } = (await verifyBooks(platform)).find(({ name }) => name === invariant) ?? {}
-    assert.equal(
-      breaches.map(({ subject }) => subject.split(' ').at(-1)),
-      [id],
-    )
+    assert.equal(await brokenRows(platform, invariant), [`${table} ${id}`])
   }
 
   it('tell no channel of an added outbox event', async ({ market, platform, ayesha, receiver }) => {
@@ -113,14 +106,9 @@ for (const { it } of marketSuites<Context>('queues that a database writer adds t
   }) => {
     const [genuine = ''] = await publish(platform, ayesha.userId)
     await notifyUntilIdle(platform)
-    const deliveries = await writer(market).selectFrom('webhook_deliveries').selectAll().execute()
-    const delivery = deliveries.find(({ event_id }) => event_id === genuine)
-    const endpoint = await writer(market)
-      .selectFrom('webhook_endpoints')
-      .select('id')
-      .where('account_id', '=', eve.userId)
-      .executeTakeFirstOrThrow()
-    assert.ok(delivery)
+    const [delivery] = await rowsOf(platform, 'webhook_deliveries', { event_id: genuine })
+    const [endpoint] = await rowsOf(platform, 'webhook_endpoints', { account_id: eve.userId })
+    assert.ok(delivery && endpoint)
     const forged: typeof delivery = {
       ...{ ...delivery, id: platform.ids.next(), endpoint_id: endpoint.id },
       ...{ state: 'pending', attempts: 0, finished_at: null },
@@ -141,30 +129,23 @@ for (const { it } of marketSuites<Context>('queues that a database writer adds t
     receiver,
   }) => {
     const moved = await openWebhookReceiver()
-    const theirs = await writer(market)
-      .selectFrom('webhook_endpoints')
-      .selectAll()
-      .where('account_id', '=', ayesha.userId)
-      .executeTakeFirstOrThrow()
+    const [theirs] = await rowsOf(platform, 'webhook_endpoints', { account_id: ayesha.userId })
+    assert.ok(theirs)
     await sql`update webhook_endpoints set url = ${moved.url} where id = ${theirs.id}`.execute(writer(market))
     const copy = { ...theirs, id: platform.ids.next(), url: moved.url }
     await writer(market).insertInto('webhook_endpoints').values(copy).execute()
-    const secrets = writer(market).selectFrom('webhook_secrets').selectAll()
-    const secret = await secrets.where('endpoint_id', '=', theirs.id).executeTakeFirstOrThrow()
-    await writer(market)
-      .insertInto('webhook_secrets')
-      .values({ ...secret, id: platform.ids.next(), endpoint_id: copy.id })
-      .execute()
+    const [secret] = await rowsOf(platform, 'webhook_secrets', { endpoint_id: theirs.id })
+    assert.ok(secret)
+    const copiedSecret = { ...secret, id: platform.ids.next(), endpoint_id: copy.id }
+    await writer(market).insertInto('webhook_secrets').values(copiedSecret).execute()
     await publish(platform, ayesha.userId)
     const [genuine = ''] = await publish(platform, eve.userId)
     await notifyUntilIdle(platform)
     assert.equal(moved.received, [])
     assert.equal(idsAt(receiver), [genuine])
     assert.ok((await openFlagsOf(platform)).includes('integrity_violation webhook_endpoints'))
-    const results = await verifyBooks(platform)
-    const subjects = results.find(({ name }) => name === 'rows-authentic-webhook-endpoints')?.breaches
     assert.equal(
-      subjects?.map(({ subject }) => subject),
+      await brokenRows(platform, 'rows-authentic-webhook-endpoints'),
       [theirs.id, copy.id].map((id) => `webhook_endpoints ${id}`),
     )
     moved.close()
@@ -176,11 +157,7 @@ for (const { it } of marketSuites<Context>('queues that a database writer adds t
         sendMail(platform, tx, { userId: ayesha.userId, kind: 'payout.paid', facts: { amount: '1.00' } }),
       )
     await send()
-    const [genuine] = await writer(market)
-      .selectFrom('mails')
-      .selectAll()
-      .where('state', '=', 'queued')
-      .execute()
+    const [genuine] = await rowsOf(platform, 'mails', { state: 'queued' })
     assert.ok(genuine)
     const forged = { ...genuine, id: platform.ids.next(), address: 'victim@example.com' }
     await writer(market).insertInto('mails').values(forged).execute()
@@ -214,11 +191,9 @@ for (const { it } of marketSuites<Context>('queues that a database writer adds t
     assert.is(await outcomeOf(openExportFile(platform, eve.userId, copied.id)), 'not_found')
     const own = await startExport(platform, eve, request)
     assert.ok(await runNextExport(platform, storage, NEVER))
-    await writer(market)
-      .updateTable('export_jobs')
-      .set({ file_key: written.file_key })
-      .where('id', '=', own.id)
-      .execute()
+    await sql`update export_jobs set file_key = ${written.file_key} where id = ${own.id}`.execute(
+      writer(market),
+    )
     assert.is(await outcomeOf(openExportFile(platform, eve.userId, own.id)), 'not_found')
   })
 
@@ -227,22 +202,14 @@ for (const { it } of marketSuites<Context>('queues that a database writer adds t
     const forged = { name: RECONCILIATION, ...run, row_digest: '' }
     await writer(market).insertInto('schedule_runs').values(forged).execute()
     assert.ok(await isReconciliationDue(platform))
-    await assertFoundRun(platform, RECONCILIATION)
+    const broken = await brokenRows(platform, 'rows-authentic-schedule-runs')
+    assert.equal(broken, [`schedule_runs ${RECONCILIATION}`])
     assert.ok(await noteStarted(platform, RECONCILIATION, clock.now()))
     assert.not(await noteStarted(platform, RECONCILIATION, clock.now()))
     await noteFinished(platform, RECONCILIATION, {})
     await market.verify()
     assert.ok((await openFlagsOf(platform)).includes('integrity_violation schedule_runs'))
   })
-
-  const assertFoundRun = async (platform: Platform, name: string) => {
-    const results = await verifyBooks(platform)
-    const found = results.find((result) => result.name === 'rows-authentic-schedule-runs')
-    assert.equal(
-      found?.breaches.map(({ subject }) => subject),
-      [`schedule_runs ${name}`],
-    )
-  }
 
   it.run()
 }

@@ -1,19 +1,16 @@
 import { type RawBuilder, sql } from 'kysely'
 import * as assert from 'uvu/assert'
 import { applyToOffer, decideOnApplication } from '../../applications/applications.service.ts'
-import { openFlags } from '../../flags/flags.service.ts'
 import { appRouter } from '../../http/router.ts'
 import { setCoupon } from '../../links/coupons.service.ts'
 import { type LinkRecord, linkOfSlug, resolveTarget } from '../../links/links.service.ts'
 import { LINK_TARGETS, setOfferStatus } from '../../offers/offers.service.ts'
 import type { Actor } from '../../platform/api/procedure.ts'
-import type { Digested } from '../../platform/database/protected-tables.ts'
-import { eventually } from '../testkit/eventually.ts'
 import { type MarketContext, marketSuites } from '../testkit/market-suites.ts'
-import type { Shop } from '../testkit/marketplace.ts'
+import { rowsOf, type Shop } from '../testkit/marketplace.ts'
 import { orderBody } from '../testkit/orders.ts'
 import { addUser, outcomeOf, requestOf } from '../testkit/people.ts'
-import { removeTriggers } from '../testkit/tamper.ts'
+import { assertForgeryFlagged, writeWithoutKey } from '../testkit/tamper.ts'
 import { HOUR } from '../testkit/testbed.ts'
 
 const refusalOf = (work: Promise<unknown>) =>
@@ -34,22 +31,9 @@ for (const { it } of marketSuites<Context>('terms that someone changes in the da
     context.shop = await market.addShop()
     context.sana = await market.addCreator('Sana')
     context.link = await market.addLink(context.shop, context.sana)
-    await removeTriggers(market.bed.testDatabase.database)
   })
 
-  /** A statement of a database writer without APP_KEY. */
-  const write = ({ bed }: MarketContext, statement: RawBuilder<unknown>) =>
-    statement.execute(bed.testDatabase.database.writer)
-  const assertFlagged = ({ platform }: MarketContext, table: Digested) =>
-    eventually(
-      () => openFlags(platform.database.reader, 'integrity_violation', table),
-      ({ length }) => length === 1,
-    )
-  const salesOf = ({ platform }: MarketContext) =>
-    platform.database.reader
-      .selectFrom('sales')
-      .select(['acceptance_status', 'commission_rate', 'creator_id'])
-      .execute()
+  const salesOf = ({ platform }: MarketContext) => rowsOf(platform, 'sales')
 
   it('decide no sale by a link, which is neither shown nor followed, until the row is put back', async (context) => {
     const { market, platform, shop, sana, link } = context
@@ -64,44 +48,54 @@ for (const { it } of marketSuites<Context>('terms that someone changes in the da
     for (const [change, back] of changes) {
       const before = (await salesOf(context)).length
       await market.order(shop, link, 100_000)
-      await write(context, sql`update affiliate_links set ${change} where id = ${link.id}`)
+      await writeWithoutKey(
+        context.bed.testDatabase.database,
+        sql`update affiliate_links set ${change} where id = ${link.id}`,
+      )
       await market.drainUntilIdle()
       assert.is((await salesOf(context)).length, before)
       assert.is(await outcomeOf(api.resolve({ slug: link.slug })), 'conflict')
       assert.is(await refusalOf(resolveTarget(platform, link.slug)), 'TamperedRow')
-      await assertFlagged(context, 'affiliate_links')
-      await write(context, sql`update affiliate_links set ${back} where id = ${link.id}`)
+      await assertForgeryFlagged(context.platform, 'affiliate_links')
+      await writeWithoutKey(
+        context.bed.testDatabase.database,
+        sql`update affiliate_links set ${back} where id = ${link.id}`,
+      )
       await market.after(HOUR)
       assert.is((await salesOf(context)).length, before + 1)
       assert.is((await resolveTarget(platform, link.slug))?.linkId, link.id)
       platform.caches.drop(LINK_TARGETS)
     }
-    for (const sale of await salesOf(context))
-      assert.equal(sale, {
-        acceptance_status: 'accepted',
-        commission_rate: link.commission_rate,
-        creator_id: sana.userId,
-      })
+    for (const { acceptance_status, commission_rate, creator_id } of await salesOf(context))
+      assert.equal(
+        [acceptance_status, commission_rate, creator_id],
+        ['accepted', link.commission_rate, sana.userId],
+      )
   })
 
   it('lock no terms and lead no visitor to an address that the merchant did not give', async (context) => {
     const { platform, shop, link } = context
     const wish = { message: null, promotion_url: null }
-    const { id } = await applyToOffer(
-      platform,
-      (await addUser(platform, 'creator')).userId,
-      link.offer_id,
-      wish,
-    )
+    const { userId } = await addUser(platform, 'creator')
+    const { id } = await applyToOffer(platform, userId, link.offer_id, wish)
     const approve = () =>
       decideOnApplication(platform, shop.merchantId, id, { decision: 'approve', reason: null })
     const ofOffer = sql`where id = ${link.offer_id}`
-    await write(context, sql`update offers set commission_rate = commission_rate + 1 ${ofOffer}`)
+    await writeWithoutKey(
+      context.bed.testDatabase.database,
+      sql`update offers set commission_rate = commission_rate + 1 ${ofOffer}`,
+    )
     assert.is(await refusalOf(approve()), 'TamperedRow')
-    await assertFlagged(context, 'offers')
-    await write(context, sql`update offers set commission_rate = commission_rate - 1 ${ofOffer}`)
+    await assertForgeryFlagged(context.platform, 'offers')
+    await writeWithoutKey(
+      context.bed.testDatabase.database,
+      sql`update offers set commission_rate = commission_rate - 1 ${ofOffer}`,
+    )
     assert.is((await approve()).link?.commission_rate, link.commission_rate)
-    await write(context, sql`update offers set product_url = 'https://elsewhere.example/' ${ofOffer}`)
+    await writeWithoutKey(
+      context.bed.testDatabase.database,
+      sql`update offers set product_url = 'https://elsewhere.example/' ${ofOffer}`,
+    )
     assert.is(await refusalOf(resolveTarget(platform, link.slug)), 'TamperedRow')
   })
 
@@ -112,15 +106,11 @@ for (const { it } of marketSuites<Context>('terms that someone changes in the da
     await setOfferStatus(platform, shop.merchantId, link.offer_id, 'paused')
     clock.pass(HOUR)
     const ofPause = sql`where offer_id = ${link.offer_id} and status = 'paused'`
-    const [changed] = (
-      await sql<Record<string, unknown>>`select * from offer_status_changes ${ofPause}`.execute(
-        platform.database.reader,
-      )
-    ).rows
+    const [changed] = await rowsOf(platform, 'offer_status_changes', { status: 'paused' }, 'sequence')
     assert.ok(changed)
-    const columns = Object.keys(changed)
-    const putBack = sql`insert into offer_status_changes (${sql.join(columns.map((column) => sql.ref(column)))})
-      values (${sql.join(columns.map((column) => changed[column]))})`
+    const columns = Object.entries(changed)
+    const putBack = sql`insert into offer_status_changes (${sql.join(columns.map(([column]) => sql.ref(column)))})
+      values (${sql.join(columns.map(([, value]) => value))})`
     const attempts: [RawBuilder<unknown>, RawBuilder<unknown>][] = [
       [sql`delete from offer_status_changes ${ofPause}`, putBack],
       [
@@ -131,13 +121,11 @@ for (const { it } of marketSuites<Context>('terms that someone changes in the da
     const order = { createdAt: clock.now(), price: 100_000, codes: ['SANA10'] }
     for (const [index, [change, back]] of attempts.entries()) {
       await market.deliver(shop, orderBody(order))
-      await write(context, change)
+      await writeWithoutKey(context.bed.testDatabase.database, change)
       await market.drainUntilIdle()
       assert.is((await salesOf(context)).length, index)
-      await eventually(() =>
-        openFlags(platform.database.reader, 'integrity_violation', 'offer_status_changes'),
-      )
-      await write(context, back)
+      await assertForgeryFlagged(platform, 'offer_status_changes')
+      await writeWithoutKey(context.bed.testDatabase.database, back)
       await market.after(HOUR)
       assert.is((await salesOf(context)).length, index + 1)
     }
@@ -151,15 +139,15 @@ for (const { it } of marketSuites<Context>('terms that someone changes in the da
     const { market, platform, clock, shop, link } = context
     const other = await market.addLink(shop, await market.addCreator())
     await setCoupon(platform, { slug: other.slug, actor: shop.merchantId, code: 'OTHER10' })
-    await write(
-      context,
+    await writeWithoutKey(
+      context.bed.testDatabase.database,
       sql`insert into link_coupons (id, link_id, merchant_id, code, starts_at, ends_at, row_digest)
         select ${platform.ids.next()}, ${link.id}, merchant_id, 'SANA10', starts_at, ends_at, row_digest from link_coupons`,
     )
     await market.deliver(shop, orderBody({ createdAt: clock.now(), price: 100_000, codes: ['SANA10'] }))
     await market.drainUntilIdle()
     assert.equal(await salesOf(context), [])
-    await assertFlagged(context, 'link_coupons')
+    await assertForgeryFlagged(context.platform, 'link_coupons')
   })
 
   it('approve no application of another creator', async (context) => {
@@ -168,12 +156,18 @@ for (const { it } of marketSuites<Context>('terms that someone changes in the da
     const wish = { message: null, promotion_url: null }
     const { id } = await applyToOffer(platform, creator.userId, link.offer_id, wish)
     const thief = await addUser(platform, 'creator')
-    await write(context, sql`update applications set creator_id = ${thief.userId} where id = ${id}`)
+    await writeWithoutKey(
+      context.bed.testDatabase.database,
+      sql`update applications set creator_id = ${thief.userId} where id = ${id}`,
+    )
     const approve = () =>
       decideOnApplication(platform, shop.merchantId, id, { decision: 'approve', reason: null })
     assert.is(await refusalOf(approve()), 'TamperedRow')
-    await assertFlagged(context, 'applications')
-    await write(context, sql`update applications set creator_id = ${creator.userId} where id = ${id}`)
+    await assertForgeryFlagged(context.platform, 'applications')
+    await writeWithoutKey(
+      context.bed.testDatabase.database,
+      sql`update applications set creator_id = ${creator.userId} where id = ${id}`,
+    )
     const approved = await approve()
     assert.is(
       (await linkOfSlug(platform, platform.database.reader, approved.link?.slug ?? ''))?.creator_id,

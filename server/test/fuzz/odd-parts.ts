@@ -89,38 +89,15 @@ export const badSegment = fc.oneof(
   {
     weight: 1,
     arbitrary: fc.constantFrom(
-      '%',
-      '%zz',
-      '%ff',
-      '%00',
-      '%c0%ae',
-      '..',
-      '.',
-      '%2e%2e%2f',
-      '*',
-      ':id',
-      '//',
-      '[object%20Object]',
+      ...'% %zz %ff %00 %c0%ae .. . %2e%2e%2f * :id // [object%20Object]'.split(' '),
     ),
   },
 )
 
 export const badQuery = fc.oneof(
   fc.constantFrom(
-    '&',
-    '=',
-    '&&==',
-    '%',
-    '%zz=%ff',
-    '__proto__=1',
-    '__proto__[role]=admin',
-    'constructor.prototype=1',
-    'limit=1&limit=2',
-    'limit[]=1',
-    'a=1;b=2',
-    'batch=1',
-    'input=',
-    'input=%00',
+    ...'& = &&== % %zz=%ff __proto__=1 __proto__[role]=admin constructor.prototype=1'.split(' '),
+    ...'limit=1&limit=2 limit[]=1 a=1;b=2 batch=1 input= input=%00'.split(' '),
   ),
   fc
     .tuple(badName, badString)

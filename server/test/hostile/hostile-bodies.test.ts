@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { standardWebhooks } from '../../processor/signatures/choose-scheme.ts'
-import { signShopifyBody } from '../../shopify/signature.ts'
+import { orderHeaders } from '../testkit/orders.ts'
 import { PROOF_FORM, proofCount, proofDialects } from '../testkit/proof-size.ts'
 import { fc } from '../testkit/property.ts'
 import { generatedBody, type HostileBody, hostileBodies } from './hostile-bodies.ts'
@@ -44,12 +44,7 @@ for (const dialect of dialects) {
   })
 
   const headersFor = {
-    '/webhooks/store-sales': (body: Buffer) => ({
-      'x-shopify-topic': 'orders/paid',
-      'x-shopify-shop-domain': target.domain,
-      'x-shopify-webhook-id': randomUUID(),
-      'x-shopify-hmac-sha256': signShopifyBody(body, target.secret),
-    }),
+    '/webhooks/store-sales': (body: Buffer) => orderHeaders(target, randomUUID(), body),
     '/webhooks/processor': (body: Buffer) =>
       standardWebhooks.sign({
         deliveryId: randomUUID(),

@@ -36,11 +36,7 @@ export function booksOf(state: State): Books {
     clicks: tableOf(
       state.clicks.values(),
       (click) => click.id,
-      (click) => ({
-        link: click.link.name,
-        at: clockText(click.at),
-        tracked: click.tracked ? 1 : 0,
-      }),
+      ({ link, at, tracked }) => ({ link: link.name, at: clockText(at), tracked: tracked ? 1 : 0 }),
     ),
     sales: tableOf(state.sales, (sale) => `${sale.store} order ${sale.orderId}`, saleRow),
     cycles: tableOf(
@@ -51,10 +47,7 @@ export function booksOf(state: State): Books {
     credits: tableOf(
       state.credits,
       (credit) => credit.reference,
-      ({ merchant, amount }) => ({
-        merchant,
-        amount: rupees(amount),
-      }),
+      ({ merchant, amount }) => ({ merchant, amount: rupees(amount) }),
     ),
     payouts: tableOf(
       state.payouts,
@@ -80,11 +73,11 @@ export function booksOf(state: State): Books {
   }
 }
 
-function tableOf<T>(things: Iterable<T>, key: (thing: T) => string, row: (thing: T) => Row): Table {
+export function tableOf<T>(things: Iterable<T>, key: (thing: T) => string, row: (thing: T) => Row): Table {
   return new Map([...things].map((thing) => [key(thing), row(thing)]))
 }
 
-function timeText(moment: number | null): string | null {
+export function timeText(moment: number | null): string | null {
   return moment === null ? null : clockText(moment)
 }
 

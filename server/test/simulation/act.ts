@@ -22,47 +22,32 @@ import { linkName, namesOf, offerNames, pick, storeNames } from './world.ts'
 
 type Of<Kind extends Action['kind']> = Extract<Action, { kind: Kind }>
 
+const ACTS: { [Kind in Action['kind']]: (scene: Scene, action: Of<Kind>) => void | Promise<void> } = {
+  sale: sell,
+  terms: changeTerms,
+  status: changeStatus,
+  coupon: giveCoupon,
+  suspend,
+  reinstate: suspend,
+  credit: grant,
+  close,
+  'run payouts': pay,
+  'settle all': sayAllSettled,
+  'pay day': payDay,
+  payment: sayPaid,
+  payout: saySettled,
+  stray: sayStray,
+  'look-ups': turnLookups,
+  destination: giveDestination,
+  resolve,
+  secret: changeStore,
+  'remove store': changeStore,
+  'connect store': changeStore,
+}
+
 /** Does one thing to the model and to the services, and compares what they answer. */
 export async function act(scene: Scene, action: Action): Promise<void> {
-  switch (action.kind) {
-    case 'sale':
-      return sell(scene, action)
-    case 'terms':
-      return changeTerms(scene, action)
-    case 'status':
-      return changeStatus(scene, action)
-    case 'coupon':
-      return giveCoupon(scene, action)
-    case 'suspend':
-    case 'reinstate':
-      return suspend(scene, action)
-    case 'credit':
-      return grant(scene, action)
-    case 'close':
-      return close(scene, action)
-    case 'run payouts':
-      return pay(scene)
-    case 'settle all':
-      return sayAllSettled(scene, action)
-    case 'pay day':
-      return payDay(scene)
-    case 'payment':
-      return sayPaid(scene, action)
-    case 'payout':
-      return saySettled(scene, action)
-    case 'stray':
-      return sayStray(scene, action.what)
-    case 'look-ups':
-      return turnLookups(scene, action.down)
-    case 'destination':
-      return giveDestination(scene, action)
-    case 'resolve':
-      return resolve(scene, action)
-    case 'secret':
-    case 'remove store':
-    case 'connect store':
-      return changeStore(scene, action)
-  }
+  await (ACTS[action.kind] as (scene: Scene, action: Action) => void | Promise<void>)(scene, action)
 }
 
 function merchantOf(scene: Scene, n: number): string {
@@ -161,10 +146,10 @@ async function pay(scene: Scene): Promise<void> {
   runPayouts(scene.model, scene.clock.now())
 }
 
-async function turnLookups(scene: Scene, down: boolean): Promise<void> {
+async function turnLookups(scene: Scene, { down }: Of<'look-ups'>): Promise<void> {
   tell(scene, `the processor's look-ups are ${down ? 'down' : 'up'}`)
   scene.model.lookupsDown = down
-  scene.services.processor.scripted.lookupsFail = down
+  scene.services.processor.lookupsFail = down
 }
 
 async function giveDestination(scene: Scene, action: Of<'destination'>): Promise<void> {

@@ -1,8 +1,8 @@
 import type { OpenDatabase } from '../../platform/database/open-database.ts'
 import type { Platform } from '../../platform/platform.ts'
-import { verifyBooks } from '../../verification/verify-books.ts'
 import { booksOf } from '../oracle/books.ts'
 import { MINUTE, periodAt } from '../oracle/calendar.ts'
+import { breachesIn } from '../testkit/marketplace.ts'
 import { act } from './act.ts'
 import { Difference, differencesBetween } from './difference.ts'
 import { foundBooks } from './found-books.ts'
@@ -10,14 +10,44 @@ import { openScene, type Scene } from './scene.ts'
 import type { Step, Story, Wait } from './story.ts'
 import { receiveDue, WORK, work, workThroughAll } from './workers.ts'
 
-/** The result of a story without a difference. */
-export interface StoryResult {
-  /** Things that happened: deliveries, words, runs, changes. */
-  events: number
-  sales: { accepted: number; byCode: number; rejected: string[] }
-  cyclesCharged: number
-  payoutsPaid: number
-  payoutsFailed: number
+/** What happened in all stories without a difference. */
+export class Tally {
+  stories = 0
+  /** Deliveries, words, runs, changes. */
+  events = 0
+  accepted = 0
+  /** Of the accepted ones, by a coupon code. */
+  byCode = 0
+  rejected = 0
+  /** Every reason for which an order was rejected. */
+  readonly reasons = new Set<string>()
+  cyclesCharged = 0
+  payoutsPaid = 0
+  payoutsFailed = 0
+
+  add({ model, log }: Scene): void {
+    this.stories += 1
+    this.events += log.filter((line) => !line.endsWith(WORK)).length
+    for (const { reason, code } of model.sales) {
+      if (reason !== null) this.reasons.add(reason)
+      this.rejected += Number(reason !== null)
+      this.accepted += Number(reason === null)
+      this.byCode += Number(reason === null && code !== null)
+    }
+    this.cyclesCharged += model.cycles.filter(({ state }) => state === 'charged').length
+    this.payoutsPaid += model.payouts.filter(({ state }) => state === 'paid').length
+    this.payoutsFailed += model.payouts.filter(({ state }) => state === 'failed').length
+  }
+
+  toString(): string {
+    return [
+      `${this.stories} stories`,
+      `${this.events} events`,
+      `${this.accepted} sales accepted (${this.byCode} by coupon code) and ${this.rejected} rejected for ${this.reasons.size} reasons`,
+      `${this.cyclesCharged} cycles charged`,
+      `${this.payoutsPaid} payouts paid and ${this.payoutsFailed} failed`,
+    ].join(', ')
+  }
 }
 
 /** A story that failed, with its lines up to the failure. */
@@ -36,7 +66,8 @@ export async function runStory(
   platform: Platform,
   database: OpenDatabase,
   story: Story,
-): Promise<StoryResult> {
+  tally: Tally,
+): Promise<void> {
   const scene = await openScene(platform, database, story)
   try {
     await tellAll(scene)
@@ -45,7 +76,7 @@ export async function runStory(
   } finally {
     await scene.services.idle()
   }
-  return summary(scene)
+  tally.add(scene)
 }
 
 async function tellAll(scene: Scene): Promise<void> {
@@ -100,24 +131,6 @@ async function compare(scene: Scene): Promise<void> {
 
 /** What must hold of the books whatever happened. */
 async function verify(scene: Scene): Promise<void> {
-  const results = await verifyBooks(scene.services.platform)
-  const breaches = results.flatMap(({ name, breaches }) =>
-    breaches.map(({ subject, detail }) => `invariant ${name}: ${subject}: ${detail}`),
-  )
+  const breaches = await breachesIn(scene.services.platform)
   if (breaches.length > 0) throw new Difference(breaches)
-}
-
-function summary({ model, log }: Scene): StoryResult {
-  const reasons = model.sales.map((sale) => sale.reason)
-  return {
-    events: log.filter((line) => !line.endsWith(WORK)).length,
-    sales: {
-      accepted: reasons.filter((reason) => reason === null).length,
-      byCode: model.sales.filter((sale) => sale.reason === null && sale.code !== null).length,
-      rejected: reasons.filter((reason) => reason !== null),
-    },
-    cyclesCharged: model.cycles.filter((cycle) => cycle.state === 'charged').length,
-    payoutsPaid: model.payouts.filter((payout) => payout.state === 'paid').length,
-    payoutsFailed: model.payouts.filter((payout) => payout.state === 'failed').length,
-  }
 }

@@ -1,41 +1,68 @@
+import { sql } from 'kysely'
 import { applyToOffer, decideOnApplication } from '../../applications/applications.service.ts'
 import { closeDueCycles } from '../../billing/close-cycle.service.ts'
 import { grantCredit } from '../../billing/credits.service.ts'
 import { type ClickRecorder, createClickRecorder } from '../../clicks/clicks.service.ts'
 import { OPERATOR } from '../../flags/audit.service.ts'
 import { openFlagAbout, resolveFlag } from '../../flags/flags.service.ts'
+import type { EventSource } from '../../inbox/inbox.service.ts'
 import { createInboxRecorder, type InboxRecorder } from '../../inbox/intake.service.ts'
+import { processorEventApplier } from '../../jobs/apply-processor-events.ts'
+import { applyStoreEvents } from '../../jobs/apply-store-events.ts'
+import type { ApplyEvents } from '../../jobs/drain-events.ts'
+import { makeDueCalls } from '../../jobs/processor-calls.ts'
 import { setCoupon } from '../../links/coupons.service.ts'
 import { resolveTarget } from '../../links/links.service.ts'
 import { setOfferStatus, updateOffer } from '../../offers/offers.service.ts'
 import { runPayouts } from '../../payouts/payout-run.service.ts'
 import type { Actor } from '../../platform/api/procedure.ts'
 import type { Platform } from '../../platform/platform.ts'
+import { GENERIC_PROCESSOR_EVENTS } from '../../processor/events.settings.ts'
 import { createSignatureScheme } from '../../processor/signatures/choose-scheme.ts'
 import { signShopifyBody } from '../../shopify/signature.ts'
 import { removeStore } from '../../stores/remove-store.service.ts'
 import { connectStore, rotateSecret } from '../../stores/stores.service.ts'
 import { claimsForWebhook, findSigner } from '../../stores/webhook-claims.service.ts'
 import { reinstateUser, suspendUser } from '../../users/users.service.ts'
-import type { AnswerTo } from '../oracle/calls.ts'
+import type { AnswerTo, CallAnswer } from '../oracle/calls.ts'
 import type { ProcessorDelivery, Receipt, StoreDelivery } from '../oracle/inbox.ts'
 import type { Link, Terms } from '../oracle/state.ts'
 import { addLiveOffer, addShownHost } from '../testkit/listings.ts'
 import { giveDestination } from '../testkit/marketplace.ts'
 import { addUser, outcomeOf } from '../testkit/people.ts'
+import { type Answer, ScriptedProcessor } from '../testkit/scripted-processor.ts'
+import { drainStrictly } from '../testkit/strict-drain.ts'
 import { KnownIds } from './known-ids.ts'
-import { SimulatedProcessor } from './simulated-processor.ts'
-import { type Due, drainOnce, evenWaits } from './work.ts'
 
 const WEBHOOK_SECRET = `whsec_${Buffer.alloc(32, 9).toString('base64')}`
 const FORGERS_SECRET = `whsec_${Buffer.alloc(32, 1).toString('base64')}`
 const IBAN = 'PK36SCBL0000001123456702'
 const SCHEME = createSignatureScheme({ scheme: 'standard-webhooks' })
+const APPLY_PROCESSOR_EVENTS = processorEventApplier(GENERIC_PROCESSOR_EVENTS)
+const ANSWERS: Record<CallAnswer, Answer> = {
+  ok: 'ok',
+  lost: 'lose',
+  dropped: 'drop',
+  refused: 'refuse',
+  throttled: 'throttle',
+}
+
+/** What there is to look for. */
+export interface Due {
+  orders: boolean
+  events: boolean
+  calls: boolean
+}
+
+/** The processor's own id of what it holds under one of our references. */
+export function processorId(kind: 'inv' | 'po', reference: string): string {
+  return `${kind}-${reference}`
+}
 
 /** The real services under the names of a story: everything but HTTP, on one database, with an inbox and a processor in memory. */
 export class Services {
   readonly platform: Platform
-  readonly processor: SimulatedProcessor
+  readonly processor = new ScriptedProcessor()
   readonly ids: KnownIds
   readonly #inbox: InboxRecorder
   readonly #clicks: ClickRecorder
@@ -45,7 +72,9 @@ export class Services {
   constructor(platform: Platform, answerTo: AnswerTo) {
     this.platform = platform
     this.ids = new KnownIds(platform)
-    this.processor = new SimulatedProcessor(answerTo, (reference) => this.ids.nameOf(reference))
+    this.processor.answerTo = async (reference, nth) =>
+      ANSWERS[answerTo(await this.ids.nameOf(reference), nth)]
+    this.processor.nextId = (kind, _count, reference) => processorId(kind, reference)
     this.#inbox = createInboxRecorder(platform)
     this.#clicks = createClickRecorder(platform)
   }
@@ -171,14 +200,30 @@ export class Services {
     await Promise.all(comingIn.map((write) => write()))
   }
 
+  /**
+   * What the workers do with everything that is due now. Unlike the workers it takes no error for an answer, not even of a batch that could
+   * then be applied one by one.
+   */
   async work(batchSize: number, due: Due): Promise<void> {
     await this.flush()
-    await drainOnce(this.platform, this.processor, batchSize, due)
+    const drain = async (source: EventSource, apply: ApplyEvents) => {
+      while ((await drainStrictly(this.platform, source, batchSize, apply, undefined, () => true)) > 0);
+    }
+    if (due.orders) await drain('store', applyStoreEvents)
+    if (due.events) await drain('processor', APPLY_PROCESSOR_EVENTS)
+    while (due.calls && (await makeDueCalls(this.platform, this.processor)) > 0);
   }
 
-  /** Makes whatever waits for another try due. */
+  /**
+   * How long something waits for its next try is left to chance, so that callers do not come back together. A story must go the same
+   * way each time it runs: whatever waits is due the next time that the workers work, in the order of its coming.
+   */
   async evenWaits(): Promise<void> {
-    await evenWaits(this.platform)
+    const now = this.platform.clock.now()
+    await this.platform.database.transaction(async (tx) => {
+      await sql`update inbound_events set next_attempt_at = ${now} where state = 'pending'`.execute(tx)
+      await sql`update processor_attempts set next_try_at = ${now} where state = 'waiting'`.execute(tx)
+    })
   }
 
   async closeCycles(asOf: number | null): Promise<void> {

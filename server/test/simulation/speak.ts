@@ -5,8 +5,8 @@ import { payoutsOf } from '../oracle/payouts.ts'
 import type { Call, Cycle, Payout, ProcessorWord } from '../oracle/state.ts'
 import { Difference, mustAgree } from './difference.ts'
 import { type Scene, send, tell } from './scene.ts'
-import { processorId } from './simulated-processor.ts'
-import type { PaymentAction, PayoutAction, SettleAllAction, StrayEvent, Twist, WordPlan } from './story.ts'
+import { processorId } from './services.ts'
+import type { PaymentAction, PayoutAction, SettleAllAction, StrayAction, WordPlan } from './story.ts'
 import { namesOf, pick } from './world.ts'
 
 const RIGHT: WordPlan = { twist: 'right', deliveries: [{ delay: 0, id: 'first', signature: 'right' }] }
@@ -95,7 +95,7 @@ async function settle(
   deliver(scene, { what, body, said: twist === 'broken' ? null : said }, deliveries)
 }
 
-function currencyOf(twist: Twist): string {
+function currencyOf(twist: WordPlan['twist']): string {
   return twist === 'other currency' ? 'USD' : 'PKR'
 }
 
@@ -110,14 +110,14 @@ function noteAtProcessor(scene: Scene, subject: string, status: NonNullable<Call
   const call = scene.model.calls.find((one) => one.subject === subject)
   if (!call || call.held === null) return
   call.held = status
-  const { invoices, payouts } = scene.services.processor.scripted
+  const { invoices, payouts } = scene.services.processor
   for (const held of [...invoices, ...payouts]) {
     if (scene.services.ids.knownName(held.reference) === subject) held.status = status
   }
 }
 
 /** Signed events about nothing that we know, or need to. */
-export function sayStray(scene: Scene, what: StrayEvent): void {
+export function sayStray(scene: Scene, { what }: StrayAction): void {
   const money = { amount: 100, currency: 'PKR' }
   const nowhere = { ...money, paymentReference: 'p', cycle: null }
   const data = { amount: '1.00', currency: 'PKR' }

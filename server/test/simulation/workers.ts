@@ -1,7 +1,7 @@
 import { makeCalls } from '../oracle/calls.ts'
 import { applyProcessorEvents, applyStoreEvents, PROCESSOR } from '../oracle/inbox.ts'
 import { type Scene, tell } from './scene.ts'
-import type { Due } from './work.ts'
+import type { Due } from './services.ts'
 
 /** Whatever was under way and is due by now comes in. */
 export async function receiveDue(scene: Scene): Promise<void> {

@@ -8,7 +8,7 @@ import { ENTITIES } from '../../schema.ts'
 import type { Invariant } from '../../verification/invariant.ts'
 import { EVERYTHING } from '../../verification/scope.ts'
 import { type Books, INVARIANTS } from '../../verification/verify-books.ts'
-import { NO_USER } from './tampering.ts'
+import { NO_USER } from './tamperings.ts'
 
 /** What a database writer can do to a table: change a column, add a copy of a row, delete a row. */
 export interface Forgery {

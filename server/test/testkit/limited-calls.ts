@@ -2,10 +2,9 @@ import { TRPCClientError } from '@trpc/client'
 import * as assert from 'uvu/assert'
 import type { AppRouter } from '../../http/router.ts'
 import type { WebAnswer, WebTestbed } from './web.ts'
+import { PASSWORD, register } from './web-people.ts'
 
 /* Calls from chosen addresses, for a testbed with TRUST_PROXY=loopback, and what limits make of them. */
-
-export const PASSPHRASE = 'a long passphrase'
 
 export const from = (address: string) => ({ 'x-forwarded-for': address })
 
@@ -48,20 +47,15 @@ export async function codesOf(calls: readonly Promise<unknown>[]): Promise<strin
   })
 }
 
-export const OWNER = { email: 'victim@example.pk', password: 'a long passphrase' }
+export const OWNER = { email: 'victim@example.pk', password: PASSWORD }
 
-export async function registerOwner(bed: WebTestbed, address: string): Promise<void> {
-  const body = { ...OWNER, role: 'creator', display_name: 'V' }
-  const answer = await bed.ask('POST', '/auth/register', { body, headers: from(address) })
-  assert.is(answer.status, 201, JSON.stringify(answer.body))
-}
+export const registerOwner = (bed: WebTestbed, address: string) =>
+  register(bed, 'creator', OWNER.email, from(address))
 
 export const logOwnerIn = (bed: WebTestbed, address: string) =>
   bed.ask('POST', '/auth/login', { body: OWNER, headers: from(address) })
 
+/** Registers a creator from an address, and returns their token. */
 export async function creatorAt(bed: WebTestbed, email: string, address: string): Promise<string> {
-  const body = { email, password: PASSPHRASE, role: 'creator', display_name: 'C' }
-  const registered = await bed.ask('POST', '/auth/register', { body, headers: from(address) })
-  assert.is(registered.status, 201, JSON.stringify(registered.body))
-  return String(registered.body.token)
+  return (await register(bed, 'creator', email, from(address))).token
 }

@@ -1,3 +1,4 @@
+import { type Selectable, sql } from 'kysely'
 import * as assert from 'uvu/assert'
 import { formatMoney, type Paisa } from '../../../shared/money.ts'
 import { closeDueCycles } from '../../billing/close-cycle.service.ts'
@@ -9,6 +10,7 @@ import type { OfferFields } from '../../offers/offers.service.ts'
 import { runPayouts } from '../../payouts/payout-run.service.ts'
 import type { Actor } from '../../platform/api/procedure.ts'
 import type { Clock } from '../../platform/clock.ts'
+import type { Schema } from '../../platform/database/schema.ts'
 import type { Ids } from '../../platform/ids.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { GENERIC_PROCESSOR_EVENTS } from '../../processor/events.settings.ts'
@@ -213,62 +215,65 @@ export function giveBillingAccount(
   return platform.database.transaction((tx) => addBillingAccount(platform, tx, merchantId, account))
 }
 
-export function cycleOf(platform: Platform, cycleId: string) {
-  return platform.database.reader
-    .selectFrom('billing_cycles')
-    .selectAll()
-    .where('id', '=', cycleId)
-    .executeTakeFirstOrThrow()
+/** The rows of a table that have these values, by `order`. */
+export async function rowsOf<Table extends keyof Schema>(
+  { database }: Pick<Platform, 'database'>,
+  table: Table,
+  where: Partial<Selectable<Schema[Table]>> = {},
+  order = 'id',
+): Promise<Selectable<Schema[Table]>[]> {
+  const conditions = Object.entries(where).map(([column, value]) => sql`${sql.ref(column)} = ${value}`)
+  const { rows } = await sql<Selectable<Schema[Table]>>`select * from ${sql.table(table)}
+    where ${sql.join([sql`true`, ...conditions], sql` and `)} order by ${sql.ref(order)}`.execute(
+    database.reader,
+  )
+  return rows
 }
+
+async function rowOf<Table extends 'billing_cycles' | 'payouts'>(
+  platform: Platform,
+  table: Table,
+  id: string,
+) {
+  const [row] = await rowsOf(platform, table, { id } as Partial<Selectable<Schema[Table]>>)
+  if (!row) throw new Error(`${table} has no ${id}`)
+  return row
+}
+
+export const cycleOf = (platform: Platform, id: string) => rowOf(platform, 'billing_cycles', id)
+
+export const payoutOf = (platform: Platform, id: string) => rowOf(platform, 'payouts', id)
 
 /** A merchant's cycles, oldest first. */
-export function cyclesOf(platform: Platform, merchantId: string) {
-  return platform.database.reader
-    .selectFrom('billing_cycles')
-    .selectAll()
-    .where('merchant_id', '=', merchantId)
-    .orderBy('period_start')
-    .execute()
-}
+export const cyclesOf = (platform: Platform, merchant_id: string) =>
+  rowsOf(platform, 'billing_cycles', { merchant_id }, 'period_start')
 
-export function payoutOf(platform: Platform, payoutId: string) {
-  return platform.database.reader
-    .selectFrom('payouts')
-    .selectAll()
-    .where('id', '=', payoutId)
-    .executeTakeFirstOrThrow()
-}
-
-export function attemptsOf(platform: Platform, subjectId: string) {
-  return platform.database.reader
-    .selectFrom('processor_attempts')
-    .selectAll()
-    .where('subject_id', '=', subjectId)
-    .orderBy('id')
-    .execute()
-}
+export const attemptsOf = (platform: Platform, subject_id: string) =>
+  rowsOf(platform, 'processor_attempts', { subject_id })
 
 /** Every event, in the order of arrival. */
-export function eventsOf(platform: Platform) {
-  return platform.database.reader.selectFrom('inbound_events').selectAll().orderBy('id').execute()
-}
+export const eventsOf = (platform: Platform) => rowsOf(platform, 'inbound_events')
 
 /** Kind and subject of each open flag, as `kind subject`, sorted. */
 export async function openFlagsOf(platform: Platform): Promise<string[]> {
-  const flags = await platform.database.reader
-    .selectFrom('flags')
-    .select(['kind', 'subject_id'])
-    .where('status', '=', 'open')
-    .execute()
+  const flags = await rowsOf(platform, 'flags', { status: 'open' })
   return flags.map((flag) => `${flag.kind} ${flag.subject_id}`).sort()
 }
 
-export async function verify(platform: Platform): Promise<void> {
+/** The rows that break an invariant. */
+export async function brokenRows(platform: Platform, invariant: string): Promise<string[]> {
+  const found = (await verifyBooks(platform)).find(({ name }) => name === invariant)
+  return (found?.breaches ?? []).map(({ subject }) => subject)
+}
+
+/** Every row that breaks an invariant, as `invariant: row: what is wrong`. */
+export async function breachesIn(platform: Platform): Promise<string[]> {
   const results = await verifyBooks(platform)
-  assert.equal(
-    results.flatMap(({ name, breaches }) =>
-      breaches.map((breach) => `${name}: ${breach.subject}: ${breach.detail}`),
-    ),
-    [],
+  return results.flatMap(({ name, breaches }) =>
+    breaches.map(({ subject, detail }) => `${name}: ${subject}: ${detail}`),
   )
+}
+
+export async function verify(platform: Platform): Promise<void> {
+  assert.equal(await breachesIn(platform), [])
 }

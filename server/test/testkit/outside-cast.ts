@@ -14,64 +14,35 @@ export interface Cast {
   offerId: string
 }
 
-async function register(bed: ServiceBed, role: string, email: string): Promise<string> {
-  const answer = await call(bed.url, 'POST', '/auth/register', {
-    body: { email, password: 'correct horse battery staple', role, display_name: `A ${role}` },
-  })
-  assert.is(answer.status, 201, JSON.stringify(answer.body))
-  return answer.body.token
-}
-
 /** A merchant with a store and a live offer at 12.5 %, and a creator with an approved link and a destination. */
-export async function cast(bed: ServiceBed): Promise<Cast> {
-  const merchant = await register(bed, 'merchant', 'owner@example.pk')
-  const creator = await register(bed, 'creator', 'creator@example.pk')
-  const ok = (answer: Answer, status: number) => {
+export async function cast({ url }: ServiceBed): Promise<Cast> {
+  const ask = async (status: number, method: string, path: string, body: object, token = '') => {
+    const answer = await call(url, method, path, { token, body })
     assert.is(answer.status, status, JSON.stringify(answer.body))
     return answer.body
   }
-  ok(
-    await call(bed.url, 'POST', '/stores', {
-      token: merchant,
-      body: { shop_domain: SHOP, webhook_secret: SECRET },
-    }),
-    201,
-  )
-  const offer = ok(
-    await call(bed.url, 'POST', '/offers', {
-      token: merchant,
-      body: {
-        title: 'Brass lamp',
-        product_url: 'https://shop.pk/products/lamp?variant=7#top',
-        category: 'Home',
-        niche: 'Lamps',
-        commission_rate: 12.5,
-      },
-    }),
-    201,
-  )
-  ok(
-    await call(bed.url, 'PATCH', `/offers/${offer.id}/status`, { token: merchant, body: { status: 'live' } }),
+  const register = async (role: string, email: string): Promise<string> => {
+    const account = { email, password: 'correct horse battery staple', role, display_name: `A ${role}` }
+    return (await ask(201, 'POST', '/auth/register', account)).token
+  }
+  const merchant = await register('merchant', 'owner@example.pk')
+  const creator = await register('creator', 'creator@example.pk')
+  await ask(201, 'POST', '/stores', { shop_domain: SHOP, webhook_secret: SECRET }, merchant)
+  const lamp = {
+    ...{ title: 'Brass lamp', product_url: 'https://shop.pk/products/lamp?variant=7#top' },
+    ...{ category: 'Home', niche: 'Lamps', commission_rate: 12.5 },
+  }
+  const offer = await ask(201, 'POST', '/offers', lamp, merchant)
+  await ask(200, 'PATCH', `/offers/${offer.id}/status`, { status: 'live' }, merchant)
+  const application = await ask(201, 'POST', `/offers/${offer.id}/applications`, {}, creator)
+  const decided = await ask(
     200,
+    'PATCH',
+    `/applications/${application.id}`,
+    { decision: 'approve' },
+    merchant,
   )
-  const application = ok(
-    await call(bed.url, 'POST', `/offers/${offer.id}/applications`, { token: creator, body: {} }),
-    201,
-  )
-  const decided = ok(
-    await call(bed.url, 'PATCH', `/applications/${application.id}`, {
-      token: merchant,
-      body: { decision: 'approve' },
-    }),
-    200,
-  )
-  ok(
-    await call(bed.url, 'PATCH', '/me', {
-      token: creator,
-      body: { payout_destination: { iban: IBAN, account_title: 'A CREATOR' } },
-    }),
-    200,
-  )
+  await ask(200, 'PATCH', '/me', { payout_destination: { iban: IBAN, account_title: 'A CREATOR' } }, creator)
   return { merchant, creator, slug: decided.affiliate_link.slug, offerId: offer.id }
 }
 

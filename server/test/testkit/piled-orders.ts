@@ -4,6 +4,7 @@ import type { LinkRecord } from '../../links/links.service.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { rupees, share } from '../oracle/exact.ts'
 import { addLink, addLiveOffer, addMerchant, storeIdOf } from './listings.ts'
+import { rowsOf } from './marketplace.ts'
 import { orderBody } from './orders.ts'
 import { addUser } from './people.ts'
 
@@ -154,63 +155,47 @@ export class PiledOrders {
     )
   }
 
-  #events({ database }: Platform) {
-    return database.reader
-      .selectFrom('inbound_events')
-      .select(['delivery_id', 'conflict_hash', 'state'])
-      .where(
-        'scope',
-        'in',
-        this.#stalls.map(({ storeId }) => storeId),
-      )
-      .execute()
+  async #events(platform: Platform) {
+    const events = await rowsOf(platform, 'inbound_events')
+    return events.filter(({ scope }) => this.#stalls.some(({ storeId }) => storeId === scope))
   }
 
-  /** In the order in which they stand in their merchants' journals, which is that in which they were applied. */
-  async #sales({ database }: Platform): Promise<string[]> {
-    const rows = await database.reader
-      .selectFrom('sales as sale')
-      .innerJoin('inbound_events as event', 'event.id', 'sale.event_id')
-      .leftJoin('ledger_entries as entry', (join) =>
-        join.onRef('entry.subject_id', '=', 'sale.id').onRef('entry.ledger_id', '=', 'sale.merchant_id'),
-      )
-      .select(['event.delivery_id', 'sale.store_id', 'sale.order_id', 'sale.net_amount', 'sale.creator_id'])
-      .select(['sale.commission', 'sale.platform_fee'])
-      .where(
-        'sale.store_id',
-        'in',
-        this.#stalls.map(({ storeId }) => storeId),
-      )
-      .orderBy('entry.sequence')
-      .execute()
-    return this.#stalls.flatMap(({ storeId }) =>
-      rows
-        .filter((row) => row.store_id === storeId)
-        .map((row) =>
-          saleText({
-            id: row.delivery_id,
-            orderId: row.order_id,
-            price: row.net_amount,
-            creatorId: row.creator_id,
-            commission: row.commission,
-            fee: row.platform_fee,
-          }),
-        ),
-    )
+  /** Store by store, in the order in which they stand in their merchants' journals, which is that in which they were applied. */
+  async #sales(platform: Platform): Promise<string[]> {
+    const entries = await rowsOf(platform, 'ledger_entries', {}, 'sequence')
+    const places = new Map(entries.map((entry, place) => [entry.subject_id, place]))
+    const deliveries = new Map((await this.#events(platform)).map((event) => [event.id, event.delivery_id]))
+    const texts: string[] = []
+    for (const { storeId } of this.#stalls) {
+      const sales = await rowsOf(platform, 'sales', { store_id: storeId })
+      sales.sort((a, b) => (places.get(a.id) ?? 0) - (places.get(b.id) ?? 0))
+      for (const sale of sales) {
+        const {
+          order_id: orderId,
+          net_amount: price,
+          creator_id: creatorId,
+          commission,
+          platform_fee: fee,
+        } = sale
+        texts.push(
+          saleText({ id: deliveries.get(sale.event_id) ?? '', orderId, price, creatorId, commission, fee }),
+        )
+      }
+    }
+    return texts
   }
 
-  async #balances({ database }: Platform): Promise<string[]> {
+  async #balances(platform: Platform): Promise<string[]> {
     const owners = this.#stalls.flatMap(({ merchantId, links }) => [
       merchantId,
       ...links.map((link) => link.creatorId),
     ])
-    const rows = await database.reader
-      .selectFrom('ledger_postings')
-      .select((row) => ['account', 'owner_id', row.fn.sum<number>('amount').as('balance')])
-      .where('owner_id', 'in', owners)
-      .groupBy(['account', 'owner_id'])
-      .execute()
-    return balanceTexts(new Map(rows.map((row) => [`${row.account} ${row.owner_id}`, row.balance])))
+    const balances = new Map<string, number>()
+    for (const { account, owner_id, amount } of await rowsOf(platform, 'ledger_postings', {}, 'entry_id')) {
+      const key = `${account} ${owner_id}`
+      if (owners.includes(owner_id)) balances.set(key, (balances.get(key) ?? 0) + amount)
+    }
+    return balanceTexts(balances)
   }
 }
 

@@ -42,8 +42,10 @@ export class ScriptedProcessor implements Processor {
   lookupsFail = false
   /** Look-ups do not show yet what was done. */
   lookupsLag = false
+  /** How the nth call (from 0) for a reference ends, whatever order they come in. Goes before `answers`. */
+  answerTo: ((reference: string, nth: number) => Promise<Answer>) | undefined
   /** Makes the next ids; to be replaced by a test that wants certain ones. */
-  nextId = (kind: 'inv' | 'po', count: number) => `${kind}_${count}`
+  nextId = (kind: 'inv' | 'po', count: number, _reference: string) => `${kind}_${count}`
 
   async createInvoice(call: Parameters<Processor['createInvoice']>[0]): Promise<CallOutcome> {
     const { customer, billingAccount } = call
@@ -69,14 +71,15 @@ export class ScriptedProcessor implements Processor {
     return { kind: 'found', items: items.map(({ attemptId: _key, rest: _rest, ...item }) => item) }
   }
 
-  #answer(
+  async #answer(
     kind: MadeCall['kind'],
     call: { attemptId: string; reference: string; amount: Paisa },
     rest: unknown,
-  ): CallOutcome {
+  ): Promise<CallOutcome> {
     const { attemptId, reference, amount } = call
+    const nth = this.calls.filter((earlier) => earlier.reference === reference).length
     this.calls.push({ kind, attemptId, reference, amount })
-    const answer = this.answers.shift() ?? 'ok'
+    const answer = (await this.answerTo?.(reference, nth)) ?? this.answers.shift() ?? 'ok'
     const pause = this.retryAfterMs === undefined ? {} : { retryAfterMs: this.retryAfterMs }
     if (answer === 'refuse') return { kind: 'refused', status: 422, detail: 'no such account' }
     if (answer === 'throttle') return { kind: 'retry', detail: 'answered 429', ...pause }
@@ -100,7 +103,7 @@ export class ScriptedProcessor implements Processor {
       }
       return known
     }
-    const id = this.nextId(kind === 'invoice' ? 'inv' : 'po', list.length + 1)
+    const id = this.nextId(kind === 'invoice' ? 'inv' : 'po', list.length + 1, reference)
     const status = kind === 'invoice' ? 'open' : 'processing'
     const held = { id, reference, amount, currency: CURRENCY, status, attemptId, rest }
     list.push(held)

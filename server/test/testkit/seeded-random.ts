@@ -1,3 +1,9 @@
+/** A seed for a proof without fast-check: the usual one, TEST_SEED, or any if that is `random`. */
+export function testSeed(usual: number): number {
+  const given = process.env.TEST_SEED
+  return given === 'random' ? Math.floor(Math.random() * 2 ** 31) : Number(given ?? usual)
+}
+
 /** Repeatable numbers in [0, 1), the same on every machine (mulberry32). */
 export function seededRandom(seed: number): () => number {
   let state = seed

@@ -1,5 +1,9 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
+import { openFlags } from '../../flags/flags.service.ts'
 import type { OpenDatabase } from '../../platform/database/open-database.ts'
+import type { Digested } from '../../platform/database/protected-tables.ts'
+import type { Platform } from '../../platform/platform.ts'
+import { eventually } from './eventually.ts'
 
 /** Makes the database refuse the sale of one order, as an unknown bug would. */
 export async function poisonOrder(database: OpenDatabase, orderName: string): Promise<void> {
@@ -71,4 +75,22 @@ async function removePostgresGuards(database: OpenDatabase): Promise<void> {
   for (const { name } of tables.rows) {
     await sql`alter table ${sql.id(name)} disable trigger user`.execute(writer)
   }
+}
+
+/** Statements of a database writer without APP_KEY, who has removed the triggers. */
+export async function writeWithoutKey(
+  database: OpenDatabase,
+  ...statements: (string | RawBuilder<unknown>)[]
+): Promise<void> {
+  await removeTriggers(database)
+  for (const statement of statements)
+    await (typeof statement === 'string' ? sql.raw(statement) : statement).execute(database.writer)
+}
+
+/** Waits for the one flag about forged rows of a table. */
+export function assertForgeryFlagged({ database }: Platform, table: Digested): Promise<unknown> {
+  return eventually(
+    () => openFlags(database.reader, 'integrity_violation', table),
+    ({ length }) => length === 1,
+  )
 }

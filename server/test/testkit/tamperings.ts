@@ -1,263 +1,638 @@
-import { sql } from 'kysely'
-import { JOURNAL_TAMPERINGS } from './journal-tamperings.ts'
-import { SALE_TAMPERINGS } from './sale-tamperings.ts'
-import { change, changes, one, oneOf, type Tampering } from './tampering.ts'
+import { type RawBuilder, sql } from 'kysely'
+
+type Sql = RawBuilder<unknown>
+
+/** A change behind the services' back that one invariant (at least) must report. */
+export interface Tampering {
+  invariant: string
+  what: string
+  statement: Sql
+  /** Selects, before the change, a `subject` that the report must contain. */
+  subject: Sql
+}
+
+export const NO_USER = '01900000-0000-7000-8000-000000000001'
+const NEW_ID = sql.lit(NO_USER)
+
+type Broken = readonly [statement: Sql, subject: Sql]
+
+const breaking = (invariant: string, all: Readonly<Record<string, Broken>>): Tampering[] =>
+  Object.entries(all).map(([what, [statement, subject]]) => ({ invariant, what, statement, subject }))
+
+const named = (subject: string): Sql => sql`select ${sql.lit(subject)} as subject`
+
+/** One row of a table by a condition, the same one on every run. */
+function one(table: string, condition = 'true', key = 'id'): Sql {
+  return sql`(select min(cast(${sql.id(key)} as text)) from ${sql.table(table)} where ${sql.raw(condition)})`
+}
+
+function oneOf(table: string, condition = 'true', column = 'id', key = 'id'): Sql {
+  return sql`select cast(${sql.id(column)} as text) as subject from ${sql.table(table)}
+    where cast(${sql.id(key)} as text) = ${one(table, condition, key)}`
+}
+
+function change(table: string, assignment: string, condition = 'true', key = 'id'): Sql {
+  return sql`update ${sql.table(table)} set ${sql.raw(assignment)}
+    where cast(${sql.id(key)} as text) = ${one(table, condition, key)}`
+}
+
+function remove(table: string, condition = 'true'): Sql {
+  return sql`delete from ${sql.table(table)} where cast(id as text) = ${one(table, condition)}`
+}
+
+type Change = readonly [what: string, assignment: string, condition?: string]
+
+/** Changes, by the invariant that they break, of the first row of a table that fits the condition; the report must name it by its `key`. */
+function changes(table: string, all: Readonly<Record<string, readonly Change[]>>, key = 'id'): Tampering[] {
+  return Object.entries(all).flatMap(([invariant, rows]) =>
+    rows.map(([what, assignment, condition]) => ({
+      ...{ invariant, what, statement: change(table, assignment, condition, key) },
+      subject: oneOf(table, condition, key, key),
+    })),
+  )
+}
+
+const entryOf = (kind: string) => `kind = '${kind}'`
+
+/** One posting of the first entry of a kind, which the report must name by `subject` of the entry. */
+function posting(kind: string, account: string, assignment: string, subject = 'id'): Broken {
+  const statement = sql`update ledger_postings set ${sql.raw(assignment)}
+    where cast(entry_id as text) = ${one('ledger_entries', entryOf(kind))} and account = ${sql.lit(account)}`
+  return [statement, oneOf('ledger_entries', entryOf(kind), subject)]
+}
+
+/** Which column of its subject an entry shares its moment with. */
+const ENTRY_MOMENTS = [
+  ['sale_accepted', 'sales', 'created_at'],
+  ['credit_granted', 'credits', 'created_at'],
+  ['cycle_closed', 'billing_cycles', 'closed_at'],
+  ['cycle_charged', 'billing_cycles', 'charged_at'],
+  ['payout_created', 'payouts', 'created_at'],
+  ['payout_confirmed', 'payouts', 'settled_at'],
+  ['payout_failed', 'payouts', 'settled_at'],
+] as const
+
+/** A subject dated a millisecond later than the first entry of a kind, which the report must name. */
+const REDATED = ENTRY_MOMENTS.map(([kind, table, column]): [string, Broken] => {
+  const entry = one('ledger_entries', entryOf(kind))
+  const statement = sql`update ${sql.table(table)} set ${sql.id(column)} = ${sql.id(column)} + 1
+    where id = (select subject_id from ledger_entries where cast(id as text) = ${entry})`
+  return [`another time of what a ${kind} entry is about`, [statement, sql`select ${entry} as subject`]]
+})
+
+const ENTRIES: Tampering[] = [
+  ...changes('ledger_entries', {
+    'entries-have-subjects': [
+      ['an entry about nothing', `subject_id = '${NO_USER}'`],
+      ['an entry of another kind', "kind = 'payout_created'", entryOf('credit_granted')],
+    ],
+  }),
+  ...breaking('entries-balance', {
+    'a leg of another amount': posting('sale_accepted', 'creator_pending', 'amount = amount + 1'),
+    'an entry without legs': [
+      sql`insert into ledger_entries (id, kind, subject_id, created_at, ledger_id, sequence, hash)
+      values (${NEW_ID}, 'payout_failed', ${NEW_ID}, 0, ${NEW_ID}, 1, '')`,
+      sql`select ${NEW_ID} as subject`,
+    ],
+  }),
+  ...breaking('books-balance', {
+    'a journal that does not sum to zero': [
+      sql`update ledger_postings set amount = amount + 1 where account = 'platform_fees'`,
+      named('journal'),
+    ],
+  }),
+  ...breaking('entries-dated', Object.fromEntries(REDATED)),
+  ...breaking('accounts-have-owners', {
+    'an account without an owner': posting('payout_created', 'creator_released', `owner_id = '${NO_USER}'`),
+  }),
+]
+
+const SALE_ENTRY = one('ledger_entries', entryOf('sale_accepted'))
+/** An entry with one behind it in its ledger. */
+const FOLLOWED = `exists (select 1 from ledger_entries as next
+  where next.ledger_id = ledger_entries.ledger_id and next.sequence = ledger_entries.sequence + 1)`
+
+/** The entry behind the first one that is followed: what the chain reports when that one is gone or moved. */
+const BEHIND = sql`select cast(next.id as text) as subject from ledger_entries as next
+  join ledger_entries as entry on entry.ledger_id = next.ledger_id and next.sequence = entry.sequence + 1
+  where cast(entry.id as text) = ${one('ledger_entries', FOLLOWED)}`
+
+const CHAIN: Tampering[] = [
+  ...changes('ledger_entries', {
+    'chain-unbroken': [
+      ['another time', 'created_at = created_at + 1'],
+      ['another hash', "hash = 'another'"],
+      ['a hash without a key', 'hash = substr(hash, 10)'],
+      ['another subject', 'subject_id = ledger_id'],
+      [
+        "an entry in another party's ledger",
+        "ledger_id = (select id from users where role = 'merchant' limit 1)",
+        entryOf('payout_created'),
+      ],
+    ],
+  }),
+  ...breaking('chain-unbroken', {
+    'an amount that was changed on both sides, so that it still balances': [
+      sql`update ledger_postings set amount = amount + case when amount > 0 then 1 else -1 end
+      where cast(entry_id as text) = ${SALE_ENTRY} and account in ('merchant_unbilled', 'creator_pending')`,
+      sql`select ${SALE_ENTRY} as subject`,
+    ],
+    "another creator's account": posting(
+      'sale_accepted',
+      'creator_pending',
+      "owner_id = (select id from users where role = 'merchant' limit 1)",
+    ),
+    'legs in another order': posting('sale_accepted', 'merchant_unbilled', 'line = 9'),
+    'an entry that was taken out with its sale': [remove('ledger_entries', FOLLOWED), BEHIND],
+    'two entries that changed places': [
+      sql`update ledger_entries set sequence = case when cast(id as text) = ${one('ledger_entries', FOLLOWED)}
+        then sequence + 1 else sequence - 1 end
+      where cast(id as text) in (${one('ledger_entries', FOLLOWED)}, (${BEHIND}))`,
+      BEHIND,
+    ],
+    'an entry that was put in': [
+      sql`insert into ledger_entries (id, kind, subject_id, created_at, ledger_id, sequence, hash)
+      select ${NEW_ID}, kind, ${NEW_ID}, created_at, ledger_id, sequence, hash from ledger_entries
+      where cast(id as text) = ${SALE_ENTRY}`,
+      sql`select ${NEW_ID} as subject`,
+    ],
+  }),
+  ...breaking('keys-at-hand', {
+    'an entry with a key that the service does not have': [
+      change('ledger_entries', "hash = 'deadbeef' || substr(hash, 9)"),
+      named('key deadbeef'),
+    ],
+  }),
+]
+
+/** The last entry of the ledger of the first one. */
+const LAST = sql`(select cast(entry.id as text) from ledger_entries as entry
+  join ledger_heads as head on head.ledger_id = entry.ledger_id and head.sequence = entry.sequence
+  where cast(head.ledger_id as text) = (select min(cast(ledger_id as text)) from ledger_heads))`
+
+const OF_FIRST = sql`where cast(ledger_id as text) = (select min(cast(ledger_id as text)) from ledger_heads)`
+
+const onHead = (statement: Sql): Broken => [
+  statement,
+  sql`select min(cast(ledger_id as text)) as subject from ledger_heads`,
+]
+
+const HEADS: Tampering[] = [
+  ...breaking('heads-at-ends', {
+    'a last entry that was taken out': onHead(
+      sql`delete from ledger_entries where cast(id as text) = ${LAST}`,
+    ),
+    'a head that was moved on': onHead(sql`update ledger_heads set sequence = sequence + 1 ${OF_FIRST}`),
+    'a head with another hash': onHead(sql`update ledger_heads set hash = 'another' ${OF_FIRST}`),
+    'a ledger without a head': onHead(sql`delete from ledger_heads ${OF_FIRST}`),
+  }),
+  ...breaking('heads-authentic', {
+    'a head with another MAC': onHead(
+      sql`update ledger_heads set mac = substr(mac, 1, 72) || 'x' ${OF_FIRST}`,
+    ),
+    'a head without a MAC': onHead(sql`update ledger_heads set mac = null ${OF_FIRST}`),
+    'a MAC without a key': onHead(sql`update ledger_heads set mac = substr(mac, 10) ${OF_FIRST}`),
+    'a head that was moved back to the entry before':
+      onHead(sql`update ledger_heads set sequence = sequence - 1, hash = (select former.hash from ledger_entries as former
+      where former.ledger_id = ledger_heads.ledger_id and former.sequence = ledger_heads.sequence - 1) ${OF_FIRST}`),
+  }),
+]
+
+const SEALS: Tampering[] = [
+  ...breaking('seals-hold', {
+    'another time': [
+      sql`update ledger_seals set sealed_at = sealed_at + 1 where position = 1`,
+      named('seal 1'),
+    ],
+    'another digest': [sql`update ledger_seals set digest = 'another' where position = 1`, named('seal 1')],
+    'a digest without a key': [
+      sql`update ledger_seals set digest = substr(digest, 10) where position = 1`,
+      named('seal 1'),
+    ],
+    'a key that is retired': [
+      sql`update ledger_seals set retires = 'deadbeef' where position = 1`,
+      named('seal 1'),
+    ],
+    'a seal that was taken out': [sql`delete from ledger_seals where position = 1`, named('seal 2')],
+    'a ledger that is left out': [sql`delete from ledger_seal_heads where position = 1`, named('seal 1')],
+    'another hash': [sql`update ledger_seal_heads set hash = 'another' where position = 1`, named('seal 1')],
+    'sealed entries that are gone, heads and all': [
+      sql`delete from ledger_entries where exists (select 1 from ledger_seal_heads as sealed
+      where sealed.position = 1 and sealed.ledger_id = ledger_entries.ledger_id and sealed.sequence = ledger_entries.sequence)`,
+      named('seal 1'),
+    ],
+  }),
+]
+
+const ACCEPTED = "acceptance_status = 'accepted'"
+
+/** The click of the first accepted sale, which the report must name. */
+const CLICK = sql`(select cast(click_id as text) from sales where cast(id as text) = ${one('sales', ACCEPTED)})`
+const changedClick = (assignment: string): Broken => [
+  sql`update clicks set ${sql.raw(assignment)} where cast(id as text) = ${CLICK}`,
+  oneOf('sales', ACCEPTED),
+]
+
+const ACCEPTED_ONCE = `${ACCEPTED} and decided_at is null`
+
+const COUPON_SALE = 'coupon_code is not null'
+
+const SALES: Tampering[] = [
+  ...changes('offers', {
+    'offer-statuses': [['an offer paused in passing', "status = 'paused'", "status = 'live'"]],
+  }),
+  ...changes('link_coupons', {
+    'coupons-of-links': [['a code of another merchant', `merchant_id = '${NO_USER}'`]],
+  }),
+  ...changes('sales', {
+    'coupon-sales-in-force': [['a code that the link never had', "coupon_code = 'OTHER'", COUPON_SALE]],
+    'sale-amounts': [
+      ['a commission of one paisa more', 'commission = commission + 1', ACCEPTED],
+      ['another rate than the locked one', 'commission_rate = 1251', ACCEPTED],
+      ['a rejected sale that pays', 'commission = 1', "acceptance_status = 'rejected'"],
+      ['a sale of another creator than the link is', 'creator_id = merchant_id', ACCEPTED],
+    ],
+    'sales-in-journal': [
+      ['another fee than the journal has', 'platform_fee = platform_fee + 1', ACCEPTED],
+      [
+        'a rejected sale that is accepted afterwards',
+        "acceptance_status = 'accepted'",
+        "acceptance_status = 'rejected'",
+      ],
+    ],
+    'sales-in-cycles': [
+      ['a sale after the end of its cycle', 'created_at = created_at + 9000000000000', ACCEPTED],
+    ],
+    'receipts-replay': [
+      [
+        'a receipt with another price',
+        `receipt = replace(receipt, '"unit_price":', '"unit_price":1')`,
+        ACCEPTED,
+      ],
+      [
+        'a check of the decision that saw something else',
+        `receipt = replace(receipt, '"tolerance_ms":', '"tolerance_ms":1')`,
+        ACCEPTED,
+      ],
+      ['a receipt that is no JSON', "receipt = 'lost'"],
+      ['a net amount that the receipt does not say', 'net_amount = net_amount + 1'],
+      ["another order's receipt", "order_id = '1'"],
+      ['another name of the order', "order_name = '#1'"],
+      ["another sale's click", `click_id = '${NO_USER}'`, ACCEPTED],
+      [
+        'a rejected sale that lost its link',
+        'link_id = null, click_id = null, offer_id = null, creator_id = null',
+        "acceptance_status = 'rejected' and link_id is not null",
+      ],
+      ['a rule version that never was', `receipt = replace(receipt, '"rule_version":', '"rule_version":9')`],
+      ['a signal about the buyer', 'buyer_name_matches = 1 - buyer_name_matches', ACCEPTED],
+    ],
+    'sales-match-links': [
+      ["another offer than the link's", `offer_id = '${NO_USER}'`, ACCEPTED],
+      ['a sale of no creator', 'creator_id = null', ACCEPTED],
+      ['another merchant', 'merchant_id = creator_id', ACCEPTED],
+      ['an offer without a link', 'link_id = null', ACCEPTED],
+      ['a link that does not exist', `link_id = '${NO_USER}'`, ACCEPTED],
+    ],
+    'decided-again-once': [
+      ['a sale that claims to be decided again', 'decided_at = created_at', ACCEPTED_ONCE],
+      ['a second decision that is hidden', 'decided_at = null', 'decided_at is not null'],
+    ],
+  }),
+  ...changes(
+    'sale_decisions',
+    {
+      'decided-again-once': [
+        ['another time of the first decision', 'decided_at = decided_at - 1'],
+        ['the event of the second decision', 'event_id = (select event_id from sales where id = sale_id)'],
+      ],
+      'former-decisions-replay': [
+        [
+          'a former receipt of an order that was paid',
+          `receipt = replace(receipt, '"financial_status":"pending"', '"financial_status":"paid"')`,
+        ],
+        ['a former receipt that is no JSON', "receipt = 'lost'"],
+        [
+          'the present receipt in place of the former',
+          'receipt = (select receipt from sales where id = sale_id)',
+        ],
+      ],
+      'sales-after-events': [['a first decision from before its event came', 'decided_at = 1']],
+    },
+    'sale_id',
+  ),
+  ...breaking('coupons-of-links', {
+    'a code that two links have': [
+      sql`update link_coupons set code = 'BOTH', ends_at = null`,
+      sql`select min(cast(id as text)) as subject from link_coupons`,
+    ],
+  }),
+  ...breaking('coupon-sales-in-force', {
+    'a code that began after the order': [
+      sql`update link_coupons set starts_at = starts_at + 86400000000`,
+      oneOf('sales', COUPON_SALE),
+    ],
+    'an offer that was not live at the order': [
+      sql`update offer_status_changes set status = 'paused'`,
+      oneOf('sales', COUPON_SALE),
+    ],
+  }),
+  ...breaking('one-sale-an-order', {
+    'an order with two sales': [
+      sql`update sales set order_id = 'twice'
+      where store_id = (select store_id from sales group by store_id order by count(*) desc limit 1)`,
+      named('order twice'),
+    ],
+  }),
+  ...breaking('sales-in-journal', {
+    "another creator's account": posting(
+      'sale_accepted',
+      'creator_pending',
+      "owner_id = (select id from users where role = 'merchant' limit 1)",
+      'subject_id',
+    ),
+  }),
+  ...breaking('receipts-replay', {
+    'a click that is lost': [
+      sql`delete from clicks where cast(id as text) = ${CLICK}`,
+      oneOf('sales', ACCEPTED),
+    ],
+    'a click of another time': changedClick('created_at = created_at + 1'),
+    'a click of another link': changedClick(`link_id = '${NO_USER}'`),
+    'a click that was not tracked': changedClick('tracked = 0'),
+  }),
+  ...breaking('entries-dated', {
+    'another time of the second decision': [
+      sql`update sales set decided_at = decided_at + 1 where decided_at is not null`,
+      sql`select cast(id as text) as subject from ledger_entries
+      where cast(subject_id as text) = ${one('sales', 'decided_at is not null')}`,
+    ],
+  }),
+  ...breaking('decided-again-once', {
+    'a former decision that is gone': [
+      sql`delete from sale_decisions`,
+      oneOf('sales', 'decided_at is not null'),
+    ],
+  }),
+  ...breaking('events-applied', {
+    'a former decision whose event is another': [
+      sql`update sale_decisions set event_id = ${NEW_ID}`,
+      oneOf('sales', 'decided_at is not null'),
+    ],
+  }),
+  ...breaking('sales-after-events', {
+    'a sale from before its event came': [
+      sql`update sales set created_at = (
+        select received_at - 1 from inbound_events as event where event.id = sales.event_id
+      ) where cast(id as text) = ${one('sales', 'decided_at is null')}`,
+      oneOf('sales', 'decided_at is null'),
+    ],
+  }),
+]
+
+const VISIT = "kind = 'visit' and tracked = 1"
+/** A change of the counts of a link, which the report must name. */
+const miscounted = (statement: Sql): Broken => [statement, oneOf('clicks', VISIT, 'link_id')]
+
+const CLICKS: Tampering[] = [
+  ...breaking('visits-counted', {
+    'a visit that the counts miss': miscounted(sql`insert into click_counts (link_id, clicks, unique_clicks)
+      select link_id, -1, -1 from clicks where kind = 'visit' and tracked = 1
+      group by link_id on conflict (link_id) do update set clicks = click_counts.clicks - 1`),
+    'a visit that never was': miscounted(sql`insert into click_counts (link_id, clicks, unique_clicks)
+      select link_id, 1, 0 from clicks where kind = 'visit' and tracked = 1
+      group by link_id on conflict (link_id) do update set clicks = click_counts.clicks + 1`),
+  }),
+]
 
 const CHARGED = "state = 'charged'"
 const CLOSED = "state = 'closed'"
 
 const BILLING: Tampering[] = [
-  ...changes('billing_cycles', [
-    ['cycles-tile-time', 'a gap', 'period_start = period_start + 1', "state = 'open'"],
-    ['cycles-tile-time', 'an open cycle before others', "state = 'open'", CHARGED],
-    ['cycle-totals', 'a commission total of one paisa more', 'commission_total = commission_total + 1'],
-    ['amounts-in-range', 'a total beyond the bound', 'fee_total = 9007199254740993', CLOSED],
-    ['cycle-totals', 'a sale too many', 'sales_count = sales_count + 1', CLOSED],
-    ['cycles-in-journal', 'another amount due', 'amount_due = amount_due - 1', CHARGED],
-    ['cycles-in-journal', 'a charge that the journal does not know', "state = 'charged'", CLOSED],
-    ['cycles-in-journal', 'a credit used twice', 'credit_total = credit_total + 1', CLOSED],
-    ['invoice-attempts', 'an invoice of another amount', 'amount_due = amount_due + 1', CLOSED],
-    ['invoice-attempts', "another invoice's id", "processor_invoice_id = 'inv_other'", CHARGED],
-  ]),
+  ...changes('billing_cycles', {
+    'cycles-tile-time': [
+      ['a gap', 'period_start = period_start + 1', "state = 'open'"],
+      ['an open cycle before others', "state = 'open'", CHARGED],
+    ],
+    'cycle-totals': [
+      ['a commission total of one paisa more', 'commission_total = commission_total + 1'],
+      ['a sale too many', 'sales_count = sales_count + 1', CLOSED],
+    ],
+    'amounts-in-range': [['a total beyond the bound', 'fee_total = 9007199254740993', CLOSED]],
+    'cycles-in-journal': [
+      ['another amount due', 'amount_due = amount_due - 1', CHARGED],
+      ['a charge that the journal does not know', "state = 'charged'", CLOSED],
+      ['a credit used twice', 'credit_total = credit_total + 1', CLOSED],
+    ],
+    'invoice-attempts': [
+      ['an invoice of another amount', 'amount_due = amount_due + 1', CLOSED],
+      ["another invoice's id", "processor_invoice_id = 'inv_other'", CHARGED],
+    ],
+  }),
   ...changes(
     'billing_cycle_shares',
-    [['cycle-shares', 'a share of one paisa more', 'commission = commission + 1']],
+    { 'cycle-shares': [['a share of one paisa more', 'commission = commission + 1']] },
     'billing_cycle_id',
   ),
-  ...changes('credits', [['credits', 'a credit of one paisa more', 'amount = amount + 1']]),
-  {
-    invariant: 'rows-complete-billing-cycles',
-    what: 'a deleted cycle',
-    statement: sql`delete from billing_cycles where cast(id as text) = ${one('billing_cycles', CLOSED)}`,
-    subject: sql`select 'billing_cycles' as subject`,
-  },
-  {
-    invariant: 'credits',
-    what: 'more credit used than was granted',
-    statement: change('billing_cycles', 'credit_total = 900000', CLOSED),
-    subject: sql`select cast(merchant_id as text) as subject from billing_cycles
-      where cast(id as text) = ${one('billing_cycles', CLOSED)}`,
-  },
-  {
-    invariant: 'merchant-balances',
-    what: "a closed cycle that is gone from its merchant's account",
-    statement: change(
-      'billing_cycles',
-      "merchant_id = (select id from users where role = 'creator' limit 1)",
-      CLOSED,
-    ),
-    subject: sql`select cast(merchant_id as text) as subject from billing_cycles
-      where cast(id as text) = ${one('billing_cycles', CLOSED)}`,
-  },
-  {
-    invariant: 'invoice-attempts',
-    what: 'a closed cycle without an invoice request',
-    statement: sql`delete from processor_attempts
+  ...changes('credits', { credits: [['a credit of one paisa more', 'amount = amount + 1']] }),
+  ...breaking('rows-complete-billing-cycles', {
+    'a deleted cycle': [remove('billing_cycles', CLOSED), named('billing_cycles')],
+  }),
+  ...breaking('credits', {
+    'more credit used than was granted': [
+      change('billing_cycles', 'credit_total = 900000', CLOSED),
+      oneOf('billing_cycles', CLOSED, 'merchant_id'),
+    ],
+  }),
+  ...breaking('merchant-balances', {
+    "a closed cycle that is gone from its merchant's account": [
+      change('billing_cycles', "merchant_id = (select id from users where role = 'creator' limit 1)", CLOSED),
+      oneOf('billing_cycles', CLOSED, 'merchant_id'),
+    ],
+  }),
+  ...breaking('invoice-attempts', {
+    'a closed cycle without an invoice request': [
+      sql`delete from processor_attempts
       where cast(subject_id as text) = ${one('billing_cycles', CLOSED)}`,
-    subject: oneOf('billing_cycles', CLOSED),
-  },
+      oneOf('billing_cycles', CLOSED),
+    ],
+  }),
 ]
 
 const PAID = "state = 'paid'"
 
 const PAYOUTS: Tampering[] = [
-  ...changes('payouts', [
-    ['payout-lines', 'an amount that its lines do not make', 'amount = amount + 1'],
-    [
-      'payouts-in-journal',
-      'a payment that the journal does not know',
-      "state = 'paid'",
-      "state = 'submitted'",
+  ...changes('payouts', {
+    'payout-lines': [['an amount that its lines do not make', 'amount = amount + 1']],
+    'payouts-in-journal': [
+      ['a payment that the journal does not know', "state = 'paid'", "state = 'submitted'"],
     ],
-    ['payout-attempts', "another payout's id", "processor_payout_id = 'po_other'", PAID],
-    [
-      'payout-attempts',
-      'a payout that was submitted without being sent',
-      "state = 'submitted'",
-      "state = 'pending'",
+    'payout-attempts': [
+      ["another payout's id", "processor_payout_id = 'po_other'", PAID],
+      ['a payout that was submitted without being sent', "state = 'submitted'", "state = 'pending'"],
     ],
-  ]),
+  }),
   ...changes(
     'billing_cycle_shares',
-    [
-      ['shares-paid-once', 'a paid share that is free again', 'carried = 0', 'carried > 0'],
-      [
-        'shares-released',
-        'a share released before its cycle is charged',
-        'released_at = 1',
-        'released_at is null',
+    {
+      'shares-paid-once': [['a paid share that is free again', 'carried = 0', 'carried > 0']],
+      'shares-released': [
+        ['a share released before its cycle is charged', 'released_at = 1', 'released_at is null'],
+        ['another time of release', 'released_at = released_at + 1', 'released_at is not null'],
       ],
-      [
-        'shares-released',
-        'another time of release',
-        'released_at = released_at + 1',
-        'released_at is not null',
-      ],
-    ],
+    },
     'billing_cycle_id',
   ),
-  {
-    invariant: 'payout-lines',
-    what: 'a line that names another merchant',
-    statement: sql`update payout_lines set merchant_id = (select creator_id from payouts limit 1)
+  ...breaking('payout-lines', {
+    'a line that names another merchant': [
+      sql`update payout_lines set merchant_id = (select creator_id from payouts limit 1)
       where cast(payout_id as text) = ${one('payouts', PAID)}`,
-    subject: oneOf('payouts', PAID),
-  },
-  {
-    invariant: 'shares-paid-once',
-    what: 'a share that is in two payouts',
-    statement: sql`update payouts set state = 'submitted' where state = 'failed'`,
-    subject: sql`select cast(billing_cycle_id as text) as subject from payout_lines
+      oneOf('payouts', PAID),
+    ],
+  }),
+  ...breaking('shares-paid-once', {
+    'a share that is in two payouts': [
+      sql`update payouts set state = 'submitted' where state = 'failed'`,
+      sql`select cast(billing_cycle_id as text) as subject from payout_lines
       where payout_id = (select id from payouts where state = 'failed')`,
-  },
-  {
-    invariant: 'payouts-in-journal',
-    what: 'a payout without its entry',
-    statement: sql`update ledger_entries set kind = 'payout_failed'
+    ],
+  }),
+  ...breaking('payouts-in-journal', {
+    'a payout without its entry': [
+      sql`update ledger_entries set kind = 'payout_failed'
       where kind = 'payout_created' and cast(subject_id as text) = ${one('payouts', PAID)}`,
-    subject: oneOf('payouts', PAID),
-  },
-  {
-    invariant: 'creator-balances',
-    what: 'a payout that was lost',
-    statement: sql`delete from payouts where cast(id as text) = ${one('payouts', PAID)}`,
-    subject: sql`select cast(creator_id as text) as subject from payouts where cast(id as text) = ${one('payouts', PAID)}`,
-  },
+      oneOf('payouts', PAID),
+    ],
+  }),
+  ...breaking('creator-balances', {
+    'a payout that was lost': [remove('payouts', PAID), oneOf('payouts', PAID, 'creator_id')],
+  }),
 ]
 
 const EVENTS: Tampering[] = [
-  ...changes('inbound_events', [
-    ['events-explained', 'an event ignored without a reason', 'reason = null', "state = 'ignored'"],
-    [
-      'events-once',
-      'an event that took effect under a delivery id that was taken',
-      "state = 'done'",
-      "conflict_hash <> ''",
+  ...changes('inbound_events', {
+    'events-explained': [['an event ignored without a reason', 'reason = null', "state = 'ignored'"]],
+    'events-once': [
+      [
+        'an event that took effect under a delivery id that was taken',
+        "state = 'done'",
+        "conflict_hash <> ''",
+      ],
     ],
-  ]),
-  ...changes('payouts', [
-    [
-      'settled-by-events',
-      'a payout that is paid though the processor said that it failed',
-      "state = 'paid'",
-      "state = 'failed'",
+  }),
+  ...changes('payouts', {
+    'settled-by-events': [
+      [
+        'a payout that is paid though the processor said that it failed',
+        "state = 'paid'",
+        "state = 'failed'",
+      ],
     ],
-  ]),
-  {
-    invariant: 'rows-complete-inbound-events',
-    what: 'an applied event that was deleted',
-    statement: sql`delete from inbound_events where cast(id as text) = ${one('inbound_events', "state = 'ignored'")}`,
-    subject: sql`select 'inbound_events' as subject`,
-  },
-  {
-    invariant: 'rows-complete-inbound-events',
-    what: 'an applied event that is to be applied again',
-    statement: change('inbound_events', "state = 'pending', finished_at = null", "state = 'done'"),
-    subject: sql`select 'inbound_events' as subject`,
-  },
-  {
-    invariant: 'events-once',
-    what: 'a delivery that is kept twice',
-    statement: sql`update inbound_events set conflict_hash = '' where delivery_id = 'twice'`,
-    subject: sql`select 'delivery twice' as subject`,
-  },
-  {
-    invariant: 'events-explained',
-    what: 'an event that is set aside without a flag',
-    statement: sql`delete from flags where subject_type in ('inbound_event', 'store_events')`,
-    subject: oneOf('inbound_events', "state = 'set_aside'"),
-  },
-  {
-    invariant: 'events-applied',
-    what: 'a sale whose event is lost',
-    statement: sql`delete from inbound_events where cast(id as text) =
-      (select cast(event_id as text) from sales where cast(id as text) = ${one('sales', 'true')})`,
-    subject: oneOf('sales', 'true'),
-  },
-  {
-    invariant: 'events-applied',
-    what: 'an order event that is done and made nothing',
-    statement: sql`delete from sales where cast(id as text) = ${one('sales', 'true')}`,
-    subject: sql`select cast(event_id as text) as subject from sales where cast(id as text) = ${one('sales', 'true')}`,
-  },
-  {
-    invariant: 'settled-by-events',
-    what: 'a cycle that no event charged',
-    statement: sql`delete from inbound_events where result like '%' || ${one('billing_cycles', CHARGED)} || '%'`,
-    subject: oneOf('billing_cycles', CHARGED),
-  },
-  {
-    invariant: 'settled-by-events',
-    what: 'an event that charged a cycle which is not charged',
-    statement: change('billing_cycles', "state = 'closed'", CHARGED),
-    subject: sql`select cast(min(cast(id as text)) as text) as subject from inbound_events
+  }),
+  ...breaking('rows-complete-inbound-events', {
+    'an applied event that was deleted': [
+      remove('inbound_events', "state = 'ignored'"),
+      named('inbound_events'),
+    ],
+    'an applied event that is to be applied again': [
+      change('inbound_events', "state = 'pending', finished_at = null", "state = 'done'"),
+      named('inbound_events'),
+    ],
+  }),
+  ...breaking('events-once', {
+    'a delivery that is kept twice': [
+      sql`update inbound_events set conflict_hash = '' where delivery_id = 'twice'`,
+      named('delivery twice'),
+    ],
+  }),
+  ...breaking('events-explained', {
+    'an event that is set aside without a flag': [
+      sql`delete from flags where subject_type in ('inbound_event', 'store_events')`,
+      oneOf('inbound_events', "state = 'set_aside'"),
+    ],
+  }),
+  ...breaking('events-applied', {
+    'a sale whose event is lost': [
+      sql`delete from inbound_events where cast(id as text) =
+      (select cast(event_id as text) from sales where cast(id as text) = ${one('sales')})`,
+      oneOf('sales'),
+    ],
+    'an order event that is done and made nothing': [remove('sales'), oneOf('sales', 'true', 'event_id')],
+  }),
+  ...breaking('settled-by-events', {
+    'a cycle that no event charged': [
+      sql`delete from inbound_events where result like '%' || ${one('billing_cycles', CHARGED)} || '%'`,
+      oneOf('billing_cycles', CHARGED),
+    ],
+    'an event that charged a cycle which is not charged': [
+      change('billing_cycles', "state = 'closed'", CHARGED),
+      sql`select cast(min(cast(id as text)) as text) as subject from inbound_events
       where result like '%' || ${one('billing_cycles', CHARGED)} || '%'`,
-  },
+    ],
+  }),
 ]
 
 const OPERATIONS: Tampering[] = [
-  ...changes('users', [
-    [
-      'suspensions-recorded',
-      'a user without a record of the suspension',
-      'suspended_at = 1',
-      'suspended_at is null',
+  ...changes('users', {
+    'suspensions-recorded': [
+      ['a user without a record of the suspension', 'suspended_at = 1', 'suspended_at is null'],
     ],
-  ]),
-  {
-    invariant: 'credits-recorded',
-    what: 'a credit without a grant',
-    statement: sql`delete from audit_entries where action = 'billing.credit'`,
-    subject: oneOf('credits', 'true'),
-  },
-  {
-    invariant: 'suspensions-recorded',
-    what: 'a suspension that is gone from the record',
-    statement: sql`delete from audit_entries where action = 'user.suspend'`,
-    subject: oneOf('users', 'suspended_at is not null'),
-  },
-  {
-    invariant: 'second-attempts-recorded',
-    what: 'a repeated invoice request without a record',
-    statement: sql`delete from audit_entries where action = 'billing.reissue'`,
-    subject: sql`select min(subject_id) as subject from audit_entries where action = 'billing.reissue'`,
-  },
-  {
-    invariant: 'second-attempts-recorded',
-    what: 'a repeated payout under another attempt than the record names',
-    statement: sql`update audit_entries set after = '{"attempt_id":"another"}' where action = 'payout.retry'`,
-    subject: sql`select min(subject_id) as subject from audit_entries where action = 'payout.retry'`,
-  },
+  }),
+  ...breaking('credits-recorded', {
+    'a credit without a grant': [
+      sql`delete from audit_entries where action = 'billing.credit'`,
+      oneOf('credits'),
+    ],
+  }),
+  ...breaking('suspensions-recorded', {
+    'a suspension that is gone from the record': [
+      sql`delete from audit_entries where action = 'user.suspend'`,
+      oneOf('users', 'suspended_at is not null'),
+    ],
+  }),
+  ...breaking('second-attempts-recorded', {
+    'a repeated invoice request without a record': [
+      sql`delete from audit_entries where action = 'billing.reissue'`,
+      sql`select min(subject_id) as subject from audit_entries where action = 'billing.reissue'`,
+    ],
+    'a repeated payout under another attempt than the record names': [
+      sql`update audit_entries set after = '{"attempt_id":"another"}' where action = 'payout.retry'`,
+      sql`select min(subject_id) as subject from audit_entries where action = 'payout.retry'`,
+    ],
+  }),
 ]
 
 const BODIES: Tampering[] = [
   ...changes(
     'inbound_bodies',
-    [
-      ['bodies-hash', 'a body with one more space', "body = body || ' '", "encoding = 'utf8'"],
-      ['bodies-hash', 'a body of other bytes', "body = 'AAAA'", "encoding = 'base64'"],
-    ],
+    {
+      'bodies-hash': [
+        ['a body with one more space', "body = body || ' '", "encoding = 'utf8'"],
+        ['a body of other bytes', "body = 'AAAA'", "encoding = 'base64'"],
+      ],
+    },
     'event_id',
   ),
-  ...changes('billing_cycles', [
-    [
-      'charges-as-confirmed',
-      'another payment than the event names',
-      "processor_payment_reference = 'pay_other'",
-      CHARGED,
+  ...changes('billing_cycles', {
+    'charges-as-confirmed': [
+      ['another payment than the event names', "processor_payment_reference = 'pay_other'", CHARGED],
     ],
-  ]),
-  {
-    invariant: 'sales-as-reported',
-    what: 'a sale of another order',
-    statement: sql`update sales set order_id = '1' where cast(event_id as text) = ${one('inbound_events', "source = 'store' and state = 'done'")}`,
-    subject: oneOf('inbound_events', "source = 'store' and state = 'done'"),
-  },
+  }),
+  ...breaking('sales-as-reported', {
+    'a sale of another order': [
+      sql`update sales set order_id = '1' where cast(event_id as text) = ${one('inbound_events', "source = 'store' and state = 'done'")}`,
+      oneOf('inbound_events', "source = 'store' and state = 'done'"),
+    ],
+  }),
 ]
 
 export const TAMPERINGS: readonly Tampering[] = [
-  ...JOURNAL_TAMPERINGS,
-  ...SALE_TAMPERINGS,
+  ...ENTRIES,
+  ...CHAIN,
+  ...HEADS,
+  ...SEALS,
+  ...SALES,
+  ...CLICKS,
   ...BILLING,
   ...PAYOUTS,
   ...EVENTS,

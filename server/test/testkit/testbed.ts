@@ -5,6 +5,7 @@ import { type Config, readConfig } from '../../platform/config.ts'
 import { type AppKeys, createAppKeys } from '../../platform/crypto/key-ring.ts'
 import { createVault } from '../../platform/crypto/vault.ts'
 import type { Database } from '../../platform/database/database.ts'
+import { type OpenDatabase, openDatabase } from '../../platform/database/open-database.ts'
 import { withRowKeys } from '../../platform/database/protected-rows.ts'
 import { systemIds } from '../../platform/ids.ts'
 import { createLog } from '../../platform/log.ts'
@@ -100,4 +101,18 @@ export function platformOver(
     publicBaseUrl: 'http://127.0.0.1:3000',
   }
   return platform
+}
+
+/** Looks beside a service into its database. SQLite's file is opened for it: a connection that stays open would keep it from being recovered. */
+export async function lookInto<T>(
+  { database: kept, url }: Pick<TestDatabase, 'url'> & { database?: OpenDatabase },
+  clock: Clock,
+  work: (platform: Platform) => Promise<T>,
+): Promise<T> {
+  const database = kept?.dialect === 'postgresql' ? kept : await openDatabase(url, { create: false })
+  try {
+    return await work(platformOver(database, url, clock))
+  } finally {
+    if (database !== kept) await database.close()
+  }
 }

@@ -9,6 +9,7 @@ import { procedure, publicProcedure, router } from '../../platform/api/procedure
 import { Refusal } from '../../platform/api/refusal.ts'
 import { call } from './service-bed.ts'
 import { openTestbed, type Testbed } from './testbed.ts'
+import type { WebAnswer } from './web.ts'
 
 /** Procedures of every shape that the adapters know, and none of the service's own. */
 const thingsRouter = router({
@@ -57,7 +58,7 @@ export const tinyRouter = router({ things: thingsRouter })
 /** A server with the tiny router behind both adapters. */
 export interface TinyApi extends Testbed {
   base: string
-  ask(method: string, path: string, body?: unknown, type?: string): Promise<Answer>
+  ask(method: string, path: string, body?: unknown, type?: string): Promise<WebAnswer>
 }
 
 export async function openTinyApi(): Promise<TinyApi> {
@@ -92,13 +93,7 @@ export async function openTinyApi(): Promise<TinyApi> {
   }
 }
 
-export interface Answer {
-  status: number
-  headers: Headers
-  body: Record<string, unknown>
-}
-
-export function isProblem(answer: Answer, status: number, code: string): void {
+export function isProblem(answer: WebAnswer, status: number, code: string): void {
   assert.is(answer.body.code, code, JSON.stringify(answer.body))
   assert.is(answer.status, status)
   assert.is(answer.body.status, status)

@@ -1,16 +1,16 @@
 import { v7 } from 'uuid'
-import { createClickRecorder, rollUpClicks } from '../../clicks/clicks.service.ts'
+import { rollUpClicks } from '../../clicks/clicks.service.ts'
 import type { LinkRecord } from '../../links/links.service.ts'
 import type { Actor } from '../../platform/api/procedure.ts'
+import type { Clock } from '../../platform/clock.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { type RecordedSale, recordOrders } from '../../sales/sales.service.ts'
 import { readOrderFacts } from '../../shopify/order-facts.ts'
 import { watchMarketplace } from '../../watches/watches.service.ts'
 import type { TestDialect } from './databases.ts'
-import { addLink, addLiveOffer, addMerchant } from './listings.ts'
+import { openMarketplace, rowsOf } from './marketplace.ts'
 import { type OrderChanges, orderBody } from './orders.ts'
-import { addUser } from './people.ts'
-import { type ManualClock, MINUTE, openTestbed } from './testbed.ts'
+import { type ManualClock, MINUTE } from './testbed.ts'
 
 /** A merchant with a store, a creator with a link, and what the watches make of what happens between them. */
 export interface WatchedWorld {
@@ -35,32 +35,17 @@ export async function openWatchedWorld(
   dialect: TestDialect,
   settings: Record<string, string> = {},
 ): Promise<WatchedWorld> {
-  const bed = await openTestbed(dialect, settings)
-  const { clock } = bed
   // Ids of the test's own time, since the watches go by the time in them.
-  const platform: Platform = { ...bed.platform, ids: { next: () => v7({ msecs: clock.now() }) } }
-  const { reader } = platform.database
-  const merchant = await addMerchant(platform)
-  const creator = await addUser(platform, 'creator')
-  const offer = await addLiveOffer(platform, merchant)
-  const link = await addLink(platform, merchant, creator, offer.id)
-  const { id: storeId } = await reader.selectFrom('stores').select('id').executeTakeFirstOrThrow()
-  const clicks = createClickRecorder(platform)
+  const idsOf = (clock: Clock) => ({ next: () => v7({ msecs: clock.now() }) })
+  const market = await openMarketplace(dialect, settings, idsOf)
+  const { platform, clock } = market
+  const shop = await market.addShop()
+  const { actor: merchant, storeId } = shop
+  const creator = await market.addCreator('creator', false)
+  const link = await market.addLink(shop, creator)
   return {
-    platform,
-    clock,
-    merchant,
-    creator,
-    link,
-    storeId,
-    visit: (times) =>
-      Promise.all(
-        Array.from({ length: times }, async () => {
-          const id = platform.ids.next()
-          await clicks.record({ id, linkId: link.id, tracked: true, kind: 'visit', createdAt: clock.now() })
-          return id
-        }),
-      ),
+    ...{ platform, clock, merchant, creator, link, storeId },
+    visit: (times) => Promise.all(Array.from({ length: times }, () => market.click(link))),
     async order(changes = {}) {
       const body = orderBody({ createdAt: clock.now(), price: 100_000, ...changes })
       const order = readOrderFacts(body, platform.config.TRACKING_PARAMETER)
@@ -74,18 +59,9 @@ export async function openWatchedWorld(
       while ((await watchMarketplace(platform)) > 0);
     },
     async flags(kind) {
-      const rows = await reader
-        .selectFrom('flags')
-        .select(['id', 'subject_id', 'evidence'])
-        .where('kind', '=', kind)
-        .where('status', '=', 'open')
-        .orderBy('id')
-        .execute()
+      const rows = await rowsOf(platform, 'flags', { kind, status: 'open' })
       return rows.map((row) => ({ ...row, evidence: JSON.parse(row.evidence) }))
     },
-    async close() {
-      await clicks.idle()
-      await bed.close()
-    },
+    close: () => market.close(),
   }
 }

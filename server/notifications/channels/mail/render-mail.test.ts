@@ -187,18 +187,8 @@ test('property: no text of a user changes the markup or the headers', async () =
       const { message } = await composer.sendMail({ from: 'x@y.pk', to, subject: mail.subject, text: 'x' })
       const [head = ''] = (message as Buffer).toString('latin1').split(/\r?\n\r?\n/)
       const names = head.split(/\r?\n(?![ \t])/).map((line) => line.split(':')[0])
-      assert.equal(names.sort(), [
-        ...[
-          'Content-Transfer-Encoding',
-          'Content-Type',
-          'Date',
-          'From',
-          'MIME-Version',
-          'Message-ID',
-          'Subject',
-          'To',
-        ],
-      ])
+      const expected = 'Content-Transfer-Encoding Content-Type Date From MIME-Version Message-ID Subject To'
+      assert.is(names.sort().join(' '), expected)
       assert.match(head, /^(?:[\t\r\n]|[ -~])*$/)
     }),
     { numRuns: 200 },
