@@ -10,6 +10,7 @@ import type { Platform } from '../platform/platform.ts'
 import { peopleOf } from '../users/users.service.ts'
 import { type SeriesDays, salesBy, visitsBy } from './series.store.ts'
 import { type AskedPeriod, periodAsked } from './summaries.service.ts'
+import { ownLinkIds } from './summaries.store.ts'
 
 const MOST_ITEMS = 1000
 
@@ -90,7 +91,8 @@ async function countFigures(
     figure.clicks += visits
     figure.unique_clicks += unique
   }
-  for (const { key, slot, sub_id, visits, unique_visits } of await visitsBy(reader, scope, by, days)) {
+  const linkIds = await ownLinkIds(reader, scope)
+  for (const { key, slot, sub_id, visits, unique_visits } of await visitsBy(reader, linkIds, by, days)) {
     const day = slot === null ? null : localDay(slot * SLOT_MS, config.BILLING_TIMEZONE)
     if (day !== null && (day < days.first || day > days.last)) continue
     if (by === 'day') addVisits(dateOfDay(day ?? Number(key)), visits, unique_visits)

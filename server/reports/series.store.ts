@@ -1,7 +1,8 @@
 import { type RawBuilder, sql } from 'kysely'
 import { DAY_MS } from '../../shared/durations.ts'
 import type { SeriesKey } from '../../shared/schemas/summaries.ts'
-import type { Queries } from '../platform/database/database.ts'
+import { inList } from '../platform/database/bulk-values.ts'
+import { dialectOf, type Queries } from '../platform/database/database.ts'
 import type { OwnScope } from '../platform/database/keyset-scan.ts'
 import { firstIdAt } from '../platform/ids.ts'
 import type { offsetsWithin } from '../platform/local-days.ts'
@@ -30,34 +31,29 @@ export interface VisitRow {
 
 const LINK_KEYS = { day: sql`''`, link: sql`link.id`, offer: sql`link.offer_id`, sub_id: sql`''` }
 
-/** By the index of a creator's links; a merchant's are found by their offers. */
-function ownLinks(scope: OwnScope): { from: RawBuilder<unknown>; where: RawBuilder<unknown> } {
-  return 'creatorId' in scope
-    ? { from: sql`affiliate_links as link`, where: sql`link.creator_id = ${scope.creatorId}` }
-    : {
-        from: sql`offers as offer join affiliate_links as link on link.offer_id = offer.id`,
-        where: sql`offer.merchant_id = ${scope.merchantId}`,
-      }
-}
-
 /** In one statement, so that the roll-up of clicks does not come between the two halves. */
-export async function visitsBy(db: Queries, scope: OwnScope, by: SeriesKey, { first, last }: SeriesDays) {
+export async function visitsBy(
+  db: Queries,
+  linkIds: readonly string[],
+  by: SeriesKey,
+  { first, last }: SeriesDays,
+) {
+  const ofLinks = inList(dialectOf(db), 'uuid', linkIds)
   const key = by === 'day' ? sql`day.day` : by === 'sub_id' ? sql`day.sub_id` : LINK_KEYS[by]
   const ofAll = by === 'sub_id' ? sql`` : sql`and day.sub_id = ''`
-  const own = ownLinks(scope)
   const { rows } = await sql<VisitRow>`
     select * from (
       select cast(${key} as text) as key, cast(null as integer) as slot, '' as sub_id,
         sum(day.visits) as visits, sum(day.unique_visits) as unique_visits
-      from ${own.from}
-      join click_days as day on day.link_id = link.id and day.day between ${first} and ${last} ${ofAll}
-      where ${own.where} group by ${key}
+      from click_days as day join affiliate_links as link on link.id = day.link_id
+      where day.link_id ${ofLinks} and day.day between ${first} and ${last} ${ofAll}
+      group by ${key}
       limit ${MOST_KEYS}
     ) as counted
     union all
     select cast(${LINK_KEYS[by]} as text) as key, fresh.slot, fresh.sub_id, sum(fresh.visits), sum(fresh.unique_visits)
     from uncounted_clicks as fresh join affiliate_links as link on link.id = fresh.link_id
-    where fresh.link_id in (select link.id from ${own.from} where ${own.where})
+    where fresh.link_id ${ofLinks}
     group by link.id, link.offer_id, fresh.slot, fresh.sub_id`.execute(db)
   return rows
 }

@@ -134,7 +134,7 @@ function refusePeriod(from: number, to: number): void {
 
 async function ownVisits(db: Queries, creatorId: string): Promise<Visits> {
   const visits = { all: 0, unique: 0 }
-  const counted = await countVisits(db, await ownLinkIds(db, creatorId))
+  const counted = await countVisits(db, await ownLinkIds(db, { creatorId }))
   for (const { all, unique } of counted.values()) {
     visits.all += all
     visits.unique += unique

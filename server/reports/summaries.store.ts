@@ -96,12 +96,14 @@ export function topCreators(db: Queries, cycleId: string, limit: number) {
     .execute()
 }
 
-/** Ids of all of a creator's links. */
-export async function ownLinkIds(db: Queries, creatorId: string): Promise<string[]> {
-  const rows = await db
-    .selectFrom('affiliate_links')
-    .select('id')
-    .where('creator_id', '=', creatorId)
-    .execute()
-  return rows.map((row) => row.id)
+/** Ids of all links of a creator, or to a merchant's offers. */
+export async function ownLinkIds(db: Queries, scope: OwnScope): Promise<string[]> {
+  const links = db.selectFrom('affiliate_links').select('id')
+  const own =
+    'creatorId' in scope
+      ? links.where('creator_id', '=', scope.creatorId)
+      : links.where('offer_id', 'in', (from) =>
+          from.selectFrom('offers').select('id').where('merchant_id', '=', scope.merchantId),
+        )
+  return (await own.execute()).map((row) => row.id)
 }

@@ -52,13 +52,14 @@ for (const { it } of marketSuites<World>('plans of summaries and live streams', 
       'outcomes of a merchant': (db) => countOutcomes(db, { merchantId }, recent),
       'outcomes of a creator': (db) => countOutcomes(db, { creatorId }, month),
       'second decisions of a merchant': (db) => salesDecidedAgainSince(db, { merchantId }, since),
-      'visits by day of a merchant': (db) => visitsBy(db, { merchantId }, 'day', days),
-      'visits by sub id of a creator': (db) => visitsBy(db, { creatorId }, 'sub_id', days),
+      'visits by day': (db) => visitsBy(db, [merchantId], 'day', days),
+      'visits by sub id': (db) => visitsBy(db, [creatorId], 'sub_id', days),
       'sales by link of a merchant': (db) => salesBy(db, { merchantId }, 'link', days),
       'sales by sub id of a creator': (db) => salesBy(db, { creatorId }, 'sub_id', days),
       'offers of a cycle': (db) => topOffers(db, cycleId, 10),
       'creators of a cycle': (db) => topCreators(db, cycleId, 10),
-      'links of a creator': (db) => ownLinkIds(db, creatorId),
+      'links of a creator': (db) => ownLinkIds(db, { creatorId }),
+      'links of a merchant': (db) => ownLinkIds(db, { merchantId }),
       'new sales of a merchant': (db) => saleIdsAfter(db, { merchantId }, after, 100),
       'new sales of a creator': (db) => saleIdsAfter(db, { creatorId }, after, 100),
       'payouts of a creator': (db) => payoutsChangedSince(db, { creatorId }, since),
@@ -258,7 +259,7 @@ async function scansOf(platform: Platform, query: CompiledQuery): Promise<string
   const steps = await stepsOf(platform, query)
   return steps.filter((step) =>
     dialect === 'sqlite'
-      ? /^SCAN (?!CONSTANT|link|counted|decided|fresh|json_each )/.test(step)
+      ? /^SCAN (?!CONSTANT|link|click |counted|decided|fresh|json_each )/.test(step)
       : /Seq Scan on (?!affiliate_links|offers|users|stores|processor_attempts|uncounted_clicks|clicks )/.test(
           step,
         ),
