@@ -232,6 +232,7 @@ async function fill(market: Marketplace): Promise<World> {
           commission: 0,
           platform_fee: 0,
           order_id: `filler ${at + index}`,
+          order_name: `#${at + index}`,
           receipt: '{}',
         }
       })

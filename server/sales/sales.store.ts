@@ -160,7 +160,7 @@ function salesWithSlug(db: Queries, scope: ScanScope, indexed = true) {
 /** By these columns an index finds few of a merchant's sales. */
 const SEARCHED: readonly string[] = ['order_id', 'order_name', 'billing_cycle_id']
 
-/** Sales in the caller's scope, newest first. With `storeIds` or a billing cycle of a merchant by their indexes, else by that of the scope. */
+/** Sales in the caller's scope, newest first. With `storeIds` (whose few sales are sorted) or a merchant's cycle by their indexes, else by the scope's. */
 export function findSales(db: Queries, scope: ScanScope, filter: SaleFilter): Promise<SaleWithSlug[]> {
   const { columns = {}, ids, storeIds } = filter
   const isOfMerchant = scope !== 'all' && 'merchantId' in scope
@@ -182,7 +182,7 @@ export function findSales(db: Queries, scope: ScanScope, filter: SaleFilter): Pr
       query.where(sql<SqlBool>`sales.store_id ${inList(dialectOf(db), 'uuid', storeIds ?? [])}`),
     )
     .where(inPlace(filter))
-    .orderBy('sales.id', 'desc')
+    .orderBy(columnOf(db, 'id', storeIds === undefined), 'desc')
     .limit(filter.limit)
     .execute()
 }
