@@ -9,7 +9,7 @@ import { startService } from './service.ts'
 
 const it = suite<{ above: string; folder: string; environment: Record<string, string> }>('the data folder')
 
-it.before.each((world) => {
+it.before((world) => {
   world.above = mkdtempSync(join(tmpdir(), 'affiliate-service-'))
   world.folder = join(world.above, 'made', 'data')
   world.environment = {
@@ -21,28 +21,22 @@ it.before.each((world) => {
     LOG_LEVEL: 'silent',
   }
 })
-it.after.each(({ above }) => rmSync(above, { recursive: true, force: true }))
+it.after(({ above }) => rmSync(above, { recursive: true, force: true }))
 
-it('is readable only by the owner, including its files', async ({ folder, environment }) => {
+it('is readable only by the owner, and belongs to one running sandbox, whose address stays as it is', async ({
+  folder,
+  environment,
+}) => {
   const before = process.umask(0o022)
+  const first = await startService({ environment }).finally(() => process.umask(before))
+  const access = () => readFileSync(join(folder, 'sandbox.json'), 'utf8')
   try {
-    const service = await startService({ environment })
     const modes = Object.fromEntries(readdirSync(folder).map((name) => [name, modeOf(join(folder, name))]))
-    await service.stop()
-    assert.is(modeOf(folder), 0o700)
-    assert.is(modeOf(join(folder, '..')), 0o700)
+    assert.equal([modeOf(folder), modeOf(join(folder, '..'))], [0o700, 0o700])
     const names = ['affiliate.db', 'affiliate.db-wal', 'app.key', 'sandbox.db', 'sandbox.json']
     for (const name of names) assert.ok(name in modes, name)
     for (const [name, mode] of Object.entries(modes)) assert.is(mode, 0o600, name)
-  } finally {
-    process.umask(before)
-  }
-})
 
-it('belongs to one running sandbox, whose address stays as it is', async ({ folder, environment }) => {
-  const first = await startService({ environment })
-  const access = () => readFileSync(join(folder, 'sandbox.json'), 'utf8')
-  try {
     const own = access()
     assert.is(JSON.parse(own).url, first.sandboxUrl)
     const refusal = await startService({ environment }).then(

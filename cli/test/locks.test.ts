@@ -1,4 +1,7 @@
 // proof only
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
 import { sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -8,7 +11,6 @@ import { mustOnlyRead } from '../../server/test/testkit/reading-only.ts'
 import { buildProgram } from '../program.ts'
 import { openBooks } from './books.ts'
 import { leavesOf } from './command-tree.ts'
-import { openLockRival } from './lock-rival.ts'
 import {
   AUDITED,
   freshEndpoint,
@@ -153,20 +155,77 @@ async function setReadOnly({ books }: World, on: boolean): Promise<void> {
  */
 const MOST_MS = 5000
 
-/** The commands that held a lock for too long, and for how long. */
+/** Takes and gives back SQLite's write lock all the time. */
+const ON_SQLITE = `
+  const { default: Database } = await import('better-sqlite3')
+  const db = new Database(process.argv[1], { timeout: 0 })
+  let freeAt = performance.now()
+  const look = () => {
+    try { db.exec('begin immediate; rollback'); freeAt = performance.now() } catch (error) {
+      if (error.code !== 'SQLITE_BUSY') throw error
+      kept = Math.max(kept, performance.now() - freeAt)
+    }
+  }`
+
+/** Asks for the age of each transaction that holds a row, or a table against writers. */
+const ON_POSTGRESQL = `
+  const { default: pg } = await import('pg')
+  const client = new pg.Client(process.argv[1])
+  await client.connect()
+  const look = async () => {
+    const { rows } = await client.query(\`
+      select coalesce(max(extract(epoch from clock_timestamp() - xact_start) * 1000), 0)::float8 as age
+      from pg_stat_activity as one
+      where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid() and (
+        backend_xid is not null or exists (
+          select from pg_locks where pg_locks.pid = one.pid and granted and locktype = 'relation'
+            and mode in ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')))\`)
+    kept = Math.max(kept, rows[0].age)
+  }`
+
+const LOOKING = `
+  const { setTimeout: pause } = await import('node:timers/promises')
+  let over = false
+  process.stdin.on('data', () => { console.log(kept); kept = 0 })
+  process.stdin.on('end', () => { over = true })
+  console.log('ready')
+  while (!over) {
+    await look()
+    await pause(1)
+  }
+  process.exit()`
+
+/**
+ * The commands that held a lock for too long, and for how long. A process of its own would write to the same database all the time, and
+ * answers for how long another writer would have waited at most since it was asked last, ms.
+ */
 async function slowLocks(world: World): Promise<string[]> {
-  const rival = await openLockRival(world.books.market.bed.testDatabase)
+  const { database, url } = world.books.market.bed.testDatabase
+  const [program, place] = database.dialect === 'sqlite' ? [ON_SQLITE, database.file] : [ON_POSTGRESQL, url]
+  const code = `let kept = 0\n${program}\n${LOOKING}`
+  const rival = spawn(process.execPath, ['--input-type=module', '-e', code, place], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  const ended = once(rival, 'exit')
+  const lines = createInterface(rival.stdout)[Symbol.asyncIterator]()
+  const worst = async () => {
+    rival.stdin.write('?')
+    return Number((await lines.next()).value)
+  }
+  await lines.next()
   try {
     const slow: string[] = []
     for (const [name, recipe] of Object.entries(COMMANDS)) {
       if (!WRITING.has(name)) continue
       // What is made ready for it may take what it likes.
-      await run(world, name, recipe, () => rival.worst())
-      const kept = await rival.worst()
-      if (kept >= MOST_MS) slow.push(`${name}: ${kept.toFixed(0)} ms`)
+      await run(world, name, recipe, worst)
+      const kept = await worst()
+      // Not a number if the process has ended.
+      if (!(kept < MOST_MS)) slow.push(`${name}: ${kept.toFixed(0)} ms`)
     }
     return slow
   } finally {
-    await rival.end()
+    rival.stdin.end()
+    await ended
   }
 }

@@ -37,11 +37,12 @@ test('rules and shared code need no database, and their tests are measured', () 
   }
 })
 
-test('files start in a fixed order: without a database first, then long ones, then by name', async () => {
+test('files start in a fixed order: without a database first, of these the measured ones, then long ones, then by name', async () => {
   const project = await tinyProject({
     'server/b.test.ts': '',
     'server/a.test.ts': '',
     'server/z.rule.test.ts': '',
+    'cli/pure.test.ts': '// database: none\n',
     'cli/slow.test.ts': '// long\n',
     'server/not-a-test.ts': '',
     'elsewhere/c.test.ts': '',
@@ -54,7 +55,13 @@ test('files start in a fixed order: without a database first, then long ones, th
       ['server/proof.test.ts'],
     )
     const paths = (await findTests(project.root)).map((file) => file.path)
-    assert.equal(paths, ['server/z.rule.test.ts', 'cli/slow.test.ts', 'server/a.test.ts', 'server/b.test.ts'])
+    assert.equal(paths, [
+      'server/z.rule.test.ts',
+      'cli/pure.test.ts',
+      'cli/slow.test.ts',
+      'server/a.test.ts',
+      'server/b.test.ts',
+    ])
   } finally {
     await project.remove()
   }

@@ -48,7 +48,8 @@ export async function listFiles(root: string, folders: readonly string[]): Promi
 
 /**
  * The test files whose path contains one of the filters (without filters, all but those for proofs only), in the order in which they start:
- * first those that need no database (it boots meanwhile), then those that take long, then by name.
+ * first those that need no database (it boots meanwhile), then those that take long, then by name. Those that may share a process are
+ * neighbors, so that few processes load the code.
  */
 export async function findTests(root: string, filters: string[] = []): Promise<TestFile[]> {
   const paths = (await listFiles(root, TEST_ROOTS)).filter(
@@ -62,6 +63,8 @@ export async function findTests(root: string, filters: string[] = []): Promise<T
   return chosen.sort(
     (a, b) =>
       Number(a.database) - Number(b.database) ||
+      Number(b.measured) - Number(a.measured) ||
+      Number(b.shares) - Number(a.shares) ||
       Number(b.long) - Number(a.long) ||
       (a.path < b.path ? -1 : 1),
   )
@@ -92,7 +95,7 @@ export function describeTest(path: string, text: string): TestFile {
 }
 
 /** How many files share a process. More would leave processors idle at the end of a run. */
-const GROUP_SIZE = 48
+const GROUP_SIZE = 64
 
 /** Neighbors that may run in one process, and need the same of the runner, together. */
 export function groupTests(files: readonly TestFile[]): TestFile[][] {

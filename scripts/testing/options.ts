@@ -20,7 +20,7 @@ export interface RunOptions {
 export const USAGE = `node scripts/test.ts [filters...] [--jobs N] [--sqlite-only] [--coverage] [--verbose] [--root DIR]
 
   Runs every *.test.ts under server, cli, shared, scripts and fixtures whose path contains one of the filters,
-  up to 48 in one process. The first lines of a test file may say "// long" (it then starts early), "// database: none"
+  up to 64 in one process. The first lines of a test file may say "// long" (it then starts early), "// database: none"
   (it then does not wait for PostgreSQL), "// mostly waits" (it then runs beside the others), "// own process" (it changes
   something that its neighbors would notice, e.g. process.env) and "// time limit: 10 s" (default 1200 s).
   TEST_POSTGRES_URL, when set, is used instead of a PostgreSQL that the run starts by itself.`

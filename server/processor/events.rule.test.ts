@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from 'node:fs'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { formatMoney } from '../../shared/money.ts'
@@ -296,3 +297,27 @@ mapped('settings that make no sense are refused', () => {
   }
 })
 mapped.run()
+
+const FIXTURES = new URL('../../fixtures/', import.meta.url)
+const VALUES = { invoice_id: 'inv_1', payout_id: 'po_1', reference: 'payout-1', payment_reference: 'pay_1' }
+const manifest: { file: string; title: string; expect: { reading: string } }[] = JSON.parse(
+  readFileSync(new URL('processor.manifest.json', FIXTURES), 'utf8'),
+)
+const fixtures = suite('the fixtures of the processor')
+fixtures('are each in the manifest once', () => {
+  const files = readdirSync(new URL('processor/', FIXTURES)).sort()
+  assert.equal(manifest.map(({ file }) => file).sort(), files)
+})
+
+for (const { file, title, expect } of manifest) {
+  fixtures(`${file}: ${title}`, () => {
+    let text = readFileSync(new URL(`processor/${file}`, FIXTURES), 'utf8')
+    for (const [name, value] of Object.entries({ ...VALUES, amount: '1250.00' }))
+      text = text.replaceAll(`{{${name}}}`, value)
+    assert.not.match(text, /\{\{/)
+    const body: unknown = JSON.parse(text)
+    if (expect.reading === 'malformed') malformed(body, /./)
+    else assert.is(readProcessorEvent(body, GENERIC_PROCESSOR_EVENTS).kind, expect.reading)
+  })
+}
+fixtures.run()
