@@ -305,7 +305,12 @@ for (const dialect of testDialects()) {
       const answer = await web.go(`${link.slug}?${query}`)
       assert.not.match(answer.headers.get('location') ?? '', /[?&]sub=/)
     }
-    const rows = await platform.database.reader.selectFrom('clicks').select('sub_id').where('link_id', '=', link.id).orderBy('id').execute()
+    const rows = await platform.database.reader
+      .selectFrom('clicks')
+      .select('sub_id')
+      .where('link_id', '=', link.id)
+      .orderBy('id')
+      .execute()
     assert.equal(
       rows.map(({ sub_id }) => sub_id),
       ['reel-12', 'عید', null, null, 'a'],
