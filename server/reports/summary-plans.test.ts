@@ -260,7 +260,7 @@ async function scansOf(platform: Platform, query: CompiledQuery): Promise<string
   const steps = await stepsOf(platform, query)
   return steps.filter((step) =>
     dialect === 'sqlite'
-      ? /^SCAN (?!CONSTANT|link|click |counted|decided|fresh|json_each )/.test(step)
+      ? /^SCAN (?!CONSTANT|link|click |counted|decided|fresh|newest|json_each )/.test(step)
       : /Seq Scan on (?!affiliate_links|offers|users|stores|processor_attempts|uncounted_clicks|clicks )/.test(
           step,
         ),
