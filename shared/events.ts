@@ -20,6 +20,8 @@ export const EVENTS = {
     data: 'credit_request',
     mail: 'decisions on your credit requests',
   },
+  'order.pending': { to: ['merchant', 'creator'], data: 'pending_order' },
+  'order.cancelled': { to: ['merchant', 'creator'], data: 'pending_order' },
   'billing_cycle.closed': { to: ['merchant'], data: 'billing_cycle', mail: 'invoices' },
   'billing_cycle.charged': { to: ['merchant'], data: 'billing_cycle' },
   'billing_cycle.overdue': { to: ['merchant'], data: 'billing_cycle', mail: 'overdue invoices' },

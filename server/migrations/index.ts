@@ -3,6 +3,7 @@ import type { Dialect } from '../platform/database/database.ts'
 import { up as initial } from './00001-initial.ts'
 import { up as subIds } from './00002-sub-ids.ts'
 import { up as terms } from './00003-terms.ts'
+import { up as pendingOrders } from './00004-pending-orders.ts'
 import { type Ddl, ddl } from './ddl.ts'
 
 /** In the order in which they run, one file each of the same name. */
@@ -10,6 +11,7 @@ const MIGRATIONS: Record<string, (ddl: Ddl) => string[]> = {
   '00001-initial': initial,
   '00002-sub-ids': subIds,
   '00003-terms': terms,
+  '00004-pending-orders': pendingOrders,
 }
 
 /** The migrations of a database, for MikroORM's migrator. */

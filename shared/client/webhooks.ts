@@ -13,6 +13,7 @@ interface Data {
   link: Omit<Outputs['links']['resolve'], 'coupon_code'> & { ended_at: string; end_reason: string | null }
   sale: Sale
   credit_request: Outputs['sales']['requestCredit']
+  pending_order: Outputs['pendingOrders']['list']['items'][number]
   billing_cycle: BillingCycle
   store: Outputs['stores']['get']
   release: { billing_cycle_id: string; amount: string; currency: 'PKR' }

@@ -64,6 +64,7 @@ export const ID_RULES: Record<string, IdRule> = {
   'applications.decide id': { answer: '404' },
   'applications.withdraw id': { answer: '404' },
   'links.list offer_id': { answer: 'empty list' },
+  'pendingOrders.list offer_id': { answer: 'empty list' },
   'sales.list offer_id': { answer: 'empty list' },
   'sales.list creator_id': { answer: 'empty list' },
   'sales.list store_id': { answer: 'empty list' },

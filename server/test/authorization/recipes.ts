@@ -153,6 +153,7 @@ export const RECIPES: Record<string, Recipe> = {
   'links.setCoupon+end': endOfLink,
   'links.end': endOfLink,
 
+  'pendingOrders.list': () => ({}),
   'sales.list': () => ({}),
   'sales.get': async ({ scene, tenant }) => ({ id: await freshSale(scene, tenant) }),
   'sales.requestCredit': async ({ scene, tenant }) => ({
