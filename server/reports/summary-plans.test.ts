@@ -212,7 +212,7 @@ async function scansOf(platform: Platform, query: CompiledQuery): Promise<string
   const steps = await stepsOf(platform, query)
   return steps.filter((step) =>
     dialect === 'sqlite'
-      ? /^SCAN (?!CONSTANT|counted|decided|fresh|link|click )/.test(step)
+      ? /^SCAN (?!CONSTANT|counted|decided|fresh|link|click |json_each)/.test(step)
       : /Seq Scan on (?!affiliate_links|offers|users|processor_attempts|uncounted_clicks|clicks )/.test(step),
   )
 }
