@@ -154,6 +154,9 @@ const Money = {
   SCHEDULE_RECONCILIATION: cronOrOff
     .default('35 4 * * *')
     .describe("when invoices and payouts are compared with the processor's records"),
+  PENDING_ORDER_DAYS: whole(1, 3650, 60).describe(
+    'days after which an order that was placed and not paid is no longer expected; a later payment still becomes a sale',
+  ),
   TRACKING_PARAMETER: z
     .string()
     .regex(/^[A-Za-z][A-Za-z0-9_-]{0,39}$/, 'must be a plain query parameter name')
