@@ -2,6 +2,7 @@ import { Migration } from '@mikro-orm/migrations'
 import type { Dialect } from '../platform/database/database.ts'
 import { up as initial } from './00001-initial.ts'
 import { up as subIds } from './00002-sub-ids.ts'
+import { up as terms } from './00003-terms.ts'
 import { up as pendingOrders } from './00004-pending-orders.ts'
 import { type Ddl, ddl } from './ddl.ts'
 
@@ -9,6 +10,7 @@ import { type Ddl, ddl } from './ddl.ts'
 const MIGRATIONS: Record<string, (ddl: Ddl) => string[]> = {
   '00001-initial': initial,
   '00002-sub-ids': subIds,
+  '00003-terms': terms,
   '00004-pending-orders': pendingOrders,
 }
 

@@ -119,8 +119,6 @@ export async function ownLinkIds(db: Queries, scope: OwnScope): Promise<string[]
   const own =
     'creatorId' in scope
       ? links.where('creator_id', '=', scope.creatorId)
-      : links.where('offer_id', 'in', (from) =>
-          from.selectFrom('offers').select('id').where('merchant_id', '=', scope.merchantId),
-        )
+      : links.where('merchant_id', '=', scope.merchantId)
   return (await own.execute()).map((row) => row.id)
 }

@@ -178,8 +178,13 @@ export const ONE_OF_EACH: Rows = {
   counted_visitors: [{ visitor: 'x' }],
   uncounted_clicks: [
     {
-      ...{ id: idNumber(51), slot: 1_920_000, sub_id: '' },
-      ...{ visits: 1, unique_visits: 1, clicks: 1, untracked_visits: 0 },
+      id: idNumber(51),
+      slot: 1_920_000,
+      sub_id: '',
+      visits: 1,
+      unique_visits: 1,
+      clicks: 1,
+      untracked_visits: 0,
     },
   ],
   billing_cycles: [cycle(60, 'charged'), cycle(61, 'closed'), cycle(62, 'open')],
