@@ -1,11 +1,13 @@
 import { Migration } from '@mikro-orm/migrations'
 import type { Dialect } from '../platform/database/database.ts'
 import { up as initial } from './00001-initial.ts'
+import { up as storeTopics } from './00005-store-topics.ts'
 import { type Ddl, ddl } from './ddl.ts'
 
 /** In the order in which they run, one file each of the same name. */
 const MIGRATIONS: Record<string, (ddl: Ddl) => string[]> = {
   '00001-initial': initial,
+  '00005-store-topics': storeTopics,
 }
 
 /** The migrations of a database, for MikroORM's migrator. */
