@@ -1,3 +1,4 @@
+import type { Config } from '../platform/config.ts'
 import { MalformedOrder, type OrderNames } from '../shopify/fields.ts'
 import { isOrderPaid, type OrderFacts, readOrderFacts } from '../shopify/order-facts.ts'
 
@@ -31,9 +32,15 @@ export function isToBeRead(event: { topic: string | null; conflict_hash: string 
   return event.conflict_hash === '' && isOrderPaid(event.topic)
 }
 
-export function readOrder(text: string, trackingParameter: string): OrderFacts | UnreadableOrder {
+/** How the operator names what stands in orders. */
+export type OrderNaming = Pick<Config, 'TRACKING_PARAMETER' | 'FEE_TITLES'>
+
+export function readOrder(
+  text: string,
+  { TRACKING_PARAMETER, FEE_TITLES }: OrderNaming,
+): OrderFacts | UnreadableOrder {
   try {
-    return readOrderFacts(text, trackingParameter)
+    return readOrderFacts(text, TRACKING_PARAMETER, FEE_TITLES)
   } catch (error) {
     if (error instanceof MalformedOrder) return { malformed: error.reason, names: error.names }
     throw error
