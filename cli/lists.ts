@@ -1,4 +1,5 @@
 import type { Queries } from '../server/platform/database/database.ts'
+import type { ScanScope } from '../server/platform/database/keyset-scan.ts'
 import type { Platform } from '../server/platform/platform.ts'
 import { findUser, peopleOf as readPeople } from '../server/users/users.service.ts'
 import type { PageOptions } from './command.ts'
@@ -56,4 +57,12 @@ export async function scopeOf(
     ...(merchant !== undefined && { merchantId: (await findUser(platform, merchant)).id }),
     ...(creator !== undefined && { creatorId: (await findUser(platform, creator)).id }),
   }
+}
+
+/** Whose sales `--merchant` or `--creator` narrow a list to. Refuses an unknown user. */
+export async function saleScope(platform: Platform, { merchant, creator }: PageOptions): Promise<ScanScope> {
+  const merchantId = await userIdOf(platform, merchant)
+  const creatorId = await userIdOf(platform, creator)
+  if (merchantId !== null) return { merchantId }
+  return creatorId === null ? 'all' : { creatorId }
 }

@@ -217,13 +217,13 @@ async function main(): Promise<void> {
     return { url, click: new URL(url).searchParams.get('aff_ref') ?? '' }
   }
 
-  async function report(order: object, delivery: string): Promise<WebAnswer> {
+  async function report(order: object, delivery: string, topic = 'orders/paid'): Promise<WebAnswer> {
     const body = Buffer.from(JSON.stringify(order))
     const answer = await ask('POST', '/webhooks/store-sales', {
       body: order,
       headers: {
         'x-shopify-shop-domain': SHOP_DOMAIN,
-        'x-shopify-topic': 'orders/paid',
+        'x-shopify-topic': topic,
         'x-shopify-webhook-id': delivery,
         'x-shopify-hmac-sha256': signShopifyBody(body, STORE_SECRET),
       },
@@ -425,6 +425,19 @@ async function main(): Promise<void> {
     reason: 'Agreed to the rules on own purchases.',
   })
   sana = await logIn(CREATORS[0].email, PASSWORDS.creator)
+
+  // Cash on delivery.
+  clock.set('2026-12-06T10:12:00.000Z')
+  const doorstep = await visit(slug)
+  const unpaid = { id: 6145939901600, name: '#1010', financial_status: 'pending' }
+  const placed = orderFrom('path-landing-site', doorstep.click, clock.now(), unpaid)
+  await report(placed, uuid(8), 'orders/create')
+  for (const [token, caller] of [
+    [owner, 'merchant'],
+    [sana, 'creator'],
+  ] as const) {
+    await call('pendingOrders.list', token, { state: 'pending', offer_id: offer.id }, caller)
+  }
 
   // What everyone sees of it.
   for (const [token, caller] of [

@@ -15,6 +15,7 @@ import * as webhook from './notifications/channels/webhooks/webhook.entity.ts'
 import * as outboxEvent from './notifications/outbox-event.entity.ts'
 import * as offer from './offers/offer.entity.ts'
 import * as payout from './payouts/payout.entity.ts'
+import * as pendingOrder from './pending-orders/pending-order.entity.ts'
 import * as platform from './platform/database/platform.entity.ts'
 import * as process from './processes/process.entity.ts'
 import * as attempt from './processor/attempt.entity.ts'
@@ -39,6 +40,7 @@ const FILES = {
   outboxEvent,
   offer,
   payout,
+  pendingOrder,
   platform,
   process,
   attempt,

@@ -13,6 +13,8 @@ export const EVENTS = {
   'application.decided': { to: ['creator'], data: 'application', mail: 'decisions on your applications' },
   'sale.accepted': { to: ['merchant', 'creator'], data: 'sale', mail: 'your first sale' },
   'sale.rejected': { to: ['merchant'], data: 'sale' },
+  'order.pending': { to: ['merchant', 'creator'], data: 'pending_order' },
+  'order.cancelled': { to: ['merchant', 'creator'], data: 'pending_order' },
   'billing_cycle.closed': { to: ['merchant'], data: 'billing_cycle', mail: 'invoices' },
   'billing_cycle.charged': { to: ['merchant'], data: 'billing_cycle' },
   'billing_cycle.overdue': { to: ['merchant'], data: 'billing_cycle', mail: 'overdue invoices' },

@@ -1,3 +1,4 @@
+import type { ExplainedPendingOrder } from '../../server/pending-orders/pending-orders.service.ts'
 import type { SaleExplanation } from '../../server/sales/sale-explanation.service.ts'
 import { wireLine, wireSaleCycle } from '../../server/sales/sale-wire.ts'
 import { displayLineAmount } from '../../shared/line-amount.ts'
@@ -5,9 +6,10 @@ import { CURRENCY } from '../../shared/money.ts'
 import { type BasisPoints, basisPointsToPercent } from '../../shared/rates.ts'
 import { displayMoney, formatMoney, type Output, wireTime } from '../terminal/output.ts'
 import { money } from '../terminal/table.ts'
+import { pendingDocument, pendingMoments } from './pending-orders.actions.ts'
 
 /** The story of a sale for `--json`, in the wire's words: rupees, percent, RFC 3339. */
-export function explanationDocument(story: SaleExplanation) {
+export function explanationDocument(story: SaleExplanation, pending: ExplainedPendingOrder | null) {
   const { sale, click, coupon, link, cycle } = story
   const { decision } = story.receipt
   return {
@@ -23,6 +25,7 @@ export function explanationDocument(story: SaleExplanation) {
     rule_version: decision.rule_version,
     ordered_at: wireTime(sale.ordered_at),
     decided_at: wireTime(story.decidedAt),
+    pending_order: pending && pendingDocument(pending),
     former_decisions: story.formerDecisions.map(
       ({ decided_at, event_id, receipt: { decision: former } }) => ({
         decided_at: wireTime(decided_at),
@@ -86,7 +89,11 @@ function percent(rate: BasisPoints | null): number | null {
 }
 
 /** The story of a sale as one would tell it to its merchant. */
-export function explanationLines(story: SaleExplanation, out: Output): string[] {
+export function explanationLines(
+  story: SaleExplanation,
+  pending: ExplainedPendingOrder | null,
+  out: Output,
+): string[] {
   const { sale, creator, receipt } = story
   const { decision } = receipt
   const paid = `commission ${displayMoney(decision.commission)} to ${creator ? nameOf(creator) : '–'}, platform fee ${displayMoney(decision.platform_fee)}`
@@ -97,7 +104,7 @@ export function explanationLines(story: SaleExplanation, out: Output): string[] 
       : out.style('green', `ACCEPTED: ${paid}`),
     '',
     out.heading('How it came about'),
-    ...eventLines(story, out),
+    ...eventLines(story, pending, out),
     '',
     out.heading('Checks'),
     `  By version ${decision.rule_version} of the rule; the first that does not hold rejects the sale.`,
@@ -123,7 +130,7 @@ const SOURCE_WORDS: Record<SaleExplanation['source'], string> = {
   none: 'it carries no reference',
 }
 
-function eventLines(story: SaleExplanation, out: Output): string[] {
+function eventLines(story: SaleExplanation, pending: ExplainedPendingOrder | null, out: Output): string[] {
   const { sale, click, coupon, link } = story
   const timeline: [number, string][] = []
   if (link) {
@@ -145,6 +152,8 @@ function eventLines(story: SaleExplanation, out: Output): string[] {
   }
   const source = coupon ? `its link comes from the coupon code ${coupon.code}` : SOURCE_WORDS[story.source]
   timeline.push([sale.ordered_at, `The order was placed in the store; ${source}.`])
+  // Where the payment was reported first, the placement says nothing.
+  if (pending && pending.created_at < story.decidedAt) timeline.push(...pendingMoments(pending))
   for (const { decided_at, event_id, receipt } of story.formerDecisions) {
     const why = `it was rejected as ${receipt.decision.rejection_reason} (event ${event_id})`
     timeline.push([decided_at, `The store had reported it as unpaid, and ${why}.`])

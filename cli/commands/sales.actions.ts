@@ -1,7 +1,9 @@
+import {
+  type ExplainedPendingOrder,
+  findPendingOrder,
+} from '../../server/pending-orders/pending-orders.service.ts'
 import { pageById } from '../../server/platform/api/page.ts'
 import { Refusal } from '../../server/platform/api/refusal.ts'
-import type { ScanScope } from '../../server/platform/database/keyset-scan.ts'
-import type { Platform } from '../../server/platform/platform.ts'
 import {
   explainSale,
   findOrder,
@@ -16,9 +18,10 @@ import { readMoment } from '../arguments.ts'
 import type { PageOptions } from '../command.ts'
 import { reads } from '../context.ts'
 import { Failure, wrongUsage } from '../failures.ts'
-import { nameOf, peopleOf, userIdOf } from '../lists.ts'
+import { nameOf, peopleOf, saleScope } from '../lists.ts'
 import { type Output, wireTime } from '../terminal/output.ts'
 import { money } from '../terminal/table.ts'
+import { showPending } from './pending-orders.actions.ts'
 import { explanationDocument, explanationLines } from './sale-explanation.ts'
 
 type ListOptions = PageOptions & { status?: SaleWithSlug['acceptance_status']; from?: string; to?: string }
@@ -53,27 +56,26 @@ export const list = reads(async ({ platform, out, config }, options: ListOptions
   })
 })
 
-async function saleScope(platform: Platform, { merchant, creator }: PageOptions): Promise<ScanScope> {
-  const merchantId = await userIdOf(platform, merchant)
-  const creatorId = await userIdOf(platform, creator)
-  if (merchantId !== null) return { merchantId }
-  return creatorId === null ? 'all' : { creatorId }
-}
-
 export const explain = reads(
   async ({ platform, out }, order: string, { store = null }: { store?: string | null }) => {
     let setAside: SetAsideOrder[] = []
+    let waiting: ExplainedPendingOrder[] = []
     const candidates = await findOrder(platform, order, store).catch(async (error: unknown) => {
       if (!(error instanceof Refusal)) throw error
+      waiting = await findPendingOrder(platform, order, store)
       setAside = await findSetAsideOrders(platform, order, store)
-      if (setAside.length === 0) throw error
+      if (waiting.length + setAside.length === 0) throw error
       return []
     })
+    const [pending] = waiting
+    if (pending && waiting.length === 1) return showPending(pending, out)
+    if (waiting.length > 0) throw ambiguous(order, waiting.map(candidateOf), out)
     if (setAside.length > 0) return showSetAside(setAside, out)
     const [only] = candidates
     if (!only || candidates.length > 1) throw ambiguous(order, candidates, out)
     const explanation = await explainSale(platform, 'all', only.id)
-    out.show(explanationDocument(explanation), () => explanationLines(explanation, out))
+    const [placed = null] = await findPendingOrder(platform, only.order_id, only.store_id)
+    out.show(explanationDocument(explanation, placed), () => explanationLines(explanation, placed, out))
   },
 )
 
@@ -100,7 +102,22 @@ function showSetAside(orders: readonly SetAsideOrder[], out: Output): void {
   )
 }
 
-function ambiguous(order: string, found: readonly OrderCandidate[], out: Output): Failure {
+/** An order that a name may stand for. Of a pending order, its state stands for the decision. */
+type Candidate = Pick<
+  OrderCandidate,
+  'order_id' | 'order_name' | 'store_id' | 'created_at' | 'shopDomain'
+> & {
+  id: string | null
+  acceptance_status: string
+}
+
+function candidateOf(pending: ExplainedPendingOrder): Candidate {
+  const { store, state, order_id, order_name, store_id, created_at } = pending
+  const named = { order_id, order_name, store_id, created_at, shopDomain: store.shop_domain }
+  return { ...named, id: null, acceptance_status: state }
+}
+
+function ambiguous(order: string, found: readonly Candidate[], out: Output): Failure {
   const candidates = found.map(({ id: sale_id, order_id, order_name, store_id, shopDomain: shop_domain }) => {
     return { sale_id, order_id, order_name, store_id, shop_domain }
   })

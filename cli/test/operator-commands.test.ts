@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { startExport } from '../../server/exports/exports.service.ts'
+import { linkOfSlug } from '../../server/links/links.service.ts'
 import { retryDelivery } from '../../server/notifications/channels/webhooks/deliveries.service.ts'
 import { createEndpoint } from '../../server/notifications/channels/webhooks/endpoints.service.ts'
 import { createOffer } from '../../server/offers/offers.service.ts'
@@ -10,6 +11,7 @@ import { connectStore } from '../../server/stores/stores.service.ts'
 import { testDialects } from '../../server/test/testkit/databases.ts'
 import { OFFER } from '../../server/test/testkit/listings.ts'
 import { attemptsOf, openFlagsOf } from '../../server/test/testkit/marketplace.ts'
+import { orderBody } from '../../server/test/testkit/orders.ts'
 import { openWebhookReceiver } from '../../server/test/testkit/webhook-receiver.ts'
 import { type Books, openBooks } from './books.ts'
 import { openProcessorStub, type ProcessorStub } from './processor-stub.ts'
@@ -427,6 +429,38 @@ for (const dialect of testDialects()) {
     const none = /Store nothing\.myshopify\.com not found/
     await books.refuses(compare('nothing.myshopify.com', path), none)
     assert.equal(await count(), before)
+  })
+
+  it('lists orders that wait for their payment, and tells their life', async () => {
+    const { market, shop, slug, creatorId, otherShop } = books
+    const link = await linkOfSlug(market.platform, market.platform.database.reader, slug)
+    assert.ok(link)
+    const click = await market.click(link)
+    const placed = {
+      id: '6100000007001',
+      name: '#7001',
+      price: 100_000,
+      click,
+      createdAt: market.clock.now(),
+    }
+    const unpaid = orderBody({ ...placed, financialStatus: 'pending' })
+    await market.deliver(shop, unpaid, { topic: 'orders/create' })
+    await drainUntilIdle()
+    const list = ['pending-orders', 'list']
+    const [row] = (await books.json(...list, '--state', 'pending')).items
+    assert.equal([row.order_name, row.expected_commission, row.creator.id], ['#7001', '125.00', creatorId])
+    assert.equal((await books.json(...list, '--merchant', otherShop.merchantId)).items, [])
+    await books.says(list, /#7001\t.*\tpending\t125\.00\t/)
+    const explain = ['sales', 'explain', '#7001']
+    await books.says(explain, /PENDING: no sale was decided/, /Expected +125\.00/)
+    assert.is((await books.json(...explain)).pending_order.state, 'pending')
+    await market.deliver(shop, orderBody(placed))
+    await drainUntilIdle()
+    await books.says(explain, /not paid yet: a pending order\.(.|\n)*The store had reported it as paid/)
+    assert.is((await books.json(...explain)).pending_order.state, 'became_sale')
+    const [rate] = (await books.json('pending-orders', 'rates')).items
+    assert.equal([rate.placed, rate.became_sales, rate.paid_rate_90d], [1, 1, null])
+    await books.says(['pending-orders', 'rates'], /\t1\t1\t1\t–/)
   })
 
   it.run()

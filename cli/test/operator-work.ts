@@ -85,6 +85,8 @@ export const OPERATOR_WORK: Record<string, Recipe> = {
   'flagged walk': 'asks a person about each flag; its own test looks at the audit rows',
   'sales list': way(),
   'sales explain': way('6100000001009'),
+  'pending-orders list': way(),
+  'pending-orders rates': way(),
   'webhooks fixtures': way(),
   'webhooks replay': 'sends a signed event to a running service; its own test looks at the audit row',
   'webhooks listen': 'prints events as they come, without end',

@@ -35,41 +35,57 @@ export async function openShops(now: Platform): Promise<ShopLink[]> {
   return links
 }
 
-/** Has the inbox filled with orders of 8 KB, numbered from `first`, each with the click that led to it. */
+/** What a store sends of an order that is paid later, if it reports more than payments. */
+export const ALL_TOPICS = ['orders/create', 'orders/updated', 'orders/paid']
+
+interface Pile {
+  first: number
+  count: number
+  topics?: readonly string[]
+  linkedEvery?: number
+}
+
+/**
+ * Has the inbox filled with orders of 8 KB, numbered from `first`, each with the click that led to it, and reported by these topics. Of
+ * `linkedEvery` orders, one names its click or code.
+ */
 export async function pileOrders(
   platform: Platform,
   links: readonly ShopLink[],
-  { first, count }: { first: number; count: number },
+  { first, count, topics = ['orders/paid'], linkedEvery = 1 }: Pile,
 ): Promise<void> {
   const clicks = createClickRecorder(platform)
   const inbox = createInboxRecorder(platform)
-  for (let done = 0; done < count; done += AT_ONCE) {
-    // Fixture orders are placed up to an hour after their click; an order from the future would be flagged.
-    const clickedAt = platform.clock.now() - 2 * 3_600_000
-    await Promise.all(
-      Array.from({ length: Math.min(AT_ONCE, count - done) }, async (_, index) => {
-        const number = first + done + index
-        const link = links[number % links.length] as ShopLink
-        const click = platform.ids.next()
-        await clicks.record({
-          id: click,
-          linkId: link.linkId,
-          tracked: true,
-          kind: 'visit',
-          createdAt: clickedAt,
-        })
-        await inbox.record(delivery(link, number, storeOrder(number, click, clickedAt)))
-      }),
-    )
+  // Fixture orders are placed up to an hour after their click; an order from the future would be flagged.
+  const createdAt = platform.clock.now() - 2 * 3_600_000
+  const ids = Array.from({ length: count }, () => platform.ids.next())
+  // One topic after the other, as days lie between them.
+  for (const topic of topics) {
+    for (let done = 0; done < count; done += AT_ONCE) {
+      const some = ids.slice(done, done + AT_ONCE)
+      await Promise.all(
+        some.map(async (id, index) => {
+          const number = first + done + index
+          const link = links[number % links.length] as ShopLink
+          const click = { id, linkId: link.linkId, tracked: true, kind: 'visit', createdAt } as const
+          if (topic === topics[0]) await clicks.record(click)
+          const order = storeOrder(number, id, createdAt)
+          await inbox.record(
+            delivery(link, number, topic, number % linkedEvery === 0 ? order : withoutLink(order)),
+          )
+        }),
+      )
+    }
   }
 }
 
-function delivery({ storeId }: ShopLink, number: number, order: string): ReceivedEvent {
-  return {
-    source: 'store',
-    scope: storeId,
-    deliveryId: `bench-${number}`,
-    topic: 'orders/paid',
-    rawBody: Buffer.from(order),
-  }
+const withoutLink = (order: string) =>
+  order.replaceAll('aff_ref', 'utm_id').replace(/"discount_codes": ?\[[^\]]*\]/, '"discount_codes": []')
+
+const PAID = /"financial_status": ?"paid"/
+
+function delivery({ storeId }: ShopLink, number: number, topic: string, order: string): ReceivedEvent {
+  const body = topic === 'orders/paid' ? order : order.replace(PAID, '"financial_status":"pending"')
+  const deliveryId = `bench-${number}-${topic}`
+  return { source: 'store', scope: storeId, deliveryId, topic, rawBody: Buffer.from(body) }
 }

@@ -104,6 +104,7 @@ function makeOrder({ platform, clock }: Marketplace, deals: readonly Deal[], num
       order_id: String(6_100_000_000_000 + number),
       order_name: `#${number}`,
       created_at: now,
+      updated_at: null,
       currency: 'PKR',
       test: false,
       financial_status: number % 100 < 3 ? 'pending' : 'paid',

@@ -14,6 +14,34 @@ const simulated = (bug: Omit<PlantedBug, 'expectedIn'>): PlantedBug => ({
   expectedIn: 'simulated weeks',
 })
 
+/** Mistakes about orders that wait for their payment. */
+const PENDING: PlantedBug[] = [
+  simulated({
+    name: 'an older report of an order replaces a newer one',
+    file: 'server/pending-orders/pending-order.rule.ts',
+    find: 'version > current.version',
+    replace: 'version !== current.version',
+  }),
+  simulated({
+    name: 'an order that was canceled is still expected',
+    file: 'server/pending-orders/pending-order.rule.ts',
+    find: "cancelled ? furthest(current.state, 'cancelled') : current.state",
+    replace: 'current.state',
+  }),
+  simulated({
+    name: 'an order whose payment came first waits for it',
+    file: 'server/pending-orders/pending-orders.service.ts',
+    find: 'if (sale && subject.facts)',
+    replace: 'if (sale && subject.facts && subject.stored)',
+  }),
+  simulated({
+    name: 'the commission of a canceled order is not what it would pay',
+    file: 'server/pending-orders/pending-orders.service.ts',
+    find: "financial_status: 'paid', cancelled: false",
+    replace: "financial_status: 'paid'",
+  }),
+]
+
 /** Mistakes in decisions and amounts. */
 const ARITHMETIC: PlantedBug[] = [
   simulated({
@@ -293,9 +321,9 @@ const ONCE: PlantedBug[] = [
   {
     name: 'the thread that reads ahead hands out the order of another event',
     file: 'server/jobs/order-reader-thread.ts',
-    find: 'const order = readOrder(text, names)',
+    find: 'const order = readOrder(text, topics.get(id) ?? null, names)',
     replace:
-      'const order = readOrder([...texts.values()].at([...texts.keys()].indexOf(id) - 1)?.text ?? text, trackingParameter)',
+      'const order = readOrder([...texts.values()].at([...texts.keys()].indexOf(id) - 1)?.text ?? text, topics.get(id) ?? null, names)',
     expectedIn: 'race',
   },
   {
@@ -399,6 +427,7 @@ const VERIFICATION: PlantedBug[] = [
 export const PLANTED_BUGS: readonly PlantedBug[] = [
   ...ARITHMETIC,
   ...ORDERS,
+  ...PENDING,
   ...BOOKS,
   ...ONCE,
   ...VERIFICATION,

@@ -6,6 +6,7 @@ import { linkProcedures } from '../links/links.procedures.ts'
 import { webhooksRouter } from '../notifications/channels/webhooks/webhooks.procedures.ts'
 import { offersRouter, vettingProcedures } from '../offers/offers.procedures.ts'
 import { payoutsRouter } from '../payouts/payouts.procedures.ts'
+import { pendingOrdersRouter } from '../pending-orders/pending-orders.procedures.ts'
 import { proceduresOf, router } from '../platform/api/procedure.ts'
 import { profileProcedures, sessionProcedures } from '../profile/profile.procedures.ts'
 import { listedLinkProcedures, liveRouter, summariesRouter } from '../reports/reports.procedures.ts'
@@ -22,6 +23,7 @@ export const appRouter = router({
   applications: applicationsProcedures,
   links: router({ ...linkProcedures, ...listedLinkProcedures }),
   sales: salesRouter,
+  pendingOrders: pendingOrdersRouter,
   payouts: payoutsRouter,
   billing: billingRouter,
   admin: router({ ...flagProcedures, ...vettingProcedures, ...suspensionProcedures }),

@@ -141,8 +141,11 @@ export interface StoredEvent extends EventRow {
   problem: string | null
 }
 
+/** The fields of a kept outcome that name what an event changed. */
+export type ResultId = 'billing_cycle_id' | 'sale_id' | 'pending_order_id'
+
 /** The id of what an event changed, by its kept outcome; `null` when it was about something else. */
-export function idInResult({ result }: Pick<EventRow, 'result'>, field: 'billing_cycle_id' | 'sale_id') {
+export function idInResult({ result }: Pick<EventRow, 'result'>, field: ResultId) {
   const id = (jsonOrNull(result ?? '') as Record<string, unknown> | null)?.[field]
   return typeof id === 'string' && isId(id) ? id : null
 }

@@ -188,7 +188,7 @@ for (const { it } of marketSuites<Context>('inbox')) {
   }) => {
     await market.deliver(shop, '{"id": }')
     await market.deliver(shop, Buffer.from([0xff, 0x00]))
-    await market.deliver(shop, '{}', { topic: 'orders/create' })
+    await market.deliver(shop, '{}', { topic: 'orders/fulfilled' })
     await market.drainUntilIdle()
     const events = await eventsOf(market.platform)
     assert.equal(
@@ -196,7 +196,7 @@ for (const { it } of marketSuites<Context>('inbox')) {
       [
         ['set_aside', 1, 'malformed: not JSON'],
         ['set_aside', 1, 'malformed: not JSON'],
-        ['ignored', 1, 'nothing to do for topic orders/create'],
+        ['ignored', 1, 'nothing to do for topic orders/fulfilled'],
       ],
     )
     assert.equal(await openFlagsOf(market.platform), [`event_set_aside ${shop.storeId}:unreadable`])

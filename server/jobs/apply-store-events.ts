@@ -1,12 +1,18 @@
 import { CycleFull } from '../billing/billing.service.ts'
 import { type ClaimedEvent, type EventOutcome, settle, settleAll } from '../inbox/inbox.service.ts'
 import { BODY_GONE, CONFLICTING, unreadable } from '../inbox/set-aside.service.ts'
+import {
+  type PlacedOrder,
+  type PlacedOutcome,
+  recordPlacedOrders,
+} from '../pending-orders/pending-orders.service.ts'
 import { LARGE_JSON } from '../platform/bounded-json.ts'
 import { afterCommit, type Tx } from '../platform/database/database.ts'
 import { createLoopYield } from '../platform/loop-yield.ts'
 import type { Platform } from '../platform/platform.ts'
 import { type RecordedSale, type ReportedOrder, recordOrders } from '../sales/sales.service.ts'
-import { isOrderPaid, type OrderFacts } from '../shopify/order-facts.ts'
+import type { OrderFacts } from '../shopify/order-facts.ts'
+import { isOrderPaid, placedTopic } from '../shopify/topics.ts'
 import { recordActivity } from '../stores/store-activity.service.ts'
 import { noteFirstEvents, recordShownHosts } from '../stores/store-events.service.ts'
 import { getStoresById } from '../stores/stores.service.ts'
@@ -51,9 +57,11 @@ async function record(
   await noteFirstEvents(platform, tx, stores, events)
   const outcomes = new Map<string, EventOutcome>()
   const reports: ReportedOrder[] = []
+  const placed: PlacedOrder[] = []
   events.forEach((event, index) => {
     const read = reportOf(event, orders[index] ?? null, stores.get(event.scope)?.merchant_id)
-    if ('order' in read) reports.push(read)
+    if ('topic' in read) placed.push(read)
+    else if ('order' in read) reports.push(read)
     else outcomes.set(event.id, read)
   })
   await recordShownHosts(
@@ -66,6 +74,16 @@ async function record(
     const sale = recorded[index] as RecordedSale
     outcomes.set(report.eventId, outcomeOf(sale, report))
     if (!sale.known) afterCommit(tx, () => platform.topics.send(saleSignal(sale.acceptanceStatus)))
+  })
+  const decided = reports.filter((_, index) => !recorded[index]?.known)
+  const placedOutcomes = await recordPlacedOrders(
+    platform,
+    tx,
+    placed,
+    decided.map(({ storeId, order }) => ({ store_id: storeId, order_id: order.order_id })),
+  )
+  placed.forEach(({ eventId }, index) => {
+    outcomes.set(eventId, outcomeOfPlaced(placedOutcomes[index] as PlacedOutcome))
   })
   const sources = new Map(reports.map(({ eventId }, index) => [eventId, recorded[index]?.source ?? null]))
   await recordActivity(
@@ -89,22 +107,27 @@ export function saleSignal(status: RecordedSale['acceptanceStatus']): string {
 
 function orderOf({ config }: Platform, event: ClaimedEvent): ReadOrder {
   if (!isToBeRead(event) || event.text === null) return null
-  return readOrder(event.text, config)
+  return readOrder(event.text, event.topic, config)
 }
 
 function reportOf(
   event: ClaimedEvent,
   order: ReadOrder,
   merchantId: string | undefined,
-): ReportedOrder | EventOutcome {
+): ReportedOrder | PlacedOrder | EventOutcome {
   if (event.conflict_hash !== '') return CONFLICTING
-  if (!isOrderPaid(event.topic)) {
+  const topic = placedTopic(event.topic)
+  if (!isOrderPaid(event.topic) && topic === null) {
     return { kind: 'ignored', reason: `nothing to do for topic ${event.topic}` }
   }
   if (!merchantId) return { kind: 'set_aside', reason: 'its store is not known' }
   if (order === null) return BODY_GONE
   if ('malformed' in order) return unreadable(order.malformed, order.names)
+  if ('namesNoLink' in order)
+    return { kind: 'ignored', reason: 'the order names no link, so it is not expected' }
   const { id: eventId, scope: storeId, received_at: receivedAt, triggered_at: triggeredAt } = event
+  if (topic !== null)
+    return { eventId, storeId, merchantId, order, topic, triggeredAt, bodyHash: event.body_hash }
   return { eventId, storeId, merchantId, order, receivedAt, triggeredAt }
 }
 
@@ -117,4 +140,9 @@ function outcomeOf(sale: RecordedSale, report: ReportedOrder): EventOutcome {
   }
   const result = { sale_id: sale.saleId, acceptance_status: sale.acceptanceStatus }
   return { kind: 'done', result: sale.decidedAgain ? { ...result, decided_again: true } : result }
+}
+
+function outcomeOfPlaced(outcome: PlacedOutcome): EventOutcome {
+  if ('reason' in outcome) return { kind: 'ignored', reason: outcome.reason }
+  return { kind: 'done', result: { pending_order_id: outcome.pendingOrderId } }
 }

@@ -100,6 +100,7 @@ for (const { it, dialect } of marketSuites<Context>('worker and scheduler', { ve
       [
         ['billing', true, { cycles: 0 }],
         ['payouts', true, { payouts: 1 }],
+        ['pending-orders', true, { expired: 0 }],
         ['reconciliation', true, { compared: 0, differing: 0, unanswered: 0, complete: true }],
         ['seals', true, { ledgers: seals.at(-1)?.ledgers, digest: seals.at(-1)?.digest }],
       ],
@@ -147,16 +148,16 @@ for (const { it, dialect } of marketSuites<Context>('worker and scheduler', { ve
     mock.timers.enable({ apis: ['Date', 'setTimeout'], now: platform.clock.now() })
     try {
       const first = scheduled()
-      await settled(4)
+      await settled(5)
       const second = scheduled()
       // The reconciliation is not due again.
-      await settled(7)
+      await settled(9)
       market.clock.pass(3 * DAY + 20 * MINUTE)
       mock.timers.setTime(platform.clock.now())
       mock.timers.tick(0)
-      await settled(11)
+      await settled(14)
       await Promise.all([first.stop(), second.stop()])
-      assert.equal(ended.slice(7).sort(), ['billing', 'payouts', 'reconciliation', 'seals'])
+      assert.equal(ended.slice(9).sort(), ['billing', 'payouts', 'pending-orders', 'reconciliation', 'seals'])
       assert.ok((await lastRuns(platform)).every(({ started_at }) => started_at === platform.clock.now()))
     } finally {
       mock.timers.reset()
@@ -183,8 +184,13 @@ for (const { it, dialect } of marketSuites<Context>('worker and scheduler', { ve
       SCHEDULE_RECONCILIATION: 'off',
     })
     await startScheduler(off.platform, off.processor).stop()
-    const runs = await off.platform.database.reader.selectFrom('schedule_runs').select('name').execute()
-    assert.equal(runs, [{ name: 'seals' }], 'which no setting switches off')
+    const runs = await off.platform.database.reader
+      .selectFrom('schedule_runs')
+      .select('name')
+      .orderBy('name')
+      .execute()
+    const always = [{ name: 'pending-orders' }, { name: 'seals' }]
+    assert.equal(runs, always, 'which no setting switches off')
     await off.close()
   })
 

@@ -51,12 +51,13 @@ async function readOn(db: Database['reader'], { now, limit }: ReadOn): Promise<v
   receive()
   known = new Set(due.flatMap(({ id }) => (known.has(id) ? [id] : [])))
   const left = due.flatMap((event) => (isToBeRead(event) && !known.has(event.id) ? [event.id] : []))
+  const topics = new Map(due.map(({ id, topic }) => [id, topic]))
   let bytes = 0
   // Asked again meanwhile, it starts from what is due then.
   while (left.length > 0 && bytes < KEPT_BYTES && asked === null) {
     const texts = await leadingTexts(db, left.slice(0, AT_ONCE), BYTES_AT_ONCE)
     left.splice(0, texts.size)
-    send({ kind: 'read', orders: readAll(texts) })
+    send({ kind: 'read', orders: readAll(texts, topics) })
     for (const [id, text] of texts) {
       known.add(id)
       bytes += text?.text.length ?? 0
@@ -65,12 +66,12 @@ async function readOn(db: Database['reader'], { now, limit }: ReadOn): Promise<v
   }
 }
 
-function readAll(texts: ReadonlyMap<string, LeadingText | null>) {
+function readAll(texts: ReadonlyMap<string, LeadingText | null>, topics: ReadonlyMap<string, string | null>) {
   return [...texts].flatMap(([id, found]): [string, KeptOrder][] => {
     if (found === null) return []
     const { text, bodyHash } = found
     try {
-      const order = readOrder(text, names)
+      const order = readOrder(text, topics.get(id) ?? null, names)
       return [[id, { order, bytes: text.length, bodyHash }]]
     } catch {
       // The worker meets the same error when it applies the event, and handles it.

@@ -66,7 +66,7 @@ for (const { it } of marketSuites<Context>('reading orders ahead')) {
     await market.deliver(shop, '{"id": 1}', { deliveryId: 'malformed' })
     await market.deliver(shop, Buffer.from([0x7b, 0xff, 0x00]), { deliveryId: 'no text' })
     await market.deliver(shop, '{"id": 2}', { deliveryId: 'malformed' })
-    await market.deliver(shop, '{}', { topic: 'orders/cancelled' })
+    await market.deliver(shop, '{}', { topic: 'orders/fulfilled' })
     const claimed = await takeUp(platform)
     assert.is(claimed.length, 7)
     const reader = createOrderReader(platform)
@@ -75,7 +75,7 @@ for (const { it } of marketSuites<Context>('reading orders ahead')) {
     await reader.close()
     const wanted = claimed.slice(1).flatMap((event): [string, unknown][] => {
       if (!isToBeRead(event)) return []
-      return [[event.id, readOrder(event.text ?? '', platform.config)]]
+      return [[event.id, readOrder(event.text ?? '', event.topic, platform.config)]]
     })
     assert.equal([...read].map(([id, { order }]) => [id, order]).sort(), wanted.sort())
     assert.is([...read.values()].filter(({ order }) => order && 'malformed' in order).length, 2)

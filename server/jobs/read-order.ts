@@ -1,14 +1,21 @@
 import type { Config } from '../platform/config.ts'
 import { MalformedOrder, type OrderNames } from '../shopify/fields.ts'
-import { isOrderPaid, type OrderFacts, readOrderFacts } from '../shopify/order-facts.ts'
+import { mayNameLink } from '../shopify/names-link.ts'
+import { type OrderFacts, readOrderFacts } from '../shopify/order-facts.ts'
+import { isOrderPaid, placedTopic } from '../shopify/topics.ts'
 
 interface UnreadableOrder {
   malformed: string
   names: OrderNames
 }
 
+/** An order that was not read, because it leads to no link and is not paid yet. */
+interface PassedOver {
+  namesNoLink: true
+}
+
 /** The order in an event's body, or why there is none; `null` for an event whose body does not matter. */
-export type ReadOrder = OrderFacts | UnreadableOrder | null
+export type ReadOrder = OrderFacts | UnreadableOrder | PassedOver | null
 
 /** An order that was read ahead, with the SHA-256 of the body that was read, hex. */
 export interface ReadAhead {
@@ -29,7 +36,7 @@ export const NOTHING_READ: ReadOrders = new Map()
 
 /** Whether the body of an event matters. */
 export function isToBeRead(event: { topic: string | null; conflict_hash: string }): boolean {
-  return event.conflict_hash === '' && isOrderPaid(event.topic)
+  return event.conflict_hash === '' && (isOrderPaid(event.topic) || placedTopic(event.topic) !== null)
 }
 
 /** How the operator names what stands in orders. */
@@ -37,8 +44,13 @@ export type OrderNaming = Pick<Config, 'TRACKING_PARAMETER' | 'FEE_TITLES'>
 
 export function readOrder(
   text: string,
+  topic: string | null,
   { TRACKING_PARAMETER, FEE_TITLES }: OrderNaming,
-): OrderFacts | UnreadableOrder {
+): OrderFacts | UnreadableOrder | PassedOver {
+  const placed = placedTopic(topic)
+  // A cancellation may be of an order that is known.
+  const mayBePassedOver = placed === 'create' || placed === 'updated'
+  if (mayBePassedOver && !mayNameLink(text, TRACKING_PARAMETER)) return { namesNoLink: true }
   try {
     return readOrderFacts(text, TRACKING_PARAMETER, FEE_TITLES)
   } catch (error) {

@@ -3,6 +3,7 @@ import { closeDueCycles } from '../billing/close-cycle.service.ts'
 import { sealLedger } from '../ledger/seals/seals.service.ts'
 import { storeSeals } from '../ledger/seals/stored-seals.service.ts'
 import { runPayouts } from '../payouts/payout-run.service.ts'
+import { expirePendingOrders } from '../pending-orders/pending-orders.service.ts'
 import { withLongStatements } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { Processor } from '../processor/processor.ts'
@@ -47,7 +48,8 @@ const EVERY_HOUR = '0 * * * *'
 const EVERY_FIVE_MINUTES = '*/5 * * * *'
 
 /**
- * Starts the scheduled jobs: closing billing cycles, paying creators, sealing the journal and reconciling with the processor. A run that
+ * Starts the scheduled jobs: closing billing cycles, paying creators, expiring pending orders, sealing the journal and reconciling with the
+ * processor. A run that
  * fails is repeated every `retryMs` until it succeeds. Moments that passed while the process stood still are made up by one run, unless
  * another scheduler has made that already. Each state change is a compare-and-set, so two schedulers do no harm.
  */
@@ -91,6 +93,11 @@ export function startScheduler(
       },
       // It looks up every record, so not every start may run it.
       isDueAtStart: () => isReconciliationDue(platform),
+    },
+    {
+      name: 'pending-orders',
+      expression: EVERY_HOUR,
+      run: async () => ({ expired: await expirePendingOrders(platform) }),
     },
     {
       // Not a setting: seals are cheap, and without them the books prove nothing.

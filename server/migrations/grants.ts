@@ -41,6 +41,7 @@ export const CHANGES: Record<keyof Schema, readonly Change[]> = {
   credits: ['update'],
   sales: ['update'],
   sale_decisions: [],
+  pending_orders: ['update'],
   payouts: ['update'],
   payout_lines: [],
   ledger_entries: [],

@@ -10,6 +10,7 @@ import type {
 } from '../../shared/schemas/offers.ts'
 import { recordAudit } from '../flags/audit.service.ts'
 import { closeFlag, raiseFlag } from '../flags/flags.service.ts'
+import { paidRatesOf } from '../pending-orders/paid-rates.service.ts'
 import { decodeCursor, encodeCursor, mapPage, type Page, pageOf } from '../platform/api/page.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import { invalidFields, Refusal } from '../platform/api/refusal.ts'
@@ -57,8 +58,11 @@ export type OfferRecord = Omit<OfferRow, 'product_ids'> & {
 /** The fields that a merchant sets. */
 export type OfferFields = Pick<OfferRecord, keyof z.output<typeof createOfferInput>>
 
-/** An offer with its merchant's name, as callers see it. */
-export type ShownOffer = OfferRecord & { merchant: { id: string; display_name: string } }
+/** An offer as callers see it: with its merchant's name, and how many percent of its orders with cash on delivery are paid. */
+export type ShownOffer = OfferRecord & {
+  merchant: { id: string; display_name: string }
+  paid_rate_90d: number | null
+}
 
 /** Creates a draft. Refuses with `validation_failed` (an address that is not public) and `quota_exceeded`. */
 export async function createOffer(
@@ -337,7 +341,8 @@ export async function listOffers(
     limit: query.limit + 1,
   })
   const page = pageOf(rows, query.limit, (last) => encodeCursor([query.sort, last.commission_rate, last.id]))
-  return mapPage(page, (row) => withMerchant(platform, row, row.merchant_name))
+  const rates = await paidRatesOf(platform, reader, idsIn(page.items))
+  return mapPage(page, (row) => shown(platform, row, row.merchant_name, rates))
 }
 
 /** What live offers are about, the most used first. */
@@ -410,11 +415,23 @@ async function shownOffer(platform: Platform, row: OfferRow): Promise<ShownOffer
 async function shownOffers(platform: Platform, rows: readonly OfferRow[]): Promise<ShownOffer[]> {
   const merchantIds = rows.map((row) => row.merchant_id)
   const people = await peopleOf(platform.database.reader, merchantIds)
-  return rows.map((row) => withMerchant(platform, row, people.get(row.merchant_id)?.display_name ?? ''))
+  const rates = await paidRatesOf(platform, platform.database.reader, idsIn(rows))
+  return rows.map((row) => shown(platform, row, people.get(row.merchant_id)?.display_name ?? '', rates))
 }
 
-function withMerchant(platform: Platform, row: OfferRow, name: string): ShownOffer {
-  return { ...recordOf(platform, row), merchant: { id: row.merchant_id, display_name: name } }
+/** A draft has no orders. */
+function idsIn(rows: readonly OfferRow[]): string[] {
+  return rows.flatMap(({ id, status }) => (status === 'draft' ? [] : id))
+}
+
+function shown(
+  platform: Platform,
+  row: OfferRow,
+  name: string,
+  rates: ReadonlyMap<string, number | null>,
+): ShownOffer {
+  const merchant = { id: row.merchant_id, display_name: name }
+  return { ...recordOf(platform, row), merchant, paid_rate_90d: rates.get(row.id) ?? null }
 }
 
 function recordOf({ config }: Platform, row: OfferRow): OfferRecord {
@@ -459,6 +476,7 @@ export function wireOffer(offer: ShownOffer): WireOffer {
     vetting_reason: offer.vetting_reason,
     attribution_window_days: offer.attribution_window_days,
     product_ids: offer.product_ids,
+    paid_rate_90d: offer.paid_rate_90d,
     created_at: isoTime(offer.created_at),
     updated_at: isoTime(offer.updated_at),
   }

@@ -39,7 +39,8 @@ for (const { it } of marketSuites<Context>('offers')) {
     assert.equal(rest, {
       merchant: { id: merchant.userId, display_name: 'Kurta House' },
       ...{ ...DRAFT, description: null, image_url: null, attribution_window_days: 30, product_ids: null },
-      ...{ status: 'draft', vetting: 'not_required', vetting_reason: null, created_at: at, updated_at: at },
+      ...{ status: 'draft', vetting: 'not_required', vetting_reason: null, paid_rate_90d: null },
+      ...{ created_at: at, updated_at: at },
     })
     assert.equal(await offers.get({ id }), made)
   })

@@ -190,6 +190,9 @@ const Money = {
     .describe(
       'titles of order lines that are fees and no goods, comma-separated; they earn no commission. Compared without case, numbers, marks and the currency. Replaces the default list',
     ),
+  PENDING_ORDER_DAYS: whole(1, 3650, 60).describe(
+    'days after which an order that was placed and not paid is no longer expected; a later payment still becomes a sale',
+  ),
   TRACKING_PARAMETER: z
     .string()
     .regex(/^[A-Za-z][A-Za-z0-9_-]{0,39}$/, 'must be a plain query parameter name')

@@ -10,7 +10,7 @@ import { isoTime, type periodOf } from '../platform/clock.ts'
 import type { Queries } from '../platform/database/database.ts'
 import type { OwnScope } from '../platform/database/keyset-scan.ts'
 import type { Platform } from '../platform/platform.ts'
-import { countOutcomes, ownLinkIds, topCreators, topOffers } from './summaries.store.ts'
+import { countOutcomes, countPending, ownLinkIds, topCreators, topOffers } from './summaries.store.ts'
 
 const USUAL_DAYS = 30
 /** What a caller can have counted at once. */
@@ -35,6 +35,7 @@ export async function creatorSummary(
     clicks: visits.all,
     unique_clicks: visits.unique,
     sales,
+    ...(await pendingOf(reader, { creatorId })),
     pending: formatMoney(balance.pending),
     released: formatMoney(balance.released),
     in_transit: formatMoney(balance.inTransit),
@@ -64,6 +65,7 @@ export async function merchantSummary(
   return {
     role: 'merchant',
     sales,
+    ...(await pendingOf(reader, { merchantId })),
     open_cycle: cycle && {
       id: cycle.id,
       period_start: isoTime(cycle.period_start),
@@ -93,6 +95,11 @@ async function bestOf(db: Queries, cycleId: string, top: number) {
     })),
     by_creator: creators.map((creator) => ({ ...creator, commission: formatMoney(creator.commission) })),
   }
+}
+
+async function pendingOf(db: Queries, scope: OwnScope) {
+  const { orders, commission } = await countPending(db, scope)
+  return { pending_orders: orders, expected_commission: formatMoney(commission) }
 }
 
 async function outcomesOf(platform: Platform, scope: OwnScope, asked: AskedPeriod) {

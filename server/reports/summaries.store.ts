@@ -61,6 +61,23 @@ export async function countOutcomes(
   return counts.sort((a, b) => b.sales - a.sales || (word(a) < word(b) ? -1 : 1))
 }
 
+/** The orders that wait for their payment, and what they would pay (paisa), by an index of their own. */
+export async function countPending(
+  db: Queries,
+  scope: OwnScope,
+): Promise<{ orders: number; commission: number }> {
+  const pending = db.selectFrom('pending_orders').where('state', '=', sql.lit('pending'))
+  const own =
+    'merchantId' in scope
+      ? pending.where('merchant_id', '=', scope.merchantId)
+      : pending.where('creator_id', '=', scope.creatorId)
+  const row = await own
+    .select((eb) => eb.fn.countAll<number>().as('orders'))
+    .select(sql<number | null>`sum(expected_commission)`.as('commission'))
+    .executeTakeFirstOrThrow()
+  return { orders: Number(row.orders), commission: Number(row.commission ?? 0) }
+}
+
 export function ownedBy(scope: OwnScope) {
   return 'merchantId' in scope
     ? sql<SqlBool>`sales.merchant_id = ${scope.merchantId}`

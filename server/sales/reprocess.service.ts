@@ -4,7 +4,8 @@ import { countStoredEvents, idInResult, type StoredEvent, storedEvents } from '.
 import type { Queries } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { MalformedOrder } from '../shopify/fields.ts'
-import { isOrderPaid, type OrderFacts, readOrderFacts } from '../shopify/order-facts.ts'
+import { type OrderFacts, readOrderFacts } from '../shopify/order-facts.ts'
+import { isOrderPaid } from '../shopify/topics.ts'
 import { getStoresById } from '../stores/stores.service.ts'
 import { attributionOf, decideSale, readReceipt, type SaleDecision } from './accept-sale.rule.ts'
 import {

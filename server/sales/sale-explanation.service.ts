@@ -68,7 +68,7 @@ export async function findSetAsideOrders(
 }
 
 /** What is found by the order's id, or else by its name, or else by its name with a `#`. */
-async function searchOrder<Found>(
+export async function searchOrder<Found>(
   order: string,
   find: (by: { id: string } | { name: string }) => Promise<Found[]>,
 ): Promise<Found[]> {
@@ -85,16 +85,22 @@ async function withShopDomains<Found>(db: Queries, found: Found[], storeIdOf: (o
   return found.map((one) => ({ ...one, shopDomain: domains.get(storeIdOf(one)) ?? null }))
 }
 
-/** A sale with the names of what it is about. */
-export interface NamedSale extends SaleWithSlug {
+/** The names of what an order is about. */
+export interface OrderNames {
   /** `null`, like the creator, unless the order named a link of this merchant. */
   offer: { id: string; title: string } | null
   creator: { id: string; display_name: string } | null
   store: { id: string; shop_domain: string }
 }
 
-export async function withNames(platform: Platform, sales: readonly SaleWithSlug[]): Promise<NamedSale[]> {
-  const db = platform.database.reader
+/** A sale with the names of what it is about. */
+export type NamedSale = SaleWithSlug & OrderNames
+
+export async function withNames<Order extends Pick<SaleRow, 'offer_id' | 'creator_id' | 'store_id'>>(
+  platform: Platform,
+  sales: readonly Order[],
+  db: Queries = platform.database.reader,
+): Promise<(Order & OrderNames)[]> {
   const offerIds = new Set(sales.flatMap(({ offer_id }) => offer_id ?? []))
   const offers = await offerRecords(platform, db, [...offerIds])
   const creatorIds = sales.map(({ creator_id }) => creator_id)

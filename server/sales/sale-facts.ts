@@ -41,7 +41,10 @@ export interface SaleFacts {
  * because a visitor can put anything into an address, including personal data.
  */
 export interface SaleOrder
-  extends Omit<OrderFacts, 'buyer_emails' | 'buyer_names' | 'shop_hosts' | 'discount_codes' | 'references'> {
+  extends Omit<
+    OrderFacts,
+    'updated_at' | 'buyer_emails' | 'buyer_names' | 'shop_hosts' | 'discount_codes' | 'references'
+  > {
   /** `null` for text that is no click id. */
   tracking_reference: string | null
   /** The place of the reference; `null` without one. */

@@ -52,10 +52,12 @@ import {
 } from './sales.store.ts'
 
 export {
+  findOutcomes,
   findSale,
   findSales,
   hasAcceptedSale,
   linkEarnings,
+  type OrderKey,
   rejectionsOf,
   type SaleName,
   type SaleWithSlug,

@@ -31,6 +31,16 @@ export async function findRecorded(db: Queries, orders: readonly OrderKey[]): Pr
   return found.rows
 }
 
+/** The outcomes of these orders, without what explains them. */
+export async function findOutcomes(db: Queries, orders: readonly OrderKey[]) {
+  if (orders.length === 0) return []
+  const found = await sql<Omit<SaleRow, 'receipt'>>`
+    select ${sql.join(OUTCOME.map((column) => sql.ref(`sale.${column}`)))}
+    from ${reportedOrders(dialectOf(db), orders)}
+    join sales as sale on sale.store_id = reported.store_id and sale.order_id = reported.order_id`.execute(db)
+  return found.rows
+}
+
 /** The sales of these stores with these order names, which repeat across stores. */
 export function findRecordedByName(
   db: Queries,
@@ -71,6 +81,8 @@ const COLUMNS: ColumnTypes<SaleRow> = {
   receipt: 'json',
   buyer_name_matches: 'int',
 }
+
+const OUTCOME = Object.keys(COLUMNS).filter((column) => column !== 'receipt')
 
 export const insertSales = bulkInsert('sales', COLUMNS)
 

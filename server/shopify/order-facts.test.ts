@@ -52,6 +52,7 @@ test('an order becomes plain, checked facts', () => {
     order_id: '6100000000001',
     order_name: '#1001',
     created_at: Date.UTC(2026, 1, 28, 19, 30),
+    updated_at: null,
     currency: 'PKR',
     test: false,
     financial_status: 'paid',
@@ -76,6 +77,12 @@ test('an order becomes plain, checked facts', () => {
     ],
   })
   assert.equal(JSON.parse(JSON.stringify(read())), read())
+})
+
+test('the time of the last change may be missing or malformed', () => {
+  const updated = (updated_at: unknown) => read({ updated_at }).updated_at
+  assert.is(updated('2026-03-01T12:00:00+05:00'), Date.UTC(2026, 2, 1, 7))
+  for (const odd of [null, '', 'yesterday', 5, {}, '2026-02-31T00:00:00Z']) assert.is(updated(odd), null)
 })
 
 test('a bare body is enough: what Shopify may leave out has a meaning', () => {

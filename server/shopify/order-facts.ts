@@ -24,6 +24,8 @@ export interface OrderFacts extends OrderLines {
   order_name: string
   /** Epoch ms: when the order was placed, not when it was paid. */
   created_at: number
+  /** Epoch ms: when it was last changed, in whole seconds; `null` where a sender leaves it out. */
+  updated_at: number | null
   /** The shop's currency, which the amounts are in (never the buyer's presentment currency). */
   currency: string
   test: boolean
@@ -98,6 +100,15 @@ function namesOf(order: Fields): OrderNames {
   return { order_id: idIn(order.id), order_name: readText(order.name, MAX_NAME) }
 }
 
+/** Of a time that no decision rests on. */
+function momentOrNull(value: unknown): number | null {
+  try {
+    return readMoment(value, '')
+  } catch {
+    return null
+  }
+}
+
 /** Shopify writes the id first: of a body that is not parsed, at least that can be read. */
 const ID_IN_HEAD = /^\s{0,100}\{\s{0,100}"id"\s{0,100}:\s{0,100}([1-9]\d{0,19})\b/
 
@@ -118,6 +129,7 @@ function factsOf(
     order_id,
     order_name: readText(order.name, MAX_NAME) ?? order_id,
     created_at: readMoment(order.created_at, 'created_at'),
+    updated_at: momentOrNull(order.updated_at),
     currency,
     test: readFlag(order.test, 'test'),
     financial_status: readText(order.financial_status, 40),
@@ -162,14 +174,6 @@ function hostIn(value: unknown): string[] {
   if (!URL.canParse(value)) return []
   const host = shopDomain.safeParse(new URL(value).hostname)
   return host.success ? [host.data] : []
-}
-
-/** The one topic that reports a sale; everything else that a store signs is noted and needs nothing. */
-const ORDER_PAID_TOPIC = 'orders/paid'
-
-/** The header is not signed, and the address is for paid orders: a sender that leaves it out means them. */
-export function isOrderPaid(topic: string | null): boolean {
-  return topic === null || topic.toLowerCase() === ORDER_PAID_TOPIC
 }
 
 /** Shopify combines a handful of codes at most; a signed body may name any number. */

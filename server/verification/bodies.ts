@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto'
 import { type SqlBool, sql } from 'kysely'
 import { jsonOrNull } from '../../shared/json.ts'
 import type { EventSource } from '../inbox/event-states.ts'
-import { idInResult } from '../inbox/events.service.ts'
+import { idInResult, type ResultId } from '../inbox/events.service.ts'
 import { inList } from '../platform/database/bulk-values.ts'
 import { dialectOf, type Queries } from '../platform/database/database.ts'
 import { MalformedOrder } from '../shopify/fields.ts'
-import { readOrderFacts } from '../shopify/order-facts.ts'
+import { type OrderFacts, readOrderFacts } from '../shopify/order-facts.ts'
 import { type Breach, type Invariant, inPages } from './invariant.ts'
 import type { Scope } from './scope.ts'
 
@@ -41,6 +41,16 @@ export const BODY_INVARIANTS: Invariant[] = [
       inPages(
         (after: AppliedEvent | null) => readAppliedEvents(db, after, scope, 'store', 'sale_id'),
         (page) => wrongOrders(db, page),
+      ),
+  },
+  {
+    name: 'pending-orders-as-reported',
+    statement: 'Each pending order has the order that its events reported, while their bodies are kept.',
+    table: 'pending_orders',
+    breaches: (db, _keys, scope) =>
+      inPages(
+        (after: AppliedEvent | null) => readAppliedEvents(db, after, scope, 'store', 'pending_order_id'),
+        (page) => wrongPendingOrders(db, page),
       ),
   },
 ]
@@ -93,16 +103,20 @@ interface AppliedEvent extends KeptBody {
   subjectId: string | null
 }
 
+const IS_PENDING = '{"pending_order_id":%'
+
 async function readAppliedEvents(
   db: Queries,
   after: KeptBody | null,
   scope: Scope,
   source: EventSource,
-  field: 'billing_cycle_id' | 'sale_id',
+  field: ResultId,
 ): Promise<AppliedEvent[]> {
   const events = await keptBodies(db, after, scope)
     .where('event.source', '=', source)
     .where('event.state', '=', 'done')
+    .$if(field === 'pending_order_id', (query) => query.where('event.result', 'like', IS_PENDING))
+    .$if(field === 'sale_id', (query) => query.where('event.result', 'not like', IS_PENDING))
     .select('event.result')
     .execute()
   return events.map((event) => ({ ...event, subjectId: idInResult(event, field) }))
@@ -146,6 +160,20 @@ async function wrongOrders(db: Queries, page: readonly AppliedEvent[]): Promise<
   })
 }
 
+async function wrongPendingOrders(db: Queries, page: readonly AppliedEvent[]): Promise<Breach[]> {
+  const rows = await db
+    .selectFrom('pending_orders')
+    .select(['id', 'order_id'])
+    .where(areSubjects(db, page))
+    .execute()
+  const orders = new Map(rows.map((row) => [row.id, row.order_id]))
+  return page.flatMap((event) => {
+    if (reportedOrder(event)?.order_id === orders.get(event.subjectId ?? '')) return []
+    const detail = `event ${event.event_id} did not report its order`
+    return [{ subject: `pending order ${event.subjectId}`, detail }]
+  })
+}
+
 function readOrders(db: Queries, page: readonly AppliedEvent[]) {
   return db
     .selectFrom('sales')
@@ -159,14 +187,20 @@ function orderDifference(
   sale: Awaited<ReturnType<typeof readOrders>>[number],
   event: AppliedEvent,
 ): string | null {
+  const order = reportedOrder(event)
+  if (!order) return `it is about sale ${sale.id}, and its body is no order`
+  if (order.order_id !== sale.order_id) return `it reported order ${order.order_id}, not ${sale.order_id}`
+  if (sale.event_id !== event.event_id) return null
+  const isSame = order.order_name === sale.order_name && order.created_at === sale.ordered_at
+  return isSame ? null : `the name or time of sale ${sale.id} is not what it reported`
+}
+
+/** The order in a body; `null` when there is none. */
+function reportedOrder(event: AppliedEvent): OrderFacts | null {
   try {
-    const order = readOrderFacts(textOf(event), '')
-    if (order.order_id !== sale.order_id) return `it reported order ${order.order_id}, not ${sale.order_id}`
-    if (sale.event_id !== event.event_id) return null
-    const isSame = order.order_name === sale.order_name && order.created_at === sale.ordered_at
-    return isSame ? null : `the name or time of sale ${sale.id} is not what it reported`
+    return readOrderFacts(textOf(event), '')
   } catch (error) {
-    if (error instanceof MalformedOrder) return `it is about sale ${sale.id}, and its body is no order`
+    if (error instanceof MalformedOrder) return null
     throw error
   }
 }

@@ -52,7 +52,7 @@ export const EVENT_INVARIANTS: Invariant[] = [
   sqlInvariant({
     name: 'events-applied',
     statement:
-      'Each decision about a sale rests on an event that is done, and each order event that is done has its sale.',
+      'Each decision about a sale rests on an event that is done, and each order event that is done has its sale or its pending order.',
     table: 'inbound_events',
     breaches: (scope) => {
       const decisions = sql`(
@@ -71,7 +71,11 @@ export const EVENT_INVARIANTS: Invariant[] = [
         select 'event ' || event.id, 'done, and no sale came from it'
         from inbound_events as event
         left join ${decisions} as sale on sale.event_id = event.id
-        where ${scope.isNewEvent('event.id')} and sale.id is null and event.source = 'store' and event.state = 'done'`
+        left join (
+          select '{"pending_order_id":"' || id || '"}' as result, cast(store_id as text) as scope from pending_orders
+        ) as placed on placed.result = event.result and placed.scope = event.scope
+        where ${scope.isNewEvent('event.id')} and sale.id is null and placed.result is null
+          and event.source = 'store' and event.state = 'done'`
     },
   }),
   sqlInvariant({

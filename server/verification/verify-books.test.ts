@@ -122,6 +122,13 @@ async function fillBooks(market: Marketplace): Promise<void> {
   const unpaid = await market.order(shop, links.ayesha, 200_000, { financialStatus: 'pending' })
   await market.after(60_000)
   await market.deliver(shop, unpaid.replace('"pending"', '"paid"'))
+  const click = await market.click(links.ayesha)
+  const placed = { click, createdAt: market.clock.now(), price: 200_000, financialStatus: 'pending' }
+  for (const id of ['9001', '9002', '9003'])
+    await market.deliver(shop, orderBody({ ...placed, id }), { topic: 'orders/create' })
+  const canceled = orderBody({ ...placed, id: '9002', cancelled: true })
+  await market.deliver(shop, canceled, { topic: 'orders/cancelled' })
+  await market.deliver(shop, orderBody({ ...placed, id: '9003', financialStatus: 'paid' }))
   await market.earn(other, links.bilal, 800_000)
   processor.answers = ['drop']
   await runPayouts(platform, processor)

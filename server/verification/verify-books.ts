@@ -9,6 +9,7 @@ import { JOURNAL_INVARIANTS } from './journal.ts'
 import { LINK_INVARIANTS } from './links.ts'
 import { OPERATION_INVARIANTS } from './operations.ts'
 import { PAYOUT_INVARIANTS } from './payouts.ts'
+import { PENDING_ORDER_INVARIANTS } from './pending-orders.ts'
 import { PROTECTED_INVARIANTS } from './protected.ts'
 import { RECEIPT_INVARIANTS } from './receipts.ts'
 import { SALE_INVARIANTS } from './sales.ts'
@@ -23,6 +24,7 @@ export const INVARIANTS: readonly Invariant[] = [
   ...LINK_INVARIANTS,
   ...SALE_INVARIANTS,
   ...RECEIPT_INVARIANTS,
+  ...PENDING_ORDER_INVARIANTS,
   ...BILLING_INVARIANTS,
   ...PAYOUT_INVARIANTS,
   ...EVENT_INVARIANTS,

@@ -11,6 +11,7 @@ type Account = Outputs['users']['me']
 interface Data {
   application: Application
   sale: Sale
+  pending_order: Outputs['pendingOrders']['list']['items'][number]
   billing_cycle: BillingCycle
   store: Outputs['stores']['get']
   release: { billing_cycle_id: string; amount: string; currency: 'PKR' }

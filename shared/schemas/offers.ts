@@ -72,6 +72,11 @@ export const offer = z
     vetting_reason: z.string().nullable().describe('Why an admin rejected the offer; null otherwise.'),
     attribution_window_days: z.int(),
     product_ids: z.array(z.string()).nullable(),
+    paid_rate_90d: percent
+      .nullable()
+      .describe(
+        "Percent of the offer's pending orders of the last 90 days that became sales, of those that are decided: how much of its cash on delivery arrives. Null below 20 of them.",
+      ),
     created_at: wireTime,
     updated_at: wireTime,
   })

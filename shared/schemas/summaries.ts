@@ -23,6 +23,11 @@ const outcomes = z
   })
   .describe('Sales decided in the period.')
 
+const waiting = {
+  pending_orders: count.describe('Orders that wait for their payment now, such as cash on delivery.'),
+  expected_commission: moneyText.describe('What these orders would pay if they were paid as they stand.'),
+}
+
 /** Why the next payout run would leave a creator out. */
 export const payoutWait = z.enum([
   'below_threshold',
@@ -39,6 +44,7 @@ export const creatorSummary = z
     clicks: count.describe('Tracked visits of all own links, ever; `from` and `to` do not apply.'),
     unique_clicks: count.describe(UNIQUE_CLICKS),
     sales: outcomes,
+    ...waiting,
     pending: moneyText.describe('Earned in billing cycles that are not charged yet.'),
     released: moneyText.describe('Payable.'),
     in_transit: moneyText.describe('In payouts that the processor has not confirmed yet.'),
@@ -91,6 +97,7 @@ export const merchantSummary = z
   .object({
     role: z.literal('merchant'),
     sales: outcomes,
+    ...waiting,
     open_cycle: openCycle
       .nullable()
       .describe('The open billing cycle so far; null when nothing has been accepted since the last close.'),

@@ -6,11 +6,15 @@ import { calmRounds } from '../calm-rounds.ts'
 import { type Driver, openDriver } from '../driver.ts'
 import { type Comparison, type Measurement, median } from '../figures.ts'
 import { cpuOf, timed } from '../measure.ts'
-import { openShops, pileOrders } from '../pile-orders.ts'
+import { ALL_TOPICS, openShops, pileOrders } from '../pile-orders.ts'
 
 const ORDERS = 8000
 const PEER_BATCH = 500
 const MUST = { kind: 'least', ratio: 0.16 } as const
+/** A store that reports its orders from their placement on costs at most 2.2 times as much for each that is paid. */
+const MUST_ALL_TOPICS = { kind: 'least', ratio: 1 / 2.2 } as const
+/** Of a store's orders, one in so many leads to a link: far more than usual. */
+const LINKED_EVERY = 4
 
 /** Orders that wait in the inbox, from twenty stores: read, decided, booked and marked done. */
 export async function benchDrain(bed: Bed): Promise<(Comparison | Measurement)[]> {
@@ -20,11 +24,17 @@ export async function benchDrain(bed: Bed): Promise<(Comparison | Measurement)[]
   const reader = createOrderReader(platform)
   const round = async (place: number) => {
     const from = platform.ids.next()
-    await pileOrders(platform, links, { first: place * ORDERS, count: ORDERS })
+    const first = 3 * place * ORDERS
+    await pileOrders(platform, links, { first, count: ORDERS })
     const reading = await bothTimes(() => readBodies(driver, from))
     const draining = await bothTimes(() => drainUntilIdle(bed.app, { reader }))
-    await assertAccepted(platform, (place + 1) * ORDERS)
-    return { peer: reading, ours: draining }
+    const mixed = { count: ORDERS, linkedEvery: LINKED_EVERY }
+    await pileOrders(platform, links, { first: first + ORDERS, ...mixed })
+    const paidOnly = await bothTimes(() => drainUntilIdle(bed.app, { reader }))
+    await pileOrders(platform, links, { first: first + 2 * ORDERS, ...mixed, topics: ALL_TOPICS })
+    const allTopics = await bothTimes(() => drainUntilIdle(bed.app, { reader }))
+    await assertAccepted(platform, (place + 1) * (ORDERS + (2 * ORDERS) / LINKED_EVERY))
+    return { peer: reading, ours: draining, paidOnly, allTopics }
   }
   try {
     // The first one warms up.
@@ -46,6 +56,23 @@ export async function benchDrain(bed: Bed): Promise<(Comparison | Measurement)[]
         calm,
         notes: [
           `${ORDERS} orders of 8 KB a round, twenty stores, in the worker's own batches, alone in its process`,
+        ],
+      },
+      {
+        path: 'drain, all topics',
+        database: bed.dialect,
+        against: 'orders/paid alone',
+        unit: 'orders/s',
+        peer: rounds.map(({ paidOnly }) => (ORDERS / paidOnly.ms) * 1000),
+        ours: rounds.map(({ allTopics }) => (ORDERS / allTopics.ms) * 1000),
+        must: MUST_ALL_TOPICS,
+        cpu: {
+          ours: median(rounds.map(({ allTopics }) => allTopics.cpu / ORDERS)),
+          peer: median(rounds.map(({ paidOnly }) => paidOnly.cpu / ORDERS)),
+        },
+        calm,
+        notes: [
+          `orders/create, orders/updated and orders/paid of each order, one after the other; one order in ${LINKED_EVERY} leads to a link`,
         ],
       },
     ]

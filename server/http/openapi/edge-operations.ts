@@ -161,9 +161,9 @@ const OPERATIONS: Record<string, EdgeOperation> = {
     operationId: 'webhooks.storeSales',
     tag: 'incoming',
     security: [{ storeSignature: [] }, { storeSignatureX: [] }],
-    summary: "A store's orders/paid event",
+    summary: "A store's event about an order",
     description:
-      'Sent by Shopify, whose headers have two forms of names: `Shopify-Topic` and `X-Shopify-Topic`. Either is accepted; the first is read first. `Shopify-Hmac-Sha256` is base64 of HMAC-SHA256 over the raw body, with the webhook secret of the store. If several merchants have connected the domain, the event belongs to the one whose secret verifies it. Other topics are stored and ignored. A redelivery changes nothing.',
+      'Sent by Shopify, whose headers have two forms of names: `Shopify-Topic` and `X-Shopify-Topic`. Either is accepted; the first is read first. `Shopify-Hmac-Sha256` is base64 of HMAC-SHA256 over the raw body, with the webhook secret of the store. If several merchants have connected the domain, the event belongs to the one whose secret verifies it. `orders/paid` decides the sale. `orders/create`, `orders/updated` and `orders/cancelled` make, change and end a pending order. Other topics are stored and ignored. A redelivery changes nothing.',
     parameters: [
       parameter('header', 'Shopify-Shop-Domain', domain, "The store's domain."),
       parameter(
@@ -172,7 +172,12 @@ const OPERATIONS: Record<string, EdgeOperation> = {
         domain,
         'The other name of `Shopify-Shop-Domain`. One of the two is required.',
       ),
-      parameter('header', 'Shopify-Topic', 'orders/paid', '`orders/paid`'),
+      parameter(
+        'header',
+        'Shopify-Topic',
+        'orders/paid',
+        '`orders/paid`, or a topic of an order that waits for its payment.',
+      ),
       parameter('header', 'X-Shopify-Topic', 'orders/paid', 'The other name of `Shopify-Topic`.'),
       parameter(
         'header',

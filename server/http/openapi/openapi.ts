@@ -50,6 +50,10 @@ const TAGS = [
   },
   { name: 'redirect', description: 'Affiliate links as visitors open them.' },
   { name: 'sales', description: 'Orders that stores reported: accepted, or rejected with a reason.' },
+  {
+    name: 'pendingOrders',
+    description: 'Orders that were placed and wait for their payment, such as cash on delivery.',
+  },
   { name: 'billing', description: "Merchants' billing cycles: commission and fees, invoiced once a cycle." },
   { name: 'payouts', description: 'Payments to creators, from what merchants paid.' },
   { name: 'summaries', description: "The caller's figures on one page." },

@@ -64,6 +64,7 @@ export const DIGESTED_TABLES = {
   billing_accounts: { covered: ['account_encrypted'] },
   // The running totals: the sales and the journal say what they are.
   billing_cycles: { covered: ['sales_count', 'commission_total', 'fee_total'] },
+  pending_orders: {},
   // Of credits, which never change, the journal says how many there are.
   credits: { counted: false },
   ledger_seals: { key: ['position'] },

@@ -62,6 +62,7 @@ export const ID_RULES: Record<string, IdRule> = {
   },
   'applications.listForOffer id': { answer: '404' },
   'applications.decide id': { answer: '404' },
+  'pendingOrders.list offer_id': { answer: 'empty list' },
   'sales.list offer_id': { answer: 'empty list' },
   'sales.list creator_id': { answer: 'empty list' },
   'sales.list store_id': { answer: 'empty list' },

@@ -63,6 +63,7 @@ const PROCEDURES = `
   sales.list                401        ok        ok       403    401        401    401      401
   sales.get                 401        ok        ok       403    401        401    401      401
   sales.requestCredit       401        ok        403      403    401        401    401      401
+  pendingOrders.list        401        ok        ok       403    401        401    401      401
   payouts.list              401        ok        ok       403    401        401    401      401
   billing.listCycles        401        ok        403      403    401        401    401      401
   admin.listFlagged         401        403       403      ok     401        401    401      401

@@ -148,6 +148,7 @@ export const RECIPES: Record<string, Recipe> = {
   'links.list': () => ({}),
   'links.setCoupon': ({ tenant }) => ({ slug: tenant.link.slug, coupon_code: 'SANA10' }),
 
+  'pendingOrders.list': () => ({}),
   'sales.list': () => ({}),
   'sales.get': async ({ scene, tenant }) => ({ id: await freshSale(scene, tenant) }),
   'sales.requestCredit': async ({ scene, tenant }) => ({

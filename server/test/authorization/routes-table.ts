@@ -63,6 +63,7 @@ const TESTS: Record<string, string> = {
   'links.setCoupon': 'links/coupons.test.ts',
   sales: 'sales/sales.test.ts',
   'sales.requestCredit': 'flags/admin-routes.test.ts',
+  pendingOrders: 'pending-orders/pending-orders.test.ts',
   payouts: 'payouts/payouts.test.ts',
   billing: 'billing/billing.procedures.test.ts',
   admin: 'flags/admin-routes.test.ts',

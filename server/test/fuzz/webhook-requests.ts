@@ -83,6 +83,7 @@ export function storeWebhook(targets: Targets): fc.Arbitrary<FuzzRequest> {
       ),
       topic: fc.oneof(
         { weight: 8, arbitrary: fc.constant('orders/paid') },
+        { weight: 4, arbitrary: fc.constantFrom('orders/create', 'orders/updated', 'orders/cancelled') },
         { weight: 1, arbitrary: headerText },
       ),
       delivery: fc.oneof(

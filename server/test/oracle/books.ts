@@ -1,7 +1,7 @@
 import { totalsOf } from './billing.ts'
 import { clockText } from './calendar.ts'
 import { rupees } from './exact.ts'
-import type { Sale, State } from './state.ts'
+import type { PendingOrder, Sale, State } from './state.ts'
 
 export type Row = Record<string, string | number | null>
 export type Table = Map<string, Row>
@@ -10,6 +10,7 @@ export const TABLES = [
   'links',
   'clicks',
   'sales',
+  'pending orders',
   'cycles',
   'credits',
   'payouts',
@@ -39,6 +40,11 @@ export function booksOf(state: State): Books {
       ({ link, at, tracked }) => ({ link: link.name, at: clockText(at), tracked: tracked ? 1 : 0 }),
     ),
     sales: tableOf(state.sales, (sale) => `${sale.store} order ${sale.orderId}`, saleRow),
+    'pending orders': tableOf(
+      state.pendingOrders,
+      ({ store, orderId }) => `${store} order ${orderId}`,
+      (pending) => pendingRow(state, pending),
+    ),
     cycles: tableOf(
       state.cycles,
       (cycle) => cycle.name,
@@ -94,6 +100,25 @@ function saleRow(sale: Sale): Row {
     decided: clockText(sale.decidedAt),
     'not paid until then, since': timeText(sale.formerlyDecidedAt),
     cycle: sale.cycle?.name ?? null,
+  }
+}
+
+function pendingRow(state: State, pending: PendingOrder): Row {
+  const { store, orderId, cancelled, expired } = pending
+  const sale = state.sales.find(
+    (one) => one.store === store && one.orderId === orderId && one.reason !== 'not_paid',
+  )
+  const waiting = cancelled ? 'cancelled' : expired ? 'expired' : 'pending'
+  const { link, code, placedAt, commission } = sale?.link
+    ? sale
+    : { ...pending, commission: pending.expected }
+  return {
+    state: sale ? 'became_sale' : waiting,
+    link: link?.name ?? null,
+    code,
+    expected: rupees(commission),
+    placed: clockText(placedAt),
+    sale: sale ? `${store} order ${orderId}` : null,
   }
 }
 

@@ -1,6 +1,7 @@
 import { cycleFor } from './billing.ts'
 import { DAY, MINUTE } from './calendar.ts'
 import { type Order, readOrder } from './order.ts'
+import { hearPlaced, isPlaced, saysNothing } from './pending.ts'
 import { hearProcessor, type Outcome } from './processor-events.ts'
 import { codesOf, judge, paid } from './sale.ts'
 import {
@@ -97,9 +98,12 @@ function finish(state: State, event: InboxEvent, outcome: Outcome): void {
 
 function applyStoreEvent(state: State, event: InboxEvent, now: number): Outcome {
   if (event.conflicting) return 'set_aside'
-  if (event.topic !== 'orders/paid') return 'ignored'
-  const order = readOrder(event.body, state.settings.trackingParameter)
+  if (event.topic !== 'orders/paid' && !isPlaced(event.topic)) return 'ignored'
+  const parameter = state.settings.trackingParameter
+  if (isPlaced(event.topic) && saysNothing(event, parameter)) return 'ignored'
+  const order = readOrder(event.body, parameter)
   if (order === null) return 'set_aside'
+  if (isPlaced(event.topic)) return hearPlaced(state, event, order)
   const former = state.sales.find((sale) => sale.store === event.scope && sale.orderId === order.id)
   if (!former) {
     state.sales.push(decide(state, event, order, now))

@@ -5,6 +5,8 @@ import { type Fraction, fractionOf, NONE, plus } from './exact.ts'
 export interface Order {
   id: string
   placedAt: number
+  /** When it was last changed; when it was placed, where it does not say. */
+  updatedAt: number
   currency: string
   test: boolean
   financialStatus: string | null
@@ -65,6 +67,7 @@ function orderOf(body: Fields, parameter: string): Order {
   return {
     id: idOf(body.id),
     placedAt: momentOf(body.created_at),
+    updatedAt: momentOf(body.updated_at ?? body.created_at),
     currency: matching(body.currency, /^[A-Z]{3}$/),
     test: flagOf(body.test),
     financialStatus: typeof body.financial_status === 'string' ? body.financial_status : null,

@@ -13,6 +13,7 @@ export interface State {
   links: Map<string, Link>
   clicks: Map<string, Click>
   sales: Sale[]
+  pendingOrders: PendingOrder[]
   cycles: Cycle[]
   credits: Credit[]
   payouts: Payout[]
@@ -106,6 +107,20 @@ export interface Sale {
   /** The order as its latest decision read it. */
   order: Order
   cycle: Cycle | null
+}
+
+/** An order that was reported before its payment. */
+export interface PendingOrder {
+  store: string
+  orderId: string
+  link: Link
+  code: string | null
+  expected: number
+  placedAt: number
+  /** Of the report that says so: its time, and its place in the order's life. */
+  version: readonly [number, number]
+  cancelled: boolean
+  expired: boolean
 }
 
 export interface Cycle {
@@ -206,6 +221,7 @@ export function emptyState(settings: Settings): State {
     links: new Map(),
     clicks: new Map(),
     sales: [],
+    pendingOrders: [],
     cycles: [],
     credits: [],
     payouts: [],

@@ -11,9 +11,10 @@ import {
   setSuspended,
 } from '../oracle/marketplace.ts'
 import { resolveFailures, runPayouts } from '../oracle/payouts.ts'
+import { expire } from '../oracle/pending.ts'
 import { known } from '../oracle/state.ts'
 import { mustAgree } from './difference.ts'
-import { type Scene, tell, termsOf } from './scene.ts'
+import { PENDING_DAYS, type Scene, tell, termsOf } from './scene.ts'
 import { sell } from './sell.ts'
 import { sayAllSettled, sayPaid, saySettled, sayStray } from './speak.ts'
 import type { Action } from './story.ts'
@@ -128,6 +129,8 @@ async function close(scene: Scene, action: Of<'close'>): Promise<void> {
   await scene.services.flush()
   await scene.services.closeCycles(asOf)
   closeCycles(scene.model, asOf ?? now, now)
+  await scene.services.expirePendingOrders()
+  expire(scene.model, PENDING_DAYS, now)
 }
 
 /** What takes a month otherwise, in one go. */

@@ -37,6 +37,7 @@ export async function foundBooks(services: Services): Promise<Books> {
       (row) => ({ link: name(row.link_id), at: clockText(row.created_at), tracked: row.tracked }),
     ),
     sales: await saleTable(services),
+    'pending orders': await pendingTable(services),
     cycles: tableOf(cycles, nameOf, (row) => ({
       state: row.state,
       start: clockText(row.period_start),
@@ -81,6 +82,28 @@ export async function foundBooks(services: Services): Promise<Books> {
     flags: await flagTable(services, keys),
     'at the processor': heldTable(services),
   }
+}
+
+async function pendingTable({ ids, platform }: Services): Promise<Table> {
+  const rows = await platform.database.reader
+    .selectFrom('pending_orders as pending')
+    .leftJoin('sales as sale', 'sale.id', 'pending.sale_id')
+    .selectAll('pending')
+    .select(['sale.store_id as sale_store_id', 'sale.order_id as sale_order_id'])
+    .execute()
+  const name = (id: string | null) => ids.knownName(id)
+  return tableOf(
+    rows,
+    (row) => `${name(row.store_id)} order ${row.order_id}`,
+    (row) => ({
+      state: row.state,
+      link: name(row.link_id),
+      code: row.coupon_code,
+      expected: rupees(row.expected_commission),
+      placed: clockText(row.placed_at),
+      sale: row.sale_id === null ? null : `${name(row.sale_store_id)} order ${row.sale_order_id}`,
+    }),
+  )
 }
 
 async function saleTable({ ids, platform }: Services): Promise<Table> {

@@ -9,6 +9,8 @@ export interface OrderFacts {
   name: string
   /** Epoch ms. */
   placedAt: number
+  /** When it was last changed, epoch ms. */
+  updatedAt: number
   /** What stands where the tracking reference belongs. */
   reference: string
   creatorEmail: string
@@ -20,6 +22,7 @@ export function orderBody(plan: OrderPlan, facts: OrderFacts): string {
     id: 'ORDER-ID',
     name: facts.name,
     created_at: writtenTime(facts.placedAt, plan.offset),
+    updated_at: writtenTime(facts.updatedAt, plan.offset),
     currency: plan.broken === 'no currency' ? null : plan.currency,
     test: plan.test,
     financial_status: plan.status === 'cancelled' ? 'paid' : plan.status,

@@ -31,6 +31,9 @@ export interface Scene {
   secrets: Map<string, string>
 }
 
+/** Few, so that orders expire within a story, and are paid afterwards. */
+export const PENDING_DAYS = 3
+
 /** The marketplace before the story begins, alike for the model and the services. */
 export async function openScene(platform: Platform, database: OpenDatabase, story: Story): Promise<Scene> {
   const clock = new ManualClock(new Date(story.start).toISOString())
@@ -40,6 +43,7 @@ export async function openScene(platform: Platform, database: OpenDatabase, stor
     PLATFORM_FEE_RATE: feeRate,
     PAYOUT_THRESHOLD: threshold,
     BILLING_PERIOD: period,
+    PENDING_ORDER_DAYS: PENDING_DAYS,
   }
   const parts = {
     database: withRowKeys(database, platform.keys),

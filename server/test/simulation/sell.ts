@@ -28,6 +28,7 @@ export async function sell(scene: Scene, action: SaleAction): Promise<void> {
     id: action.order.bigId ? String(820_982_911_946_150_000n + BigInt(number)) : String(number),
     name: `#${number}`,
     placedAt,
+    updatedAt: placedAt,
     reference: referenceOf(action.order, clickId),
     creatorEmail: known(scene.model.people, creator).email,
   }
@@ -79,11 +80,16 @@ function referenceOf(plan: OrderPlan, clickId: string | null): string {
 
 /** The order as a delivery reports it. */
 function reportedPlan(plan: OrderPlan, body: DeliveryPlan['body']): OrderPlan {
+  if (body === 'unpaid, cancelled') return { ...plan, status: 'cancelled' }
+  if (body === 'unpaid') return { ...plan, status: 'pending' }
+  if (body === 'unpaid, other amounts') return oneMore({ ...plan, status: 'pending' })
   const paid = body.startsWith('paid') ? { ...plan, status: 'paid' as const } : plan
   return body === 'other' || body === 'paid, other amounts' ? oneMore(paid) : paid
 }
 
 function reportedFacts(facts: OrderFacts, body: DeliveryPlan['body']): OrderFacts {
+  if (body === 'unpaid, other amounts') return { ...facts, updatedAt: facts.placedAt + MINUTE }
+  if (body === 'unpaid, cancelled') return { ...facts, updatedAt: facts.placedAt + 2 * MINUTE }
   if (body.endsWith('other click')) return { ...facts, reference: UNKNOWN_CLICK }
   return body === 'other date' ? { ...facts, placedAt: facts.placedAt - MINUTE } : facts
 }

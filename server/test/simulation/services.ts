@@ -15,6 +15,7 @@ import { setCoupon } from '../../links/coupons.service.ts'
 import { resolveTarget } from '../../links/links.service.ts'
 import { setOfferStatus, updateOffer } from '../../offers/offers.service.ts'
 import { runPayouts } from '../../payouts/payout-run.service.ts'
+import { expirePendingOrders } from '../../pending-orders/pending-orders.service.ts'
 import type { Actor } from '../../platform/api/procedure.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { GENERIC_PROCESSOR_EVENTS } from '../../processor/events.settings.ts'
@@ -228,6 +229,10 @@ export class Services {
 
   async closeCycles(asOf: number | null): Promise<void> {
     await closeDueCycles(this.platform, asOf === null ? {} : { asOf })
+  }
+
+  async expirePendingOrders(): Promise<void> {
+    await expirePendingOrders(this.platform)
   }
 
   async runPayouts(): Promise<void> {

@@ -137,7 +137,21 @@ const double = fc.record({
   secret: oftener([30, 'present'], [1, 'former']),
   topic: fc.constant('orders/paid'),
 })
-export type DeliveryPlan = Drawn<typeof firstDelivery | typeof laterReport | typeof double>
+
+const PLACED = [
+  [6, { topic: 'orders/create', body: 'unpaid' }],
+  [3, { topic: 'orders/updated', body: 'unpaid, other amounts' }],
+  [2, { topic: 'orders/cancelled', body: 'unpaid, cancelled' }],
+] as const
+
+/** The order is reported before its payment. */
+const placedReport = fc
+  .tuple(delay, oftener(...PLACED))
+  .map(([delay, told]) => ({ delay, ...told, id: 'fresh', secret: 'present' }) as const)
+
+export type DeliveryPlan = Drawn<
+  typeof firstDelivery | typeof laterReport | typeof double | typeof placedReport
+>
 
 /** About 30 % of all deliveries are doubles, and one in a hundred has another body under its old id. */
 const deliveries: fc.Arbitrary<DeliveryPlan[]> = fc
@@ -147,6 +161,19 @@ const deliveries: fc.Arbitrary<DeliveryPlan[]> = fc
     either<DeliveryPlan[]>([70, none], [30, upToTwo(double, 1)]),
   )
   .map(([first, later, more]) => [first, ...later, ...more])
+
+/** Half of all orders are placed first, and paid up to twenty days later or never. */
+const life: fc.Arbitrary<DeliveryPlan[]> = fc
+  .tuple(
+    either<DeliveryPlan[]>([1, none], [1, fc.array(placedReport, { minLength: 1, maxLength: 3 })]),
+    deliveries,
+    oftener([4, 0], [3, DAY], [2, 5 * DAY], [1, 20 * DAY], [2, null]),
+  )
+  .map(([placed, paid, after]) => {
+    if (placed.length === 0) return paid
+    if (after === null) return placed
+    return [...placed, ...paid.map((one) => ({ ...one, delay: one.delay + after }))]
+  })
 
 const minutesAfterClick = (minutes: number) => ({ from: 'click', ms: minutes * MINUTE }) as const
 
@@ -165,7 +192,7 @@ const sale = fc.record({
     [1, fc.constantFrom(0, 1, -1, -HOUR).map((ms) => ({ from: 'window', ms }))],
   ),
   order,
-  deliveries,
+  deliveries: life,
 })
 export type SaleAction = Drawn<typeof sale>
 

@@ -17,6 +17,8 @@ const MAY_READ: Record<string, readonly string[]> = {
   // A failed payout is known by the cycles that it paid for.
   payouts: ['billing_cycle_shares'],
   sales: ['affiliate_links'],
+  // The slug of its link, and the creator of its sale.
+  'pending-orders': ['affiliate_links', 'sales'],
   clicks: ['affiliate_links'],
   // Looks at a database whose migrations may be missing.
   'cli/doctor': ['mails', 'inbound_events', 'schedule_runs', 'sales', 'ledger_entries', 'stores'],

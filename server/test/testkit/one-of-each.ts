@@ -103,6 +103,11 @@ const sale = (number: number, cycleId: string | null) => ({
   ...{ event_id: idNumber(90), buyer_name_matches: 0 },
 })
 
+const pendingOrder = (number: number, state: 'pending' | 'expired' | 'cancelled' | 'became_sale') => ({
+  ...{ id: idNumber(number), order_id: `8209829119461${number}`, order_name: `#${number}`, version: '1' },
+  ...{ state, expected_commission: 10_000, sale_id: state === 'became_sale' ? idNumber(64) : null },
+})
+
 const event = (number: number, state: 'pending' | 'done' | 'ignored' | 'set_aside') => ({
   ...{ id: idNumber(number), source: 'store' as const, delivery_id: `delivery-${number}`, conflict_hash: '' },
   ...{ body_hash: 'ab'.repeat(32), topic: 'orders/paid', state },
@@ -179,6 +184,12 @@ export const ONE_OF_EACH: Rows = {
     sale(65, null),
     { ...sale(66, null), rejection_reason: 'not_paid' as const },
     { ...sale(67, null), decided_at: AT },
+  ],
+  pending_orders: [
+    pendingOrder(68, 'pending'),
+    pendingOrder(69, 'expired'),
+    pendingOrder(166, 'cancelled'),
+    pendingOrder(167, 'became_sale'),
   ],
   sale_decisions: [{ sale_id: idNumber(67), event_id: idNumber(91) }],
   payouts: [payout(70, 'pending'), payout(71, 'submitted'), payout(72, 'paid'), payout(73, 'failed')],

@@ -12,6 +12,9 @@ export interface OrderChanges {
   name?: string
   email?: string
   financialStatus?: string
+  /** Epoch ms: when the order was last changed; when it was placed, unless given. */
+  updatedAt?: number
+  cancelled?: boolean
   test?: boolean
   currency?: string
   /** Discount codes. */
@@ -28,10 +31,11 @@ export function orderBody(changes: OrderChanges): string {
     id: Number(changes.id ?? 7_000_000_000_000 + number),
     name: changes.name ?? `#${1000 + number}`,
     created_at: new Date(changes.createdAt).toISOString(),
+    updated_at: new Date(changes.updatedAt ?? changes.createdAt).toISOString(),
     currency: changes.currency ?? 'PKR',
     test: changes.test ?? false,
     financial_status: changes.financialStatus ?? 'paid',
-    cancelled_at: null,
+    cancelled_at: changes.cancelled ? new Date(changes.createdAt).toISOString() : null,
     taxes_included: false,
     email: changes.email ?? 'bushra.buyer@example.com',
     phone: '+923331234567',

@@ -236,6 +236,7 @@ const changedClick = (assignment: string): Broken => [
 const ACCEPTED_ONCE = `${ACCEPTED} and decided_at is null`
 
 const COUPON_SALE = 'coupon_code is not null'
+const BECAME_SALE = "state = 'became_sale'"
 
 const SALES: Tampering[] = [
   ...changes('offers', {
@@ -321,6 +322,43 @@ const SALES: Tampering[] = [
     },
     'sale_id',
   ),
+  ...changes('pending_orders', {
+    'pending-orders-sales': [
+      ['another commission than that of its sale', 'expected_commission = 1', BECAME_SALE],
+      ['an order that waits although it is paid', "state = 'pending', sale_id = null", BECAME_SALE],
+      [
+        'the sale of another order',
+        "state = 'became_sale', sale_id = (select id from sales order by id limit 1)",
+        "state = 'cancelled'",
+      ],
+    ],
+    'pending-orders-match-links': [
+      ['another creator', 'creator_id = merchant_id', "state = 'pending'"],
+      ['a link that does not exist', `link_id = '${NO_USER}'`, "state = 'pending'"],
+    ],
+    'pending-orders-as-reported': [
+      ['another order than its events reported', "order_id = '1'", "state = 'pending'"],
+    ],
+  }),
+  ...breaking('pending-orders-no-money', {
+    'an entry that comes from a pending order': [
+      sql`update ledger_entries set subject_id = (select id from pending_orders where state = 'pending')
+        where kind = 'credit_granted'`,
+      oneOf('pending_orders', "state = 'pending'"),
+    ],
+  }),
+  ...breaking('rows-complete-pending-orders', {
+    'a pending order that was deleted': [
+      remove('pending_orders', "state = 'pending'"),
+      named('pending_orders'),
+    ],
+  }),
+  ...breaking('events-applied', {
+    'a placement that is done and made nothing': [
+      remove('pending_orders', "state = 'cancelled'"),
+      oneOf('inbound_events', "topic = 'orders/cancelled'"),
+    ],
+  }),
   ...breaking('coupons-of-links', {
     'a code that two links have': [
       sql`update link_coupons set code = 'BOTH', ends_at = null`,

@@ -1,0 +1,293 @@
+import { DAY_MS } from '../../shared/durations.ts'
+import { flagForgedRows } from '../flags/forged-rows.service.ts'
+import { subscriptionsOf } from '../notifications/channels/webhooks/endpoints.service.ts'
+import { type NewEvent, publishEvents } from '../notifications/outbox.service.ts'
+import { type Tx, WriteConflict } from '../platform/database/database.ts'
+import { changeRows, insertRows, splitRows, TamperedRow } from '../platform/database/protected-rows.ts'
+import { createLoopYield } from '../platform/loop-yield.ts'
+import type { Platform } from '../platform/platform.ts'
+import { attributionOf, decideSale } from '../sales/accept-sale.rule.ts'
+import { type OrderNames, searchOrder, withNames } from '../sales/sale-explanation.service.ts'
+import { clickIdsOf, type SaleFacts } from '../sales/sale-facts.ts'
+import { findOutcomes, loadFacts, type OrderKey } from '../sales/sales.service.ts'
+import type { OrderFacts } from '../shopify/order-facts.ts'
+import type { PlacedTopic } from '../shopify/topics.ts'
+import { storeIdsOf } from '../stores/stores.service.ts'
+import {
+  afterReport,
+  afterSale,
+  type DecidedOrder,
+  type PendingOrderFacts,
+  type PendingTerms,
+  type PlacedReport,
+  versionOf,
+  wasPaid,
+} from './pending-order.rule.ts'
+import { wirePendingOrder } from './pending-order-wire.ts'
+import {
+  duePage,
+  type ListedPendingOrder,
+  lockPendingOrders,
+  type PendingOrderRow,
+  pendingOrdersById,
+  pendingOrdersOfOrder,
+} from './pending-orders.store.ts'
+
+export { findPendingOrders, type ListedPendingOrder } from './pending-orders.store.ts'
+
+/** An order that a store reported as placed, changed or canceled, parsed and validated. */
+export interface PlacedOrder {
+  eventId: string
+  storeId: string
+  merchantId: string
+  order: OrderFacts
+  topic: PlacedTopic
+  /** When the store triggered the event, epoch ms; from an unsigned header. */
+  triggeredAt: number | null
+  /** Of the event's body, hex. */
+  bodyHash: string
+}
+
+/** The outcome of a report: the pending order that it is about, or why there is none. */
+export type PlacedOutcome = { pendingOrderId: string } | { reason: string }
+
+/** An order of the batch: its pending order as it was stored, and as it is by now. */
+interface Subject {
+  id: string
+  key: OrderKey & { merchant_id: string }
+  stored: PendingOrderRow | null
+  facts: PendingOrderFacts | null
+}
+
+/**
+ * Applies what stores say of orders that wait for a payment, and the sales of `decided` orders to their pending orders, for the whole
+ * batch in the caller's transaction, after its sales were written. An order that leads to no link costs no query. Moves no money.
+ * Outcomes are in the order of `placed`.
+ */
+export async function recordPlacedOrders(
+  platform: Platform,
+  tx: Tx,
+  placed: readonly PlacedOrder[],
+  decided: readonly OrderKey[],
+): Promise<PlacedOutcome[]> {
+  const telling = placed.filter(tellsSomething)
+  if (telling.length + decided.length === 0) return placed.map(passedOver)
+  const facts = telling.length > 0 ? await loadFacts(platform, tx, telling) : []
+  const reports = new Map(telling.map((one, index) => [one, reportOf(one, facts[index] as SaleFacts)]))
+  const leading = telling.filter((one) => isCancelled(one) || reports.get(one)?.terms !== null)
+  const rows = await lockPendingOrders(tx, [...leading.map(keyOf), ...decided])
+  // A changed row keeps no sale from being decided; a report about it is refused.
+  const { authentic, forged } = splitRows(platform.keys, 'pending_orders', rows)
+  const refused = new Set(forged.map(({ id }) => id))
+  const changed = new Map(rows.filter(({ id }) => refused.has(id)).map((row) => [textOf(row), row]))
+  await flagForgedRows(platform, tx, 'pending_orders', forged)
+  const subjects = new Map(authentic.map((row) => [textOf(row), subjectOf(row)]))
+  const ids = new Map<PlacedOrder, string>()
+  for (const one of leading) {
+    const row = changed.get(textOf(keyOf(one)))
+    if (row) throw new TamperedRow('pending_orders', row)
+    const subject = subjects.get(textOf(keyOf(one))) ?? newSubject(platform, one)
+    subject.facts = afterReport(subject.facts, reports.get(one) as PlacedReport)
+    if (subject.facts === null) continue
+    subjects.set(textOf(subject.key), subject)
+    ids.set(one, subject.id)
+  }
+  const all = [...subjects.values()]
+  const sales = await salesOf(
+    tx,
+    all.map(({ key }) => key),
+  )
+  for (const subject of all) {
+    const sale = sales.get(textOf(subject.key))
+    if (sale && subject.facts) subject.facts = afterSale(subject.facts, sale)
+  }
+  await write(platform, tx, all)
+  return placed.map((one) => {
+    const pendingOrderId = ids.get(one)
+    return pendingOrderId === undefined ? passedOver(one) : { pendingOrderId }
+  })
+}
+
+function keyOf({ storeId, merchantId, order }: PlacedOrder) {
+  return { store_id: storeId, merchant_id: merchantId, order_id: order.order_id }
+}
+
+function textOf({ store_id, order_id }: OrderKey): string {
+  return `${store_id}\n${order_id}`
+}
+
+function subjectOf(row: PendingOrderRow): Subject {
+  return { id: row.id, key: row, stored: row, facts: row }
+}
+
+function newSubject(platform: Platform, one: PlacedOrder): Subject {
+  return { id: platform.ids.next(), key: keyOf(one), stored: null, facts: null }
+}
+
+function isCancelled({ topic, order }: PlacedOrder): boolean {
+  return topic === 'cancelled' || order.cancelled
+}
+
+/** Whether a report can make or change a pending order: an unpaid order that names something, or a cancellation. */
+function tellsSomething(one: PlacedOrder): boolean {
+  const { order } = one
+  if (isCancelled(one)) return true
+  return (
+    !wasPaid(order.financial_status) && (order.discount_codes.length > 0 || clickIdsOf(order).some(Boolean))
+  )
+}
+
+function passedOver(one: PlacedOrder): { reason: string } {
+  const { order } = one
+  if (wasPaid(order.financial_status) && !isCancelled(one))
+    return { reason: `order ${order.order_id} does not wait for a payment; orders/paid decides about it` }
+  return { reason: `order ${order.order_id} leads to no link of this merchant` }
+}
+
+function reportOf(one: PlacedOrder, facts: SaleFacts): PlacedReport {
+  const { order, topic, triggeredAt, bodyHash } = one
+  const updatedAt = order.updated_at ?? order.created_at
+  return {
+    version: versionOf({ updatedAt, placement: topic === 'create', triggeredAt, bodyHash }),
+    cancelled: isCancelled(one),
+    paid: wasPaid(order.financial_status),
+    terms: termsOf(facts),
+  }
+}
+
+/** What the order leads to, and what the rule of sales would pay for it once it is paid. */
+function termsOf(facts: SaleFacts): PendingTerms | null {
+  const attribution = attributionOf(facts)
+  if (attribution === null) return null
+  const { offer_id, creator_id, id: link_id } = attribution.link
+  const asPaid = { ...facts, order: { ...facts.order, financial_status: 'paid', cancelled: false } }
+  return {
+    order_name: facts.order.order_name,
+    placed_at: facts.order.created_at,
+    ...{ offer_id, creator_id, link_id, coupon_code: attribution.code },
+    expected_commission: decideSale(asPaid).commission,
+  }
+}
+
+/** The sales of these orders. One that was rejected as unpaid may still be paid, and does not count. */
+async function salesOf(tx: Tx, orders: readonly OrderKey[]): Promise<Map<string, DecidedOrder>> {
+  const found = (await findOutcomes(tx, orders)).filter(({ rejection_reason: why }) => why !== 'not_paid')
+  return new Map(
+    found.map((sale) => {
+      const { id, order_name, offer_id, creator_id, link_id, coupon_code, commission, ordered_at } = sale
+      const isLinked = offer_id !== null && creator_id !== null && link_id !== null
+      const named = { order_name: order_name ?? sale.order_id, placed_at: ordered_at, coupon_code }
+      const terms = { ...named, expected_commission: commission }
+      return [textOf(sale), { id, terms: isLinked ? { ...terms, offer_id, creator_id, link_id } : null }]
+    }),
+  )
+}
+
+async function write(platform: Platform, tx: Tx, subjects: readonly Subject[]): Promise<void> {
+  const now = platform.clock.now()
+  const fresh: PendingOrderRow[] = []
+  const changed = new Map<string, Partial<PendingOrderRow>>()
+  const told: Subject[] = []
+  for (const subject of subjects) {
+    const { id, key, stored, facts } = subject
+    if (facts === null) continue
+    const isMoved = facts.state !== stored?.state
+    if (isMoved) told.push(subject)
+    if (stored === null) {
+      const { store_id, merchant_id, order_id } = key
+      const times = { created_at: now, updated_at: now, state_at: now }
+      fresh.push({ id, store_id, merchant_id, order_id, ...valuesOf(facts), ...times, row_digest: '' })
+      continue
+    }
+    // Only what differs: SQLite writes the indexes of all columns that an update names.
+    const different = Object.entries(valuesOf(facts)).filter(
+      ([name, value]) => stored[name as keyof PendingOrderRow] !== value,
+    )
+    if (different.length === 0) continue
+    changed.set(id, { ...Object.fromEntries(different), updated_at: now, ...(isMoved && { state_at: now }) })
+  }
+  try {
+    await insertRows(tx, 'pending_orders', fresh)
+  } catch (error) {
+    if (platform.database.faultOf(error)?.kind !== 'unique') throw error
+    throw new WriteConflict('one of the pending orders has been recorded')
+  }
+  const stored = subjects.flatMap((one) => (changed.has(one.id) && one.stored ? one.stored : []))
+  if (stored.length > 0) await changeRows(tx, 'pending_orders', stored, (row) => changed.get(row.id) ?? {})
+  await publish(platform, tx, told)
+}
+
+function valuesOf({ state, sale_id, version, ...facts }: PendingOrderFacts) {
+  const { order_name, placed_at, offer_id, creator_id, link_id, coupon_code, expected_commission } = facts
+  return {
+    ...{ state, sale_id, version, order_name, placed_at },
+    ...{ offer_id, creator_id, link_id, coupon_code, expected_commission },
+  }
+}
+
+const EVENT_OF = { pending: 'order.pending', cancelled: 'order.cancelled' } as const
+
+/** Publishes new pending orders and cancellations to both sides, for the accounts with an endpoint that receives such events. */
+async function publish(platform: Platform, tx: Tx, subjects: readonly Subject[]): Promise<void> {
+  const moved = subjects.filter(({ facts }) => facts && facts.state in EVENT_OF)
+  if (moved.length === 0) return
+  const accounts = moved.flatMap(({ key, facts }) => [key.merchant_id, facts?.creator_id ?? ''])
+  const subscribed = await subscriptionsOf(tx, accounts)
+  if (subscribed.size === 0) return
+  const rows = await pendingOrdersById(
+    tx,
+    moved.map(({ id }) => id),
+  )
+  const events = (await withNames(platform, rows, tx)).flatMap((row) => {
+    const type = EVENT_OF[row.state as keyof typeof EVENT_OF]
+    const parties = [['merchant', row.merchant_id] as const, ['creator', row.creator_id] as const]
+    return parties.flatMap(([role, accountId]): NewEvent[] =>
+      subscribed.get(accountId)?.has(type)
+        ? [{ type, accountId, subjectId: row.id, data: wirePendingOrder(row, role) }]
+        : [],
+    )
+  })
+  await publishEvents(platform, tx, events)
+}
+
+/** Pending orders that expire in one transaction. */
+const PAGE = 500
+
+/** Ends the waiting of pending orders that are older than PENDING_ORDER_DAYS, page by page. Returns how many. */
+export async function expirePendingOrders(platform: Platform): Promise<number> {
+  const { clock, config, database } = platform
+  const now = clock.now()
+  const before = now - config.PENDING_ORDER_DAYS * DAY_MS
+  const yieldLoop = createLoopYield()
+  let expired = 0
+  for (let after: PendingOrderRow | null = null; ; ) {
+    const last: PendingOrderRow | null = after
+    const page = await database.transaction(async (tx) => {
+      const rows = await duePage(tx, before, last, PAGE)
+      // A changed row keeps no other one waiting.
+      const { authentic, forged } = splitRows(platform.keys, 'pending_orders', rows)
+      await flagForgedRows(platform, tx, 'pending_orders', forged)
+      const change = { state: 'expired', state_at: now, updated_at: now } as const
+      await changeRows(tx, 'pending_orders', authentic, change)
+      return { expired: authentic.length, last: rows.at(-1) ?? null }
+    })
+    expired += page.expired
+    after = page.last
+    if (after === null) return expired
+    await yieldLoop()
+  }
+}
+
+/** A pending order with its names, for an operator. */
+export type ExplainedPendingOrder = ListedPendingOrder & OrderNames
+
+/** The pending orders that `order` names: by order id or name, with or without its `#`. `store` (id or host name) narrows the search. */
+export async function findPendingOrder(
+  platform: Platform,
+  order: string,
+  store: string | null,
+): Promise<ExplainedPendingOrder[]> {
+  const db = platform.database.reader
+  const storeIds = store === null ? null : await storeIdsOf(db, store)
+  return withNames(platform, await searchOrder(order, (by) => pendingOrdersOfOrder(db, by, storeIds)))
+}

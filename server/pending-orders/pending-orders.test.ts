@@ -1,0 +1,416 @@
+import * as assert from 'uvu/assert'
+import type { z } from 'zod'
+import { listOffersInput } from '../../shared/schemas/offers.ts'
+import type { listPendingOrdersInput } from '../../shared/schemas/pending-orders.ts'
+import type { LinkRecord } from '../links/links.service.ts'
+import { createEndpoint } from '../notifications/channels/webhooks/endpoints.service.ts'
+import { getOffer, listOffers } from '../offers/offers.service.ts'
+import type { Actor } from '../platform/api/procedure.ts'
+import { summariesRouter } from '../reports/reports.procedures.ts'
+import { explainSale } from '../sales/sale-explanation.service.ts'
+import { OFFER } from '../test/testkit/listings.ts'
+import { marketSuites } from '../test/testkit/market-suites.ts'
+import { eventsOf, type Marketplace, openFlagsOf, type Shop } from '../test/testkit/marketplace.ts'
+import { type OrderChanges, orderBody } from '../test/testkit/orders.ts'
+import { requestOf, setSuspended } from '../test/testkit/people.ts'
+import { DAY, MINUTE } from '../test/testkit/testbed.ts'
+import { paidRatesByMerchant } from './paid-rates.service.ts'
+import { pendingOrdersRouter } from './pending-orders.procedures.ts'
+import { expirePendingOrders } from './pending-orders.service.ts'
+
+interface Story {
+  topic: string
+  changes: Partial<OrderChanges>
+}
+
+const UNPAID = { financialStatus: 'pending' }
+
+/** The order's life as a store reports it: 1 % of the price is the commission. */
+const CREATE: Story = { topic: 'orders/create', changes: { ...UNPAID, price: 100_000 } }
+const UPDATED: Story = { topic: 'orders/updated', changes: { ...UNPAID, price: 200_000, updatedAt: 1 } }
+const CHANGED_AGAIN: Story = { topic: 'orders/updated', changes: { ...UNPAID, price: 300_000, updatedAt: 2 } }
+const CANCELLED: Story = {
+  topic: 'orders/cancelled',
+  changes: { financialStatus: 'voided', cancelled: true, price: 200_000, updatedAt: 3 },
+}
+const PAID: Story = { topic: 'orders/paid', changes: { price: 250_000, updatedAt: 4 } }
+const PAID_CANCELLED: Story = {
+  topic: 'orders/paid',
+  changes: { price: 250_000, updatedAt: 4, cancelled: true },
+}
+const FULFILLED: Story = { topic: 'orders/updated', changes: { price: 250_000, updatedAt: 5 } }
+const WITHOUT_LINK: Story = {
+  topic: 'orders/create',
+  changes: { ...UNPAID, price: 100_000, click: '', updatedAt: 0 },
+}
+
+/** What a set of reports leads to, in any order: state and expected commission, and the sale's status. */
+const STORIES: [
+  what: string,
+  reports: Story[],
+  end: [state: string, expected: number, sale: string | null] | null,
+][] = [
+  ['placed', [CREATE], ['pending', 1000, null]],
+  ['placed and changed twice', [CREATE, UPDATED, CHANGED_AGAIN], ['pending', 3000, null]],
+  ['placed and paid', [CREATE, PAID], ['became_sale', 2500, 'accepted']],
+  ['changed, paid and fulfilled', [CREATE, UPDATED, PAID, FULFILLED], ['became_sale', 2500, 'accepted']],
+  ['placed and canceled', [CREATE, CANCELLED], ['cancelled', 2000, null]],
+  ['placed, changed and canceled', [CREATE, CHANGED_AGAIN, CANCELLED], ['cancelled', 2000, null]],
+  ['canceled, and paid anyway', [CREATE, CANCELLED, PAID], ['became_sale', 2500, 'accepted']],
+  ['paid when it was canceled', [CREATE, CANCELLED, PAID_CANCELLED], ['cancelled', 2000, 'rejected']],
+  ['a link that comes later', [WITHOUT_LINK, UPDATED, PAID], ['became_sale', 2500, 'accepted']],
+  ['no link at all', [WITHOUT_LINK], null],
+  ['prepaid', [PAID, FULFILLED], null],
+]
+
+function permutations<Item>(items: readonly Item[]): Item[][] {
+  if (items.length < 2) return [[...items]]
+  return items.flatMap((item, at) => permutations(items.toSpliced(at, 1)).map((rest) => [item, ...rest]))
+}
+
+for (const { it } of marketSuites('a pending order')) {
+  let market: Marketplace
+  let shop: Shop
+  let creator: Actor
+  let link: LinkRecord
+  let click: string
+  let placedAt: number
+  let orders = 0
+
+  it.before.each(async (context) => {
+    market = context.market
+    shop = await market.addShop('Chenab Lawn')
+    creator = await market.addCreator('Sana')
+    link = await market.addLink(shop, creator, { commission_rate: 100 })
+    click = await market.click(link)
+    placedAt = market.clock.now()
+  })
+
+  const nextId = () => String(8_000_000_000_000 + orders++)
+  const send = (id: string, { topic, changes }: Story, deliveryId?: string) => {
+    const { updatedAt = 0, ...rest } = changes
+    const times = { createdAt: placedAt, updatedAt: placedAt + updatedAt * MINUTE }
+    const body = orderBody({ id, name: `#${id}`, click, price: 100_000, ...times, ...rest })
+    return market.deliver(shop, body, { topic, ...(deliveryId !== undefined && { deliveryId }) })
+  }
+  const rows = () =>
+    market.platform.database.reader.selectFrom('pending_orders').selectAll().orderBy('id').execute()
+  const sales = () => market.platform.database.reader.selectFrom('sales').selectAll().execute()
+  const entries = async () =>
+    (await market.platform.database.reader.selectFrom('ledger_entries').select('id').execute()).length
+  const theOnly = async () => {
+    const [row, ...others] = await rows()
+    assert.equal(others, [])
+    assert.ok(row)
+    return row as NonNullable<typeof row>
+  }
+
+  for (const drains of ['after each report', 'once'] as const) {
+    it(`ends alike in every order of its reports, each of them twice, applied ${drains}`, async () => {
+      const tales = STORIES.flatMap(([what, reports, end]) =>
+        permutations(reports).map((order) => ({ id: nextId(), order, end, what })),
+      )
+      for (let step = 0; step < 4; step += 1) {
+        for (const { id, order } of tales) {
+          const report = order[step]
+          if (!report) continue
+          await send(id, report)
+          await send(id, report)
+        }
+        if (drains === 'after each report') await market.drainUntilIdle()
+      }
+      await market.drainUntilIdle()
+      const found = new Map((await rows()).map((row) => [row.order_id, row]))
+      const decided = new Map((await sales()).map((sale) => [sale.order_id, sale]))
+      for (const { id, order, end, what } of tales) {
+        const [row, sale] = [found.get(id), decided.get(id)]
+        const told = `${what}: ${order.map(({ topic }) => topic).join(', ')}`
+        const is = row && [row.state, row.expected_commission, sale?.acceptance_status ?? null]
+        assert.equal(is ?? null, end, told)
+        if (row) assert.is(row.sale_id, row.state === 'became_sale' ? sale?.id : null, told)
+      }
+      const versions = [...Map.groupBy(tales, ({ what }) => what).values()].map(
+        (same) => new Set(same.map(({ id }) => found.get(id)?.version.slice(0, 33))).size,
+      )
+      assert.ok(versions.every((count) => count === 1))
+      await market.verify()
+    })
+  }
+
+  it('moves no money, and its payment is decided as without it', async () => {
+    const id = nextId()
+    await send(id, CREATE)
+    await market.drainUntilIdle()
+    assert.equal([await entries(), (await sales()).length], [0, 0])
+    const row = await theOnly()
+    assert.equal(
+      [row.merchant_id, row.creator_id, row.link_id, row.offer_id, row.placed_at, row.order_id],
+      [shop.merchantId, creator.userId, link.id, link.offer_id, placedAt, id],
+    )
+    market.clock.pass(3 * DAY)
+    await send(id, PAID)
+    await send(nextId(), PAID)
+    await market.drainUntilIdle()
+    const decided = await sales()
+    const outcomes = decided.map(({ acceptance_status, commission, net_amount }) => {
+      return { acceptance_status, commission, net_amount }
+    })
+    assert.equal(outcomes[0], outcomes[1])
+    assert.is(await entries(), 2)
+  })
+
+  it('expires when its time is over, in pages, and a payment a year later still becomes a sale', async () => {
+    const ids = Array.from({ length: 3 }, () => nextId())
+    for (const id of ids) await send(id, CREATE)
+    await market.drainUntilIdle()
+    market.clock.pass(60 * DAY)
+    assert.is(await expirePendingOrders(market.platform), 0)
+    market.clock.pass(1)
+    assert.is(await expirePendingOrders(market.platform), 3)
+    assert.is(await expirePendingOrders(market.platform), 0)
+    assert.equal(
+      (await rows()).map(({ state }) => state),
+      ['expired', 'expired', 'expired'],
+    )
+    await send(ids[0] ?? '', CANCELLED)
+    market.clock.pass(365 * DAY)
+    await send(ids[1] ?? '', PAID)
+    await send(ids[2] ?? '', CHANGED_AGAIN)
+    await market.drainUntilIdle()
+    assert.equal(
+      (await rows()).map(({ state, expected_commission }) => [state, expected_commission]),
+      [
+        ['cancelled', 2000],
+        ['became_sale', 2500],
+        ['expired', 3000],
+      ],
+    )
+    await market.verify()
+  })
+
+  it('expects what the rule of sales would pay: nothing where it would reject the order', async () => {
+    const other = await market.addShop('Another')
+    const foreign = await market.click(await market.addLink(other, creator))
+    await send(nextId(), { topic: 'orders/create', changes: { ...UNPAID, click: foreign } })
+    await send(nextId(), {
+      topic: 'orders/create',
+      changes: { ...UNPAID, click: market.platform.ids.next() },
+    })
+    await market.drainUntilIdle()
+    assert.equal(await rows(), [], 'a link of another merchant, and an unknown click, lead to nothing')
+    assert.ok((await eventsOf(market.platform)).every(({ state, reason }) => state === 'ignored' && reason))
+    await send(nextId(), { topic: 'orders/create', changes: { ...UNPAID, currency: 'USD' } })
+    await send(nextId(), {
+      topic: 'orders/create',
+      changes: { ...UNPAID, email: `${creator.userId}@example.com` },
+    })
+    await market.drainUntilIdle()
+    await setSuspended(market.platform, creator.userId, true)
+    await send(nextId(), CREATE)
+    await market.drainUntilIdle()
+    assert.equal(
+      (await rows()).map((row) => [row.state, row.expected_commission]),
+      [
+        ['pending', 0],
+        ['pending', 0],
+        ['pending', 0],
+      ],
+    )
+    await market.verify()
+  })
+
+  it('of a body that cannot be read is set aside, and a cancellation of an unknown order is ignored', async () => {
+    const bodies = [
+      '{',
+      '[]',
+      '{"id":7}',
+      JSON.stringify({
+        ...JSON.parse(orderBody({ price: 1, createdAt: 0, click })),
+        line_items: Array(1001).fill({}),
+      }),
+    ]
+    for (const body of bodies) await market.deliver(shop, body, { topic: 'orders/create' })
+    await send(nextId(), { ...CANCELLED, changes: { ...CANCELLED.changes, click: '' } })
+    await market.drainUntilIdle()
+    const events = await eventsOf(market.platform)
+    assert.equal(
+      events.map(({ state }) => state),
+      ['set_aside', 'set_aside', 'set_aside', 'set_aside', 'ignored'],
+    )
+    assert.match(events[4]?.reason ?? '', /leads to no link/)
+    assert.equal(await openFlagsOf(market.platform), [`event_set_aside ${shop.storeId}:unreadable`])
+    assert.equal(await rows(), [])
+  })
+
+  it('is canceled by the topic alone, also by a report without its reference', async () => {
+    const id = nextId()
+    await send(id, CREATE)
+    await send(id, { ...CANCELLED, changes: { ...CANCELLED.changes, click: '', cancelled: false } })
+    await market.drainUntilIdle()
+    const row = await theOnly()
+    assert.equal([row.state, row.link_id, row.expected_commission], ['cancelled', link.id, 1000])
+  })
+
+  it('is published to both sides when it is placed and when it is canceled, without the buyer', async () => {
+    const url = 'https://shop.example.com/hooks'
+    for (const owner of [shop.actor, creator])
+      await createEndpoint(market.platform, owner, {
+        url,
+        events: ['order.pending', 'order.cancelled'],
+        description: '',
+      })
+    const [kept, canceled, paid] = [nextId(), nextId(), nextId()]
+    for (const id of [kept, canceled]) {
+      await send(id, CREATE)
+      await market.drainUntilIdle()
+      market.clock.pass(1)
+    }
+    await send(paid, PAID)
+    await market.drainUntilIdle()
+    await send(kept, UPDATED)
+    await send(canceled, CANCELLED)
+    await send(canceled, CANCELLED)
+    await send(paid, CREATE)
+    await market.drainUntilIdle()
+    const events = await market.platform.database.reader
+      .selectFrom('outbox_events')
+      .select(['type', 'account_id', 'subject_id', 'data'])
+      .where('type', 'like', 'order.%')
+      .orderBy('id')
+      .execute()
+    const ids = new Map((await rows()).map(({ id, order_id }) => [id, order_id]))
+    const told = events.map(({ type, account_id, subject_id }) => {
+      return `${type} ${ids.get(subject_id) ?? ''} ${account_id === shop.merchantId ? 'merchant' : 'creator'}`
+    })
+    const bothSides = (event: string) => [`${event} creator`, `${event} merchant`]
+    assert.equal(
+      told.sort(),
+      [`order.cancelled ${canceled}`, `order.pending ${kept}`, `order.pending ${canceled}`].flatMap(
+        bothSides,
+      ),
+    )
+    const about = (accountId: string) =>
+      JSON.parse(
+        events.find(({ account_id, type }) => account_id === accountId && type === 'order.pending')?.data ??
+          '',
+      )
+    const [toMerchant, toCreator] = [about(shop.merchantId), about(creator.userId)]
+    assert.equal([toMerchant.order_id, toMerchant.store.id], [kept, shop.storeId])
+    assert.equal(
+      [toCreator.order_name, toCreator.expected_commission, toCreator.creator.display_name],
+      [`#${kept}`, '10.00', 'Sana'],
+    )
+    assert.not('order_id' in toCreator || 'store' in toCreator)
+    assert.not.match(JSON.stringify(events), /bushra|buyer/i)
+  })
+
+  it('that was changed in the database keeps no sale from being decided', async () => {
+    const [id, other] = [nextId(), nextId()]
+    await send(id, CREATE)
+    await market.drainUntilIdle()
+    const { testDatabase } = market.bed
+    await testDatabase.database.writer.updateTable('pending_orders').set({ expected_commission: 5 }).execute()
+    await send(id, PAID)
+    await send(other, PAID)
+    await market.drainUntilIdle()
+    assert.equal(
+      (await sales()).map(({ acceptance_status }) => acceptance_status),
+      ['accepted', 'accepted'],
+    )
+    assert.is((await theOnly()).state, 'pending')
+    assert.equal(await openFlagsOf(market.platform), ['integrity_violation pending_orders'])
+  })
+
+  it('that another link earned shows its creator no sale', async () => {
+    const id = nextId()
+    const other = await market.addCreator('Bilal')
+    const otherClick = await market.click(await market.addLink(shop, other, { commission_rate: 200 }))
+    await send(id, CREATE)
+    await market.drainUntilIdle()
+    assert.is((await theOnly()).creator_id, creator.userId)
+    await send(id, { ...PAID, changes: { ...PAID.changes, click: otherClick } })
+    await market.drainUntilIdle()
+    const row = await theOnly()
+    assert.equal([row.creator_id, row.expected_commission], [other.userId, 5000])
+    const { sale } = await explainSale(market.platform, 'all', row.sale_id ?? '')
+    assert.is(sale.creator_id, other.userId)
+    await market.verify()
+  })
+
+  it('is listed for its merchant and creator by GET /pending-orders, with what each may see, and counted in summaries', async () => {
+    const [first, second, third] = [nextId(), nextId(), nextId()]
+    await send(first, CREATE)
+    market.clock.pass(DAY)
+    placedAt = market.clock.now()
+    await send(second, UPDATED)
+    await send(third, CANCELLED)
+    await market.drainUntilIdle()
+    const ask = async (actor: Actor, input: z.input<typeof listPendingOrdersInput> = {}) =>
+      pendingOrdersRouter.createCaller(requestOf(market.platform, actor)).list(input)
+    const names = async (actor: Actor, input: z.input<typeof listPendingOrdersInput> = {}) =>
+      (await ask(actor, input)).items.map(({ order_name }) => order_name)
+    const all = [`#${third}`, `#${second}`, `#${first}`]
+    for (const actor of [shop.actor, creator]) {
+      assert.equal(await names(actor), all)
+      assert.equal(await names(actor, { state: 'cancelled' }), [`#${third}`])
+      const moment = new Date(placedAt).toISOString()
+      assert.equal(await names(actor, { from: moment }), all.slice(0, 2))
+      assert.equal(await names(actor, { to: moment }), all.slice(2))
+      assert.equal(await names(actor, { offer_id: link.offer_id }), all)
+      assert.equal(await names(actor, { offer_id: link.id }), [])
+      const page = await ask(actor, { limit: 2 })
+      assert.equal(await names(actor, { limit: 2, cursor: page.next_cursor ?? '' }), all.slice(2))
+      const { pending_orders, expected_commission } = await summariesRouter
+        .createCaller(requestOf(market.platform, actor))
+        .get({})
+      assert.equal([pending_orders, expected_commission], [2, '30.00'])
+    }
+    for (const stranger of [(await market.addShop()).actor, await market.addCreator()])
+      assert.equal(await names(stranger), [])
+    const [shown] = (await ask(shop.actor)).items
+    const { id, updated_at, ...rest } = shown ?? {}
+    assert.equal(rest, {
+      order_name: `#${third}`,
+      state: 'cancelled',
+      offer: { id: link.offer_id, title: OFFER.title },
+      creator: { id: creator.userId, display_name: 'Sana' },
+      affiliate_link_slug: link.slug,
+      attributed_by: 'click',
+      expected_commission: '20.00',
+      currency: 'PKR',
+      sale_id: null,
+      placed_at: new Date(placedAt).toISOString(),
+      order_id: third,
+      store: shown?.store,
+    })
+    const { order_id, store, ...forCreator } = shown ?? {}
+    assert.equal((await ask(creator)).items[0], forCreator)
+  })
+
+  it('shows how much of the cash on delivery of an offer is paid, from 20 decided orders of 90 days on', async () => {
+    const rate = async () => {
+      const offer = await getOffer(market.platform, null, link.offer_id)
+      const [listed] = (await listOffers(market.platform, null, listOffersInput.parse({}))).items
+      assert.is(listed?.paid_rate_90d, offer.paid_rate_90d)
+      return offer.paid_rate_90d
+    }
+    for (let order = 0; order < 21; order += 1) {
+      const id = nextId()
+      await send(id, CREATE)
+      if (order < 19) await send(id, order < 14 ? PAID : CANCELLED)
+    }
+    await market.drainUntilIdle()
+    assert.is(await rate(), null, '19 are decided')
+    market.clock.pass(61 * DAY)
+    await expirePendingOrders(market.platform)
+    assert.is(await rate(), 66.67)
+    assert.equal(
+      (await paidRatesByMerchant(market.platform, 10)).map(({ id: _, ...counts }) => counts),
+      [{ placed: 21, decided: 21, paid: 14, rate: 66.67 }],
+    )
+    market.clock.pass(30 * DAY)
+    assert.is(await rate(), null, 'they are older than 90 days')
+  })
+
+  it.run()
+}
