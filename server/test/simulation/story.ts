@@ -146,7 +146,7 @@ const PLACED = [
 
 /** The order is reported before its payment. */
 const placedReport = fc
-  .tuple(delay, oftener(...PLACED))
+  .tuple(delay, oftener<(typeof PLACED)[number][1]>(...PLACED))
   .map(([delay, told]) => ({ delay, ...told, id: 'fresh', secret: 'present' }) as const)
 
 export type DeliveryPlan = Drawn<
