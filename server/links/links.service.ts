@@ -1,11 +1,12 @@
 import { randomInt } from 'node:crypto'
 import type { ResolvedLink } from '../../shared/schemas/links.ts'
+import { OPERATOR } from '../flags/audit.service.ts'
 import { AUTHENTIC_COLUMNS, LINK_TARGETS, type OfferRecord, offerRecords } from '../offers/offers.service.ts'
 import { withoutTrackingReference, withTrackingReference } from '../offers/product-url.rule.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import type { AppKeys } from '../platform/crypto/key-ring.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
-import { authentic, insertRow } from '../platform/database/protected-rows.ts'
+import { authentic, insertRow, lockRows, type RowOf } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import { peopleOf } from '../users/users.service.ts'
 import {
@@ -20,13 +21,25 @@ import {
 /** A link with its locked terms. `product_ids`: `null` or empty for every product. */
 export type LinkRecord = Omit<LinkRow, 'product_ids' | 'row_digest'> & { product_ids: string[] | null }
 
-type NewLink = Omit<LinkRecord, 'id' | 'slug' | 'created_at'>
+type NewLink = Omit<LinkRecord, 'id' | 'slug' | 'created_at' | 'ended_at' | 'end_reason'>
 
 /** A link and the terms that its approval locked, as the decision about a sale sees them. */
-export type LinkTerms = Omit<LinkRecord, 'application_id' | 'created_at'> & { locked_at: number }
+export interface LinkTerms
+  extends Omit<LinkRecord, 'application_id' | 'created_at' | 'offer_rate' | 'ended_at' | 'end_reason'> {
+  locked_at: number
+  /** The offer's rate at the approval. Missing where the link has that one. */
+  offer_rate?: number
+}
 
-function termsOf({ application_id, created_at: locked_at, ...terms }: LinkRecord): LinkTerms {
-  return { ...terms, locked_at }
+function termsOf({
+  application_id,
+  created_at: locked_at,
+  offer_rate,
+  ended_at,
+  end_reason,
+  ...terms
+}: LinkRecord): LinkTerms {
+  return { ...terms, locked_at, ...(offer_rate !== null && { offer_rate }) }
 }
 
 /** Creates the link of an approved application, in the transaction of the approval. */
@@ -50,6 +63,13 @@ export function linkUrl(platform: Platform, slug: string): string {
 export async function linkOfSlug({ keys }: Pick<Platform, 'keys'>, db: Queries | Tx, slug: string) {
   const row = canBeSlug(slug) ? await linkBySlug(db, keys, slug) : undefined
   return row ? linkRecordOf(row) : null
+}
+
+/** Locks a link for a change by its merchant, or by `OPERATOR`. Refuses with `not_found`. */
+export async function lockLink(tx: Tx, slug: string, actor: string): Promise<RowOf<'affiliate_links'>> {
+  const [link] = canBeSlug(slug) ? await lockRows(tx, 'affiliate_links', { slug }) : []
+  if (link && [OPERATOR, link.merchant_id].includes(actor)) return link
+  throw linkNotFound()
 }
 
 /** Links by id; unknown ids are missing. */
@@ -77,8 +97,8 @@ export async function linksOfApplications(db: Queries | Tx, applicationIds: read
 export interface RedirectTarget {
   linkId: string
   /**
-   * `tracked`: the product page with the tracking reference. `untracked`: without it, because no sale could be accepted (offer not
-   * live, creator suspended). `gone`: no target, because the merchant is suspended.
+   * `tracked`: the product page with the tracking reference. `untracked`: without it, because no sale could be accepted (link ended,
+   * offer not live, creator suspended). `gone`: no target, because the merchant is suspended.
    */
   state: 'tracked' | 'untracked' | 'gone'
   /** The product page, fit for a Location header. */
@@ -108,7 +128,10 @@ async function readTarget(platform: Platform, slug: string): Promise<RedirectTar
   const page = fragmentAt === -1 ? url : url.slice(0, fragmentAt)
   return {
     linkId: row.link_id,
-    state: stateOf(row.status, row.merchant_suspended_at !== null, row.creator_suspended_at !== null),
+    state: stateOf(row, row.status, {
+      merchant: row.merchant_suspended_at !== null,
+      creator: row.creator_suspended_at !== null,
+    }),
     url,
     beforeReference: withTrackingReference(page, parameter, ''),
     afterReference: url.slice(page.length),
@@ -116,12 +139,12 @@ async function readTarget(platform: Platform, slug: string): Promise<RedirectTar
 }
 
 function stateOf(
+  { ended_at }: Pick<LinkRecord, 'ended_at'>,
   status: OfferRecord['status'],
-  merchantSuspended: boolean,
-  creatorSuspended: boolean,
+  suspended: { merchant: boolean; creator: boolean },
 ): RedirectTarget['state'] {
-  if (merchantSuspended) return 'gone'
-  return status === 'live' && !creatorSuspended ? 'tracked' : 'untracked'
+  if (suspended.merchant) return 'gone'
+  return ended_at === null && status === 'live' && !suspended.creator ? 'tracked' : 'untracked'
 }
 
 /** A link with its offer and creator, as callers see it. */
@@ -135,8 +158,12 @@ export interface ShownLink extends LinkRecord {
 export async function resolveLink(platform: Platform, slug: string): Promise<ShownLink> {
   const link = await linkOfSlug(platform, platform.database.reader, slug)
   const [shown] = link ? await shownLinks(platform, [link]) : []
-  if (!shown) throw new Refusal('not_found', 'Affiliate link not found.')
+  if (!shown) throw linkNotFound()
   return shown
+}
+
+function linkNotFound(): Refusal {
+  return new Refusal('not_found', 'Affiliate link not found.')
 }
 
 /** The newest links of all creators, for the operator. */
@@ -146,15 +173,18 @@ export async function newestLinks(platform: Platform, limit: number): Promise<Sh
 }
 
 /** Links with the present state of their offers, merchants and creators, in the given order. */
-export async function shownLinks(platform: Platform, links: readonly LinkRecord[]): Promise<ShownLink[]> {
-  const { reader } = platform.database
+export async function shownLinks(
+  platform: Platform,
+  links: readonly LinkRecord[],
+  db: Queries = platform.database.reader,
+): Promise<ShownLink[]> {
   const offers = await offerRecords(
     platform,
-    reader,
+    db,
     links.map((link) => link.offer_id),
   )
   const people = await peopleOf(
-    reader,
+    db,
     links.flatMap((link) => [link.creator_id, link.merchant_id]),
   )
   const party = (id: string) => ({ id, display_name: people.get(id)?.display_name ?? '' })
@@ -162,7 +192,8 @@ export async function shownLinks(platform: Platform, links: readonly LinkRecord[
   return links.map((link) => {
     const offer = offers.get(link.offer_id)
     if (!offer) throw new Error(`link ${link.id} without its offer`)
-    const state = stateOf(offer.status, isSuspended(link.merchant_id), isSuspended(link.creator_id))
+    const suspended = { merchant: isSuspended(link.merchant_id), creator: isSuspended(link.creator_id) }
+    const state = stateOf(link, offer.status, suspended)
     return {
       ...link,
       active: state === 'tracked',

@@ -61,6 +61,7 @@ export function wireExplanation(explanation: SaleExplanation, role: Role): SaleW
     receipt: wireReceipt(receipt, role, sale.creator_id),
     former_decisions: formerDecisions.flatMap((former) => wireFormer(former, sale, role)),
     outcome: wireOutcome(explanation, role),
+    ...(role === 'merchant' && { credit_request: explanation.creditRequest }),
   }
 }
 
@@ -109,6 +110,7 @@ function wireReceipt(
     net_amount: formatMoney(decision.net_amount),
     commission_rate:
       decision.commission_rate === null ? null : basisPointsToPercent(decision.commission_rate),
+    ...rateSource(attribution?.link ?? null),
     commission: formatMoney(decision.commission),
     ...(role === 'merchant' && {
       platform_fee_rate: basisPointsToPercent(decision.platform_fee_rate),
@@ -129,6 +131,17 @@ function wireReceipt(
     terms_locked_at: attribution && isoTime(attribution.link.locked_at),
     attribution_window_days: attribution?.link.attribution_window_days ?? null,
     product_ids: attribution?.link.product_ids ?? null,
+  }
+}
+
+/** Whether a link's rate is the offer's at the approval, or one for its creator only. */
+export function rateSource(
+  link: Pick<LinkTerms, 'commission_rate' | 'offer_rate'> | null,
+): Pick<SaleReceiptWire, 'rate_source' | 'offer_commission_rate'> {
+  if (link === null) return { rate_source: null, offer_commission_rate: null }
+  return {
+    rate_source: link.offer_rate === undefined ? 'offer' : 'individual',
+    offer_commission_rate: basisPointsToPercent(link.offer_rate ?? link.commission_rate),
   }
 }
 

@@ -33,6 +33,7 @@ export {
   refusedStores,
   type StoreRow,
   siblingStores,
+  storeIdsOfMerchant,
   storesById as getStoresById,
 } from './stores.store.ts'
 

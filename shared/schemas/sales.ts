@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { SALE_REJECTION_REASONS } from '../rejection-reasons.ts'
+import { creditRequest } from './admin.ts'
 import {
   currency,
   idParam,
@@ -114,6 +115,11 @@ export const saleReceipt = z
     lines_left_out: z.int().describe('Lines of the order that do not count and are not shown.'),
     net_amount: moneyText,
     commission_rate: percent.nullable(),
+    rate_source: z
+      .enum(['offer', 'individual'])
+      .nullable()
+      .describe("Why the rate is what it is: the offer's at the approval, or one for this creator only."),
+    offer_commission_rate: percent.nullable().describe("The offer's rate at the approval."),
     commission: moneyText,
     platform_fee_rate: percent.optional().describe('For the merchant only.'),
     platform_fee: moneyText.optional().describe('For the merchant only.'),
@@ -204,6 +210,10 @@ export const saleWithReceipt = listedSale
         'A sale rejected as not_paid is decided again when its order is reported as paid. A creator sees what was decided about own links.',
       ),
     outcome: saleOutcome,
+    credit_request: creditRequest
+      .nullable()
+      .optional()
+      .describe('The last one about this sale. For the merchant only.'),
   })
   .meta({ id: 'SaleWithReceipt' })
 export type SaleWithReceipt = z.infer<typeof saleWithReceipt>
@@ -216,6 +226,7 @@ export const listSalesInput = z
     creator_id: idParam.optional(),
     affiliate_link_slug: unshownLine(1, 60).optional(),
     store_id: idParam.optional(),
+    billing_cycle_id: idParam.optional().describe('The sales that an invoice is made of.'),
     order_id: unshownLine(1, 60).optional().describe("The store's own id of the order."),
     order_name: unshownLine(1, 60)
       .optional()

@@ -57,9 +57,12 @@ const PROCEDURES = `
   applications.listForOffer 401        ok        403      403    401        401    401      401
   applications.list         401        ok        ok       403    401        401    401      401
   applications.decide       401        ok        403      403    401        401    401      401
+  applications.withdraw     401        403       ok       403    401        401    401      401
   links.resolve             ok         ok        ok       ok     ok         ok     ok       ok
-  links.list                401        403       ok       403    401        401    401      401
+  links.list                401        ok        ok       403    401        401    401      401
   links.setCoupon           401        ok        403      403    401        401    401      401
+  links.setCoupon+end       401        ok        403      403    401        401    401      401
+  links.end                 401        ok        403      403    401        401    401      401
   sales.list                401        ok        ok       403    401        401    401      401
   sales.get                 401        ok        ok       403    401        401    401      401
   sales.requestCredit       401        ok        403      403    401        401    401      401
