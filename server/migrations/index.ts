@@ -1,4 +1,25 @@
 import { Migration } from '@mikro-orm/migrations'
 import type { Dialect } from '../platform/database/database.ts'
 import { up as initial } from './00001-initial.ts'
+import { up as pendingOrders } from './00004-pending-orders.ts'
+import { up as values } from './00006-values.ts'
+import { type Ddl, ddl } from './ddl.ts'
+
+/** In the order in which they run, one file each of the same name. */
+const MIGRATIONS: Record<string, (ddl: Ddl) => string[]> = {
+  '00001-initial': initial,
+  '00004-pending-orders': pendingOrders,
   '00006-values': values,
+}
+
+/** The migrations of a database, for MikroORM's migrator. */
+export function migrationsFor(dialect: Dialect) {
+  return Object.entries(MIGRATIONS).map(([name, up]) => ({
+    name,
+    class: class extends Migration {
+      override up(): void {
+        for (const statement of up(ddl(dialect))) if (statement !== '') this.addSql(statement)
+      }
+    },
+  }))
+}
