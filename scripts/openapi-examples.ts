@@ -358,22 +358,21 @@ async function main(): Promise<void> {
   await call('webhooks.list', owner)
   await call('webhooks.get', owner, { id })
   const amount = formatMoney(paisa(sale.commission) + paisa(sale.platform_fee))
-  const request = await call('sales.requestCredit', owner, {
-    id: sale.id,
-    amount,
-    reason: 'The customer returned both suits.',
-  })
+  const wish = { id: sale.id, amount, reason: 'The customer returned both suits.' }
+  const declined = await call('sales.requestCredit', owner, wish)
   const operator = await logIn(ADMIN.email, PASSWORDS.admin)
   await call('admin.listFlagged', operator)
-  const note = 'Half of it: the customer kept one suit.'
+  const waiting = 'The parcel has not come back yet.'
+  await call('admin.resolveFlag', operator, { id: declined.flag_id, note: waiting })
+  const request = await call('sales.requestCredit', owner, wish)
   await grantCredit(platform, {
     merchantId: offer.merchant.id,
     amount: 30_000,
     reference: 'RMA-17',
-    reason: note,
+    reason: 'Half of it: the customer kept one suit.',
     actor: OPERATOR,
+    requestId: request.flag_id,
   })
-  await call('admin.resolveFlag', operator, { id: request.flag_id, note })
 
   // December: the cycle, its payment and the payout.
   clock.set('2026-11-30T19:05:00.000Z')
@@ -445,12 +444,14 @@ async function main(): Promise<void> {
     [sana, 'creator'],
   ] as const) {
     await call('summaries.get', token, NOVEMBER, caller)
+    await call('summaries.series', token, { by: 'link', ...NOVEMBER }, caller)
     await call('users.me', token, {}, caller)
   }
   await call('payouts.list', sana)
   await call('billing.listCycles', owner)
   await call('sales.get', owner, { id: sale.id })
-  await call('links.list', sana)
+  await call('links.list', owner, {}, 'merchant')
+  await call('links.list', sana, {}, 'creator')
   await call('stores.list', owner)
   await call('stores.get', owner, { id: store.id })
 

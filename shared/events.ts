@@ -11,8 +11,15 @@ interface EventFacts {
 export const EVENTS = {
   'application.created': { to: ['merchant'], data: 'application', mail: 'new applications' },
   'application.decided': { to: ['creator'], data: 'application', mail: 'decisions on your applications' },
+  'application.withdrawn': { to: ['merchant'], data: 'application' },
+  'link.ended': { to: ['creator'], data: 'link', mail: 'links that end' },
   'sale.accepted': { to: ['merchant', 'creator'], data: 'sale', mail: 'your first sale' },
   'sale.rejected': { to: ['merchant'], data: 'sale' },
+  'credit_request.decided': {
+    to: ['merchant'],
+    data: 'credit_request',
+    mail: 'decisions on your credit requests',
+  },
   'order.pending': { to: ['merchant', 'creator'], data: 'pending_order' },
   'order.cancelled': { to: ['merchant', 'creator'], data: 'pending_order' },
   'billing_cycle.closed': { to: ['merchant'], data: 'billing_cycle', mail: 'invoices' },

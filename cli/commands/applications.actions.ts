@@ -7,6 +7,7 @@ import { offerTitles } from '../../server/offers/offers.service.ts'
 import type { PageOptions } from '../command.ts'
 import { reads } from '../context.ts'
 import { nameOf, peopleOf, scopeOf } from '../lists.ts'
+import { rateOf } from './links.actions.ts'
 
 type ListOptions = PageOptions & { status?: ShownApplication['status'] }
 
@@ -22,6 +23,7 @@ export const list = reads(async ({ platform, out }, options: ListOptions) => {
       { title: 'Offer', flexible: true, cell: (row) => titles.get(row.offer_id) ?? row.offer_id },
       { title: 'Status', cell: (row) => row.status },
       { title: 'Link', cell: (row) => row.link?.slug ?? null },
+      { title: 'Rate', right: true, optional: true, cell: (row) => row.link && rateOf(row.link) },
     ],
     wire: (row) => ({
       ...wireApplication(platform, row),

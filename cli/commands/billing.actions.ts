@@ -160,22 +160,23 @@ function closeSummary(outcomes: readonly CloseOutcome[], dryRun: boolean, asOf: 
     : `${counts}. The running service sends the invoices.`
 }
 
-type CreditOptions = { reference: string; reason: string }
+type CreditOptions = { reference: string; reason: string; request?: string }
 
 export const credit = movesMoney(
-  async (context, merchant: string, amount: Paisa, { reference, reason }: CreditOptions) => {
+  async (context, merchant: string, amount: Paisa, { reference, reason, request }: CreditOptions) => {
     const { platform, out } = context
     const { id: merchantId, role, email, display_name } = await findUser(platform, merchant)
     if (role !== 'merchant') throw new Failure(`${email} is not a merchant.`)
     await confirm(context, `Credit ${displayMoney(amount)} to ${email}? It cannot be taken back.`)
-    const request = { merchantId, amount, reference, reason, actor: OPERATOR }
-    const { id, created } = await grantCredit(platform, request)
+    const grant = { merchantId, amount, reference, reason, actor: OPERATOR, requestId: request ?? null }
+    const { id, created, requestId } = await grantCredit(platform, grant)
     const owner = { id: merchantId, email, display_name }
     const granted = { amount: formatMoney(amount), currency: CURRENCY, reference }
-    out.show({ id, created, merchant: owner, ...granted }, () => [
+    out.show({ id, created, merchant: owner, ...granted, request_id: requestId }, () => [
       created
         ? `${displayMoney(amount)} credited to ${email} under ${reference}.`
         : `${reference} had been credited before; nothing changed.`,
+      ...(created && requestId !== null ? [`Credit request ${requestId} is granted.`] : []),
     ])
   },
 )

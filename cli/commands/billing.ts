@@ -33,6 +33,11 @@ export function addBillingCommands(program: CliCommand): void {
     .argument('<amount>', 'rupees, such as 1250.50', amount)
     .text('--reference <text>', 'your own number for it', { line: 100, required: true })
     .text('--reason <text>', 'kept in the audit trail', { line: 500, required: true })
+    .option(
+      '--request <flag>',
+      "the credit request that it grants; the merchant's only open one of this amount unless given",
+      idOf('flag'),
+    )
     .examples(
       "billing credit shop@example.com 1250.50 --reference CR-17 --reason 'order #1001 returned' --yes",
     )

@@ -1,5 +1,6 @@
+import { decideFlag } from '../../server/billing/credit-requests.service.ts'
 import { OPERATOR } from '../../server/flags/audit.service.ts'
-import { type FlagRow, findFlag, listFlags, resolveFlag } from '../../server/flags/flags.service.ts'
+import { type FlagRow, findFlag, listFlags } from '../../server/flags/flags.service.ts'
 import { retryEvent } from '../../server/inbox/events.service.ts'
 import { retryUnmapped } from '../../server/inbox/set-aside.service.ts'
 import { offerRecords, vetOffer } from '../../server/offers/offers.service.ts'
@@ -141,7 +142,7 @@ async function resolve({ platform, terminal }: Review, flag: FlagRow): Promise<S
     say('A note of 1 to 2000 characters is needed; nothing was changed.')
     return 'again'
   }
-  await resolveFlag(platform, { flagId: flag.id, note, actor: OPERATOR })
+  await decideFlag(platform, { flagId: flag.id, note, actor: OPERATOR })
   say('Resolved.')
   return 'next'
 }

@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
+import { decideFlag } from '../../server/billing/credit-requests.service.ts'
 import { OPERATOR } from '../../server/flags/audit.service.ts'
-import { type FlagRow, listFlags, resolveFlag, wireFlag } from '../../server/flags/flags.service.ts'
+import { type FlagRow, listFlags, wireFlag } from '../../server/flags/flags.service.ts'
 import { didYouMean } from '../../server/platform/nearest-word.ts'
 import { flagKind } from '../../shared/schemas/admin.ts'
 import type { PageOptions } from '../command.ts'
@@ -46,7 +47,7 @@ function assertKind({ kind }: WalkFilter): void {
 }
 
 export const resolve = writes(async ({ platform, out }, flagId: string, { note }: { note: string }) => {
-  const row = await resolveFlag(platform, { flagId, note, actor: OPERATOR })
+  const row = await decideFlag(platform, { flagId, note, actor: OPERATOR })
   out.show(wireFlag(row), () => [`${row.kind} is resolved: ${row.note}`])
 })
 

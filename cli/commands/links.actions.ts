@@ -1,11 +1,14 @@
 import { OPERATOR } from '../../server/flags/audit.service.ts'
 import { setCoupon } from '../../server/links/coupons.service.ts'
+import { endLink } from '../../server/links/end-link.service.ts'
+import type { LinkRecord } from '../../server/links/links.service.ts'
 import { listLinks, wireLink } from '../../server/reports/listed-links.service.ts'
 import { couponCodeInput } from '../../shared/schemas/links.ts'
 import type { PageOptions } from '../command.ts'
-import { reads, writes } from '../context.ts'
+import { confirm, reads, writes } from '../context.ts'
 import { wrongUsage } from '../failures.ts'
 import { nameOf, peopleOf, scopeOf } from '../lists.ts'
+import { wireTime } from '../terminal/output.ts'
 import { money } from '../terminal/table.ts'
 
 export const list = reads(async ({ platform, out }, options: PageOptions) => {
@@ -16,15 +19,29 @@ export const list = reads(async ({ platform, out }, options: PageOptions) => {
       { title: 'Link', cell: (link) => link.slug },
       { title: 'Creator', flexible: true, cell: (link) => nameOf(person(link.creator_id)) },
       { title: 'Offer', flexible: true, cell: (link) => link.offer.title },
-      { title: 'Active', cell: (link) => (link.active ? 'yes' : 'no') },
+      { title: 'Active', cell: (link) => (link.ended_at ? 'ended' : link.active ? 'yes' : 'no') },
       { title: 'Code', optional: true, cell: (link) => link.couponCode },
-      { title: 'Rate', right: true, optional: true, cell: (link) => `${link.commission_rate / 100} %` },
+      { title: 'Rate', right: true, optional: true, cell: rateOf },
       { title: 'Clicks', right: true, cell: (link) => link.clicks },
       { title: 'Sales', right: true, cell: (link) => link.acceptedSales },
       money('Earned', (link) => link.commissionEarned),
     ],
     wire: (link) => ({ ...wireLink(platform, link), creator: person(link.creator_id) }),
   })
+})
+
+/** A link's rate; beside one for this creator only, the offer's. */
+export function rateOf({ commission_rate, offer_rate }: Pick<LinkRecord, 'commission_rate' | 'offer_rate'>) {
+  const rate = `${commission_rate / 100} %`
+  return offer_rate === null ? rate : `${rate} (offer ${offer_rate / 100} %)`
+}
+
+export const end = writes(async (context, slug: string, { reason = null }: { reason?: string | null }) => {
+  const { platform, out } = context
+  await confirm(context, `End link ${slug}? It cannot be taken back.`)
+  const link = await endLink(platform, { slug, actor: OPERATOR, reason })
+  const document = { slug, ended_at: wireTime(link.ended_at), end_reason: link.end_reason }
+  out.show(document, () => [`Link ${slug} has ended.`])
 })
 
 /** Without a code, `--remove` was given. */

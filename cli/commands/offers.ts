@@ -31,7 +31,7 @@ export function addOfferCommands(program: CliCommand): void {
     .option('--merchant <user>', "to one merchant's offers, by id or e-mail")
     .option('--creator <user>', 'of one creator, by id or e-mail')
     .option('--offer <id>', 'to one offer', idOf('offer'))
-    .choice('--status <status>', 'pending, approved or rejected')
+    .choice('--status <status>', 'pending, approved, rejected or withdrawn')
     .paged()
     .examples('applications list --status pending')
     .action(applicationActions.list)
@@ -55,4 +55,10 @@ export function addOfferCommands(program: CliCommand): void {
     )
     .examples('links set-coupon 4fJq2mXw SANA10', 'links set-coupon 4fJq2mXw --remove')
     .action(linkActions.changeCoupon)
+  links
+    .subcommand('end', 'end a link for good; clicks before still earn within their window')
+    .argument('<slug>', 'the last part of the link')
+    .text('--reason <text>', 'for the creator to read, and kept in the audit trail', { lines: 1000 })
+    .examples("links end 4fJq2mXw --reason 'fake posts' --yes")
+    .action(linkActions.end)
 }

@@ -1,6 +1,6 @@
 import type { ExplainedPendingOrder } from '../../server/pending-orders/pending-orders.service.ts'
 import type { SaleExplanation } from '../../server/sales/sale-explanation.service.ts'
-import { wireLine, wireSaleCycle } from '../../server/sales/sale-wire.ts'
+import { rateSource, wireLine, wireSaleCycle } from '../../server/sales/sale-wire.ts'
 import { displayLineAmount } from '../../shared/line-amount.ts'
 import { CURRENCY } from '../../shared/money.ts'
 import { type BasisPoints, basisPointsToPercent } from '../../shared/rates.ts'
@@ -51,6 +51,7 @@ export function explanationDocument(story: SaleExplanation, pending: ExplainedPe
       id: link.id,
       slug: link.slug,
       commission_rate: basisPointsToPercent(link.commission_rate),
+      ...rateSource(link),
       attribution_window_days: link.attribution_window_days,
       product_ids: link.product_ids,
       locked_at: wireTime(link.locked_at),
@@ -63,6 +64,7 @@ export function explanationDocument(story: SaleExplanation, pending: ExplainedPe
     platform_fee_rate: basisPointsToPercent(decision.platform_fee_rate),
     platform_fee: formatMoney(decision.platform_fee),
     currency: CURRENCY,
+    credit_request: story.creditRequest,
     billing_cycle: cycle && {
       ...wireSaleCycle(cycle, 'merchant'),
       invoice_problem: cycle.invoiceProblem,
@@ -136,7 +138,10 @@ function eventLines(story: SaleExplanation, pending: ExplainedPendingOrder | nul
   if (link) {
     const products = link.product_ids?.length ? `products ${link.product_ids.join(', ')}` : 'every product'
     const window = coupon ? '' : `, for orders within ${link.attribution_window_days} days of the click`
-    const terms = `${basisPointsToPercent(link.commission_rate)} % on ${products}${window}`
+    const { rate_source, offer_commission_rate } = rateSource(link)
+    const why =
+      rate_source === 'individual' ? ` (for this creator; the offer's was ${offer_commission_rate} %)` : ''
+    const terms = `${basisPointsToPercent(link.commission_rate)} %${why} on ${products}${window}`
     const offer = sale.offer?.title ? `"${sale.offer.title}"` : `offer ${link.offer_id}`
     const creator = story.creator ? nameOf(story.creator) : link.creator_id
     const text = `The merchant approved ${creator} for ${offer}; link ${link.slug} locked ${terms}.`
@@ -202,10 +207,12 @@ function basisLines({ decision }: SaleExplanation['receipt'], out: Output): stri
 }
 
 function moneyLines(story: SaleExplanation, out: Output): string[] {
-  const { cycle } = story
+  const { cycle, creditRequest: request } = story
   if (!cycle) return ['  Nothing is billed and nothing is paid for a rejected sale.']
   const period = `${out.time(cycle.period_start)} to ${out.time(cycle.period_end)}`
   const lines = [`  Billing cycle ${cycle.id} (${period}) is ${cycle.state}.`]
+  if (request)
+    lines.push(`  The merchant's request for a credit of Rs ${request.amount} is ${request.status}.`)
   if (cycle.state === 'open')
     return [...lines, '  It is billed when the cycle closes; the creator waits for its payment.']
   const credit = cycle.credit_total > 0 ? ` after a credit of ${displayMoney(cycle.credit_total)}` : ''

@@ -5,6 +5,9 @@ import { type VettingState, vettingPermits } from '../offers/vetting.rule.ts'
 
 export type ApplicationStatus = z.infer<typeof applicationStatus>
 
+/** A part of a merchant's answer. */
+export type AnswerPart = 'reason' | 'coupon code' | 'commission rate'
+
 export interface ApplicationDecisionFacts {
   /** The application's status before the decision. */
   status: ApplicationStatus
@@ -12,8 +15,10 @@ export interface ApplicationDecisionFacts {
   offerStatus: OfferStatus
   /** The vetting of the rate that an approval would lock. */
   vetting: VettingState
+  /** Whether that rate is one for this creator only, in place of the offer's. */
+  individualRate: boolean
   /** What of the answer is not as it was decided; `null` for a repeat of the whole answer. Counts for a decided application only. */
-  differsIn?: 'reason' | 'coupon code' | null
+  differsIn?: AnswerPart | null
 }
 
 export type ApplicationDecision =
@@ -21,12 +26,14 @@ export type ApplicationDecision =
   | Refused<'already_decided' | 'offer_not_live' | 'vetting_required'>
 
 /**
- * Decides a merchant's answer to an application. Repeating a decision is `unchanged`; the opposite one, and one with another reason or
- * coupon code, is `already_decided`, whatever the offer's status. Rejecting is always possible. Approving creates a link that earns, so it needs a live offer (`offer_not_live`) whose
- * present rate needs no vetting or is approved (`vetting_required`).
+ * Decides a merchant's answer to an application. Repeating a decision is `unchanged`; the opposite one, and one with another reason,
+ * coupon code or rate, is `already_decided`, whatever the offer's status, and so is any answer to a withdrawn application. Rejecting is
+ * always possible. Approving creates a link that earns, so it needs a live offer (`offer_not_live`), and a rate that needs no vetting or
+ * is approved (`vetting_required`).
  */
 export function decideApplication(facts: ApplicationDecisionFacts): ApplicationDecision {
   const { status, decision, offerStatus, differsIn } = facts
+  if (status === 'withdrawn') return refused('already_decided', 'The creator has withdrawn this application.')
   if (status !== 'pending') {
     const isSame = (status === 'approved') === (decision === 'approve')
     if (isSame && !differsIn) return { kind: 'unchanged' }
@@ -39,8 +46,21 @@ export function decideApplication(facts: ApplicationDecisionFacts): ApplicationD
     return refused('offer_not_live', detail)
   }
   if (vettingPermits(facts.vetting)) return { kind: 'approve' }
-  const detail = "The offer's commission rate needs an approved vetting before applications are approved."
-  return refused('vetting_required', detail)
+  return refused('vetting_required', facts.individualRate ? INDIVIDUAL_RATE_UNVETTED : OFFER_RATE_UNVETTED)
+}
+
+const OFFER_RATE_UNVETTED =
+  "The offer's commission rate needs an approved vetting before applications are approved."
+const INDIVIDUAL_RATE_UNVETTED =
+  'An individual rate above the high-commission threshold needs an approved vetting of the offer at that rate or a higher one.'
+
+/** Whether its creator may withdraw an application: while it is pending. Again is `unchanged`; a decided one is `already_decided`. */
+export function decideWithdrawal(
+  status: ApplicationStatus,
+): { kind: 'withdraw' | 'unchanged' } | Refused<'already_decided'> {
+  if (status === 'pending') return { kind: 'withdraw' }
+  if (status === 'withdrawn') return { kind: 'unchanged' }
+  return refused('already_decided', `This application is already ${status}.`)
 }
 
 export interface ApplyFacts {
@@ -65,7 +85,7 @@ export function mayApply(facts: ApplyFacts): ApplyDecision {
   if (offerStatus === 'draft' || facts.merchantSuspended) return { kind: 'invisible' }
   if (offerStatus !== 'live')
     return refused('offer_not_live', `The offer is ${offerStatus} and takes no applications.`)
-  const standing = facts.existing.find((status) => status !== 'rejected')
+  const standing = facts.existing.find((status) => status === 'pending' || status === 'approved')
   if (standing === undefined) return { kind: 'allowed' }
   return refused('already_applied', `Your application to this offer is already ${standing}.`)
 }

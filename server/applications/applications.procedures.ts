@@ -1,3 +1,5 @@
+import { z } from 'zod'
+import { percentToBasisPoints } from '../../shared/rates.ts'
 import {
   application,
   applicationPage,
@@ -6,6 +8,7 @@ import {
   listApplicationsInput,
   listOfferApplicationsInput,
 } from '../../shared/schemas/applications.ts'
+import { idInput } from '../../shared/schemas/common.ts'
 import { COUPON_QUOTA } from '../links/coupons.service.ts'
 import { mapPage } from '../platform/api/page.ts'
 import { procedure } from '../platform/api/procedure.ts'
@@ -16,6 +19,7 @@ import {
   listApplications,
   listOfferApplications,
   wireApplication,
+  withdrawApplication,
 } from './applications.service.ts'
 
 /** A plain record, because `router()` refuses the name `apply`, which clients use (decision 12). */
@@ -24,7 +28,7 @@ export const applicationsProcedures = {
     rest: { method: 'POST', path: '/offers/:id/applications', status: 201 },
     summary: 'Apply to an offer',
     description:
-      'One pending or approved application for each creator and offer; after a rejection, the creator may apply again.',
+      'One pending or approved application for each creator and offer; after a rejection or a withdrawal, the creator may apply again.',
     errors: ['not_found', 'offer_not_live', 'already_applied', 'quota_exceeded', 'email_not_verified'],
     details: { quota_exceeded: APPLICATION_QUOTA.detail },
   })
@@ -65,7 +69,7 @@ export const applicationsProcedures = {
     rest: { method: 'PATCH', path: '/applications/:id' },
     summary: 'Approve or reject an application',
     description:
-      "An approval creates the creator's affiliate link and locks the offer's present rate, window and product ids. Repeating a decision changes nothing; with another reason or coupon code it is refused with `already_decided`.",
+      "An approval creates the creator's affiliate link and locks the offer's present rate, window and product ids. With `commission_rate` the link gets that rate instead; above the high-commission threshold it needs an approved vetting of that rate or a higher one. Repeating a decision changes nothing; with another reason, coupon code or rate it is refused with `already_decided`.",
     errors: [
       'not_found',
       'already_decided',
@@ -79,8 +83,23 @@ export const applicationsProcedures = {
     .input(decideApplicationInput)
     .output(application)
     .mutation(async ({ ctx, input }) => {
-      const { id, ...answer } = input
-      const row = await decideOnApplication(ctx.platform, ctx.actor.userId, id, answer)
+      const { id, commission_rate: percent, ...answer } = input
+      const commission_rate = percent === undefined ? undefined : (percentToBasisPoints(percent) ?? undefined)
+      const row = await decideOnApplication(ctx.platform, ctx.actor.userId, id, {
+        ...answer,
+        commission_rate,
+      })
       return wireApplication(ctx.platform, row)
     }),
+
+  withdraw: procedure(['creator'], {
+    rest: { method: 'DELETE', path: '/applications/:id', status: 204 },
+    summary: 'Withdraw an own pending application',
+    description:
+      'The merchant sees it as `withdrawn`. Repeating it changes nothing. You may apply to the offer again.',
+    errors: ['not_found', 'already_decided'],
+  })
+    .input(idInput)
+    .output(z.void())
+    .mutation(({ ctx, input }) => withdrawApplication(ctx.platform, ctx.actor.userId, input.id)),
 }

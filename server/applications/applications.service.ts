@@ -1,11 +1,12 @@
 import { DAY_MS } from '../../shared/durations.ts'
-import { basisPointsToPercent } from '../../shared/rates.ts'
+import { type BasisPoints, basisPointsToPercent } from '../../shared/rates.ts'
 import type { Application as WireApplication } from '../../shared/schemas/applications.ts'
 import { changeCoupon, couponCodesOf } from '../links/coupons.service.ts'
 import { createLink, type LinkRecord, linksOfApplications, linkUrl } from '../links/links.service.ts'
 import { publishEvents } from '../notifications/outbox.service.ts'
 import { authenticOffer, offerNotFound } from '../offers/offers.service.ts'
 import { checkProductUrl } from '../offers/product-url.rule.ts'
+import { vettingStateOf } from '../offers/vetting.rule.ts'
 import { type Page, pageById } from '../platform/api/page.ts'
 import { invalidFields, Refusal } from '../platform/api/refusal.ts'
 import { isoTime } from '../platform/clock.ts'
@@ -26,7 +27,13 @@ import {
   peopleOf,
   requireVerifiedEmail,
 } from '../users/users.service.ts'
-import { type ApplicationStatus, decideApplication, mayApply } from './application.rule.ts'
+import {
+  type AnswerPart,
+  type ApplicationStatus,
+  decideApplication,
+  decideWithdrawal,
+  mayApply,
+} from './application.rule.ts'
 import {
   type ApplicationRow,
   type ApplicationScope,
@@ -97,31 +104,47 @@ export async function applyToOffer(
   return shownApplication(platform, row)
 }
 
+/** A merchant's answer to an application. What is left out, or `null`, is not compared with an earlier answer. */
+interface Answer {
+  decision: 'approve' | 'reject'
+  reason: string | null
+  coupon_code?: string | null
+  /** A rate for this creator only, in place of the offer's. */
+  commission_rate?: BasisPoints | undefined
+}
+
 /**
- * Records a merchant's decision; repeating it changes nothing, and a reason or coupon code that is left out is not compared. An approval creates the affiliate link, which locks the offer's present rate,
- * window and product ids, and gives it the coupon code, in the same transaction. Refuses with `not_found`, `already_decided`,
- * `offer_not_live`, `vetting_required`, `coupon_taken`, `quota_exceeded` and `validation_failed` (a code with a rejection).
+ * Records a merchant's decision; repeating it changes nothing. An approval creates the affiliate link, which locks the rate (the offer's
+ * present one unless the answer has another), window and product ids, and gives it the coupon code, in the same transaction. Refuses
+ * with `not_found`, `already_decided`, `offer_not_live`, `vetting_required`, `coupon_taken`, `quota_exceeded` and `validation_failed` (a
+ * code or rate with a rejection).
  */
 export async function decideOnApplication(
   platform: Platform,
   merchantId: string,
   applicationId: string,
-  answer: { decision: 'approve' | 'reject'; reason: string | null; coupon_code?: string | null },
+  answer: Answer,
 ): Promise<ShownApplication> {
   const code = answer.coupon_code ?? null
-  if (code !== null && answer.decision === 'reject') {
-    throw invalidFields([{ path: 'coupon_code', message: 'is for approvals only' }])
+  if (answer.decision === 'reject') {
+    const given = { coupon_code: code, commission_rate: answer.commission_rate ?? null }
+    const paths = Object.entries(given).flatMap(([path, value]) => (value === null ? [] : path))
+    if (paths.length > 0)
+      throw invalidFields(paths.map((path) => ({ path, message: 'is for approvals only' })))
   }
   const row = await platform.database.transaction(async (tx) => {
     const key = { id: applicationId, merchant_id: merchantId }
     const [application] = await lockRows(tx, 'applications', key)
     if (!application) throw new Refusal('not_found', 'Application not found.')
     const offer = await authenticOffer(platform, tx, application.offer_id)
+    const commission_rate = answer.commission_rate ?? offer.commission_rate
+    const individualRate = commission_rate !== offer.commission_rate
     const decision = decideApplication({
       status: application.status,
       decision: answer.decision,
       offerStatus: offer.status,
-      vetting: offer.vetting,
+      vetting: vettingStateOf({ ...offer, commission_rate }, platform.config.HIGH_COMMISSION_RATE),
+      individualRate,
       differsIn: await differenceFrom(tx, application, answer),
     })
     if (decision.kind === 'refused') throw new Refusal(decision.code, decision.detail)
@@ -137,7 +160,8 @@ export async function decideOnApplication(
         offer_id: offer.id,
         merchant_id: merchantId,
         creator_id: application.creator_id,
-        commission_rate: offer.commission_rate,
+        commission_rate,
+        offer_rate: individualRate ? offer.commission_rate : null,
         attribution_window_days: offer.attribution_window_days,
         product_ids: offer.product_ids,
       })
@@ -153,14 +177,33 @@ export async function decideOnApplication(
 async function differenceFrom(
   tx: Tx,
   application: ApplicationRow,
-  answer: { reason: string | null; coupon_code?: string | null },
-): Promise<'reason' | 'coupon code' | null> {
+  { reason, coupon_code: code, commission_rate: rate }: Answer,
+): Promise<AnswerPart | null> {
   if (application.status === 'pending') return null
-  if (answer.reason !== null && answer.reason !== application.decision_reason) return 'reason'
-  if (!answer.coupon_code) return null
+  if (reason !== null && reason !== application.decision_reason) return 'reason'
+  if (!code && rate === undefined) return null
   const link = (await linksOfApplications(tx, [application.id])).get(application.id)
-  const code = link && (await couponCodesOf(tx, [link.id])).get(link.id)
-  return answer.coupon_code === code ? null : 'coupon code'
+  if (rate !== undefined && rate !== link?.commission_rate) return 'commission rate'
+  if (!code) return null
+  return code === (link && (await couponCodesOf(tx, [link.id])).get(link.id)) ? null : 'coupon code'
+}
+
+/** Withdraws a creator's pending application; again changes nothing. Refuses with `not_found` and `already_decided`. */
+export function withdrawApplication(
+  platform: Platform,
+  creatorId: string,
+  applicationId: string,
+): Promise<void> {
+  return platform.database.transaction(async (tx) => {
+    const [application] = await lockRows(tx, 'applications', { id: applicationId, creator_id: creatorId })
+    if (!application) throw new Refusal('not_found', 'Application not found.')
+    const withdrawal = decideWithdrawal(application.status)
+    if (withdrawal.kind === 'refused') throw new Refusal(withdrawal.code, withdrawal.detail)
+    if (withdrawal.kind === 'unchanged') return
+    const change = { status: 'withdrawn', decided_at: platform.clock.now() } as const
+    await changeRow(tx, 'applications', application, change)
+    await publishApplication(platform, tx, application, 'application.withdrawn')
+  })
 }
 
 /** The applications to one of the merchant's offers, newest first. Refuses with `not_found` and `validation_failed` (cursor). */
@@ -189,14 +232,14 @@ export async function listApplications(
   return { ...page, items: await shownApplications(page.items, reader) }
 }
 
-/** Tells the merchant of a new application, and the creator of a decision. */
+/** Tells the merchant of a new or withdrawn application, and the creator of a decision. */
 async function publishApplication(
   platform: Platform,
   tx: Tx,
   row: ApplicationRow,
-  type: 'application.created' | 'application.decided',
+  type: 'application.created' | 'application.withdrawn' | 'application.decided',
 ): Promise<void> {
-  const accountId = type === 'application.created' ? row.merchant_id : row.creator_id
+  const accountId = type === 'application.decided' ? row.creator_id : row.merchant_id
   const data = wireApplication(platform, await shownApplication(platform, row, tx))
   await publishEvents(platform, tx, [{ type, accountId, subjectId: row.id, data }])
 }
@@ -266,6 +309,7 @@ export function wireApplication(platform: Platform, row: ShownApplication): Wire
       slug: row.link.slug,
       url: linkUrl(platform, row.link.slug),
       coupon_code: row.link.couponCode,
+      ended_at: row.link.ended_at === null ? null : isoTime(row.link.ended_at),
     },
     decision_reason: row.decision_reason,
     decided_at: row.decided_at === null ? null : isoTime(row.decided_at),

@@ -173,6 +173,74 @@ for (const { it } of marketSuites<Context>('applications')) {
     }
   })
 
+  it('locks a rate for one creator, and tells it apart from another answer', async (context) => {
+    const { platform, merchant, offer, shop, applicant } = context
+    const { id } = await applicant.submit({ id: offer.id })
+    const approve = (commission_rate?: number) => shop.decide({ id, decision: 'approve', commission_rate })
+    for (const rate of [0, 90.01, 12.345])
+      assert.is(await outcomeOf(approve(rate)), 'validation_failed', String(rate))
+    const rejection = shop.decide({ id, decision: 'reject', commission_rate: 20 })
+    assert.is(await outcomeOf(rejection), 'validation_failed')
+    assert.is(await outcomeOf(approve(30.01)), 'vetting_required')
+    assert.is((await approve(20)).locked_commission_rate, 20)
+    assert.is((await approve()).locked_commission_rate, 20, 'the same decision')
+    assert.is((await approve(20)).locked_commission_rate, 20, 'the same decision')
+    assert.is(await outcomeOf(approve(12.5)), 'already_decided')
+    const [link] = await links(platform)
+    assert.equal([link?.commission_rate, link?.offer_rate], [2000, 1250])
+    const second = await addLiveOffer(platform, merchant)
+    const other = await applicant.submit({ id: second.id })
+    await shop.decide({ id: other.id, decision: 'approve', commission_rate: 12.5 })
+    assert.is((await links(platform))[1]?.offer_rate, null, "the offer's own rate is not individual")
+  })
+
+  it('locks a high rate for one creator once an admin has approved it for the offer', async (context) => {
+    const { platform, merchant, offer, shop, applicant } = context
+    const { id } = await applicant.submit({ id: offer.id })
+    const change = (status: OfferStatus) => setOfferStatus(platform, merchant.userId, offer.id, status)
+    const setRate = (rate: number) =>
+      updateOffer(platform, merchant.userId, offer.id, { commission_rate: rate })
+    await change('paused')
+    await setRate(4500)
+    await vetOffer(platform, { offerId: offer.id, actor: 'operator', reason: null, decision: 'approve' })
+    await setRate(1250)
+    await change('live')
+    const approve = (commission_rate: number) => shop.decide({ id, decision: 'approve', commission_rate })
+    assert.is(await outcomeOf(approve(45.01)), 'vetting_required')
+    assert.is((await approve(45)).locked_commission_rate, 45)
+  })
+
+  it('lets its creator withdraw a pending application, and apply again', async (context) => {
+    const { platform, offer, shop, applicant } = context
+    const first = await applicant.submit({ id: offer.id })
+    const stranger = as(platform, await addUser(platform, 'creator'))
+    assert.is(await outcomeOf(stranger.withdraw({ id: first.id })), 'not_found')
+    assert.is(await outcomeOf(shop.withdraw({ id: first.id })), 'forbidden')
+    await applicant.withdraw({ id: first.id })
+    await applicant.withdraw({ id: first.id })
+    const [seen, ...more] = (await shop.list({ status: 'withdrawn' })).items
+    assert.equal([seen?.id, more], [first.id, []])
+    assert.is(await outcomeOf(shop.decide({ id: first.id, decision: 'approve' })), 'already_decided')
+    const second = await applicant.submit({ id: offer.id })
+    await shop.decide({ id: second.id, decision: 'approve' })
+    assert.is(await outcomeOf(applicant.withdraw({ id: second.id })), 'already_decided')
+    const events = await platform.database.reader.selectFrom('outbox_events').select('type').execute()
+    const types = events.map(({ type }) => type).sort()
+    const two = ['application.created', 'application.created']
+    assert.equal(types, [...two, 'application.decided', 'application.withdrawn'])
+  })
+
+  it('either withdraws or decides, also at the same moment', async ({ offer, shop, applicant, platform }) => {
+    const { id } = await applicant.submit({ id: offer.id })
+    const outcomes = await Promise.all([
+      outcomeOf(applicant.withdraw({ id })),
+      outcomeOf(shop.decide({ id, decision: 'approve' })),
+    ])
+    assert.equal(outcomes.sort(), ['already_decided', 'ok'])
+    const [decided] = (await shop.list({})).items
+    assert.is((await links(platform)).length, decided?.status === 'approved' ? 1 : 0)
+  })
+
   it('lists to each what is theirs, by status and in pages', async (context) => {
     const { platform, merchant, offer, shop, applicant } = context
     const other = await addUser(platform, 'creator')

@@ -96,9 +96,12 @@ export const Credit = defineEntity({
     amount: paisa(),
     reference: text().unique(),
     reason: text(),
+    /** The flag of the credit request that it answers. */
+    request_id: id().strictNullable(),
     created_at: epochMs(),
     row_digest: rowDigest(),
   },
   checks: [{ name: 'credits_amount_check', expression: 'amount > 0' }],
+  uniques: [{ name: 'credits_request', properties: ['request_id'], where: 'request_id is not null' }],
   indexes: [{ name: 'credits_merchant', properties: ['merchant_id'] }],
 })

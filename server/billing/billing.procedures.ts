@@ -1,8 +1,11 @@
+import { flag, resolveFlagInput } from '../../shared/schemas/admin.ts'
 import { cyclePage, listCyclesInput } from '../../shared/schemas/billing.ts'
+import { wireFlag } from '../flags/flags.service.ts'
 import { mapPage, pageById } from '../platform/api/page.ts'
 import { procedure, router } from '../platform/api/procedure.ts'
 import { listCycles } from './billing.service.ts'
 import { wireCycle } from './billing-wire.ts'
+import { decideFlag } from './credit-requests.service.ts'
 
 export const billingRouter = router({
   listCycles: procedure(['merchant'], {
@@ -18,3 +21,20 @@ export const billingRouter = router({
       return mapPage(page, wireCycle)
     }),
 })
+
+/** Decisions on flags, for admins: one declines a credit request. */
+export const flagDecisionProcedures = {
+  resolveFlag: procedure(['admin'], {
+    rest: { method: 'POST', path: '/admin/flagged/:id/resolve' },
+    summary: 'Resolve a flag',
+    description:
+      'Records what was found and done. A credit request is declined by it; a billing credit grants one. Repeating the note changes nothing; another note is refused with `already_decided`.',
+    errors: ['not_found', 'already_decided'],
+  })
+    .input(resolveFlagInput)
+    .output(flag)
+    .mutation(async ({ ctx, input: { id: flagId, note } }) => {
+      const { userId: actor } = ctx.actor
+      return wireFlag(await decideFlag(ctx.platform, { flagId, note, actor }))
+    }),
+}

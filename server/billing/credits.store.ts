@@ -59,6 +59,11 @@ export function findCreditByReference(db: Queries, reference: string) {
   return db.selectFrom('credits').selectAll().where('reference', '=', reference).executeTakeFirst()
 }
 
+/** The credit that granted a request, by the flag of the request. */
+export function creditOfRequest(db: Queries, flagId: string) {
+  return db.selectFrom('credits').selectAll().where('request_id', '=', flagId).executeTakeFirst()
+}
+
 /** `reference`: the operator's own number. */
 export type CreditName = Pick<CreditRow, 'reference' | 'reason'>
 

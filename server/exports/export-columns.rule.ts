@@ -69,6 +69,7 @@ export function exportColumns(resource: ExportResource, role: Role): Column[] {
         ...text('currency', 'billing_cycle_id', 'ordered_at', 'created_at'),
         ...(role === 'admin' ? text('merchant_id') : []),
         ...text('decided_at', 'attributed_by'),
+        ...(role === 'merchant' ? [] : text('sub_id')),
       ]
     case 'payouts':
       return [
@@ -93,10 +94,13 @@ export function exportColumns(resource: ExportResource, role: Role): Column[] {
         ...text('promotion_url'),
         ...number('locked_commission_rate'),
         ...text('affiliate_link.slug', 'affiliate_link.url', 'decision_reason', 'decided_at', 'created_at'),
-        ...text('affiliate_link.coupon_code'),
+        ...text('affiliate_link.coupon_code', 'affiliate_link.ended_at'),
       ]
     case 'clicks':
-      return text('id', 'affiliate_link_slug', 'tracked', 'kind', 'created_at')
+      return [
+        ...text('id', 'affiliate_link_slug', 'tracked', 'kind', 'created_at'),
+        ...(role === 'merchant' ? [] : text('sub_id')),
+      ]
   }
 }
 

@@ -1,15 +1,17 @@
 // long
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { grantCredit } from '../billing/credits.service.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import { recordOrders } from '../sales/sales.service.ts'
 import { readOrderFacts } from '../shopify/order-facts.ts'
 import { testDialects } from '../test/testkit/databases.ts'
 import { addLink, addLiveOffer, addMerchant, OFFER, storeIdOf } from '../test/testkit/listings.ts'
 import { orderBody } from '../test/testkit/orders.ts'
-import { addUser, logIn } from '../test/testkit/people.ts'
+import { addUser, logIn, outcomeOf } from '../test/testkit/people.ts'
 import { HOUR } from '../test/testkit/testbed.ts'
 import { openWebTestbed, type WebAnswer, type WebTestbed } from '../test/testkit/web.ts'
+import { OPERATOR } from './audit.service.ts'
 import { type FlagKind, raiseFlag } from './flags.service.ts'
 
 interface Person extends Actor {
@@ -187,7 +189,8 @@ for (const dialect of testDialects()) {
     assert.is(asked.status, 202)
     const { flag_id, ...stored } = asked.body
     const created_at = new Date(web.clock.now()).toISOString()
-    assert.equal(stored, { sale_id: accepted, ...wish, currency: 'PKR', status: 'pending', created_at })
+    const pending = { status: 'pending', granted_amount: null, created_at, decided_at: null }
+    assert.equal(stored, { sale_id: accepted, ...wish, currency: 'PKR', ...pending })
     web.clock.pass(1000)
     assert.equal((await post(world, merchant, path, wish)).body, asked.body)
     const [flag, ...more] = (await queue(world, '?kind=credit_request')).items as [Body]
@@ -200,6 +203,52 @@ for (const dialect of testDialects()) {
     assert.equal(await reader.selectFrom('credits').selectAll().execute(), [])
     const entries = await reader.selectFrom('ledger_entries').select('kind').execute()
     assert.equal(entries, [{ kind: 'sale_accepted' }])
+  })
+
+  it('tells a merchant what became of a credit request, and no one else', async (world) => {
+    const { web, merchant, admin } = world
+    const { platform } = web
+    const { accepted } = await sell(world)
+    const ask = async (amount: string) => {
+      const path = `/sales/${accepted}/credit-request`
+      return (await post(world, merchant, path, { amount, reason: 'It came back.' })).body
+    }
+    const seen = async (who: Person) => {
+      const { body } = await web.ask('GET', `/sales/${accepted}`, { token: who.token })
+      const request = body.credit_request as Body | undefined
+      return request && [request.status, request.granted_amount]
+    }
+    const grant = (amount: number, reference: string, requestId: string | null = null) =>
+      grantCredit(platform, {
+        ...{ merchantId: merchant.userId, amount, reference, requestId },
+        ...{ reason: 'returned', actor: OPERATOR },
+      })
+    const declined = await ask('20.00')
+    assert.equal(await seen(merchant), ['pending', null])
+    await post(world, admin, `/admin/flagged/${declined.flag_id}/resolve`, { note: 'no proof' })
+    assert.equal(await seen(merchant), ['declined', null])
+    const granted = await ask('30.00')
+    await grant(1000, 'OTHER')
+    assert.equal(await seen(merchant), ['pending', null], 'a credit of another amount')
+    assert.is((await grant(3000, 'SAME')).requestId, granted.flag_id)
+    assert.is((await grant(3000, 'SAME')).requestId, granted.flag_id, 'again')
+    assert.equal(await seen(merchant), ['granted', '30.00'])
+    const half = await ask('40.00')
+    assert.is(await outcomeOf(grant(2000, 'HALF', platform.ids.next())), 'not_found')
+    assert.is(await outcomeOf(grant(2000, 'HALF', String(granted.flag_id))), 'not_found')
+    await grant(2000, 'HALF', String(half.flag_id))
+    assert.equal(await seen(merchant), ['granted', '20.00'])
+    assert.equal((await queue(world, '?kind=credit_request')).items, [])
+    const events = platform.database.reader.selectFrom('outbox_events').select(['account_id', 'data'])
+    const told = await events.where('type', '=', 'credit_request.decided').orderBy('id').execute()
+    assert.equal(
+      told.map(({ account_id, data }) => [account_id, JSON.parse(data).flag_id, JSON.parse(data).status]),
+      [
+        [merchant.userId, declined.flag_id, 'declined'],
+        [merchant.userId, granted.flag_id, 'granted'],
+        [merchant.userId, half.flag_id, 'granted'],
+      ],
+    )
   })
 
   it('refuses a credit for more than was billed, for what was not, and a second wish', async (world) => {

@@ -1,9 +1,9 @@
-import { flag, flagPage, listFlaggedInput, resolveFlagInput } from '../../shared/schemas/admin.ts'
+import { flagPage, listFlaggedInput } from '../../shared/schemas/admin.ts'
 import { mapPage } from '../platform/api/page.ts'
 import { procedure } from '../platform/api/procedure.ts'
-import { listFlags, resolveFlag, wireFlag } from './flags.service.ts'
+import { listFlags, wireFlag } from './flags.service.ts'
 
-/** What admins do with the queue. */
+/** The queue, for admins. */
 export const flagProcedures = {
   listFlagged: procedure(['admin'], {
     rest: { method: 'GET', path: '/admin/flagged' },
@@ -14,18 +14,4 @@ export const flagProcedures = {
     .input(listFlaggedInput)
     .output(flagPage)
     .query(async ({ ctx, input }) => mapPage(await listFlags(ctx.platform, input), wireFlag)),
-
-  resolveFlag: procedure(['admin'], {
-    rest: { method: 'POST', path: '/admin/flagged/:id/resolve' },
-    summary: 'Resolve a flag',
-    description:
-      'Records what was found and done. Repeating the note changes nothing; another note is refused with `already_decided`.',
-    errors: ['not_found', 'already_decided'],
-  })
-    .input(resolveFlagInput)
-    .output(flag)
-    .mutation(async ({ ctx, input: { id: flagId, note } }) => {
-      const { userId: actor } = ctx.actor
-      return wireFlag(await resolveFlag(ctx.platform, { flagId, note, actor }))
-    }),
 }

@@ -95,11 +95,12 @@ export function raiseFlags(platform: Platform, tx: Tx, flags: readonly NewFlag[]
 
 /**
  * Resolves a flag, which changes nothing about its subject; `actor` is an admin's user id or `OPERATOR`. Repeating the note changes nothing.
- * Refuses with `not_found`, and with `already_decided` when the flag was resolved with another note.
+ * Edges call `decideFlag` of billing/, which also tells a merchant that a credit request was declined. Refuses with `not_found`, and with `already_decided` when the flag was resolved with another note.
  */
 export function resolveFlag(
   platform: Platform,
   { flagId, actor, note }: { flagId: string; actor: string; note: string },
+  onResolved?: (tx: Tx) => Promise<void>,
 ): Promise<FlagRow> {
   return platform.database.transaction(async (tx) => {
     const [flag] = await lockRows(tx, 'flags', { id: flagId })
@@ -118,6 +119,7 @@ export function resolveFlag(
       before: { status: 'open', kind: flag.kind, about: flag.subject_id },
       after: { status: 'resolved' },
     })
+    await onResolved?.(tx)
     return flag
   })
 }

@@ -12,14 +12,19 @@ export interface FlagFilter {
   status?: FlagRow['status'] | undefined
   subjectType?: string | undefined
   subjectId?: string | undefined
+  /** Only flags whose evidence names this merchant. */
+  merchantId?: string | undefined
 }
 
-function matching(db: Queries, { subjectType, subjectId, ...rest }: FlagFilter) {
+function matching(db: Queries, { subjectType, subjectId, merchantId, ...rest }: FlagFilter) {
   const columns = Object.entries({ ...rest, subject_type: subjectType, subject_id: subjectId })
-  return columns.reduce<SelectQueryBuilder<Schema, 'flags', object>>(
+  const query = columns.reduce<SelectQueryBuilder<Schema, 'flags', object>>(
     (query, [column, value]) => (value === undefined ? query : query.where(sql.ref(column), '=', value)),
     db.selectFrom('flags'),
   )
+  if (merchantId === undefined) return query
+  const json = dialectOf(db) === 'sqlite' ? sql`evidence` : sql`cast(evidence as jsonb)`
+  return query.where(sql`${json} ->> 'merchant_id'`, '=', merchantId)
 }
 
 /** Newest first: up to `limit` flags, older than the id `before`. */
@@ -34,12 +39,8 @@ export function findFlags(
   return query.execute()
 }
 
-/** With `merchantId`, only flags whose evidence names this merchant. */
-export function countFlags(db: Queries, filter: FlagFilter, merchantId?: string): Promise<number> {
-  const query = matching(db, filter)
-  if (merchantId === undefined) return countOf(query)
-  const json = dialectOf(db) === 'sqlite' ? sql`evidence` : sql`cast(evidence as jsonb)`
-  return countOf(query.where(sql`${json} ->> 'merchant_id'`, '=', merchantId))
+export function countFlags(db: Queries, filter: FlagFilter): Promise<number> {
+  return countOf(matching(db, filter))
 }
 
 /** Kinds without an open flag are missing. */

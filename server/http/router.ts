@@ -1,5 +1,5 @@
 import { applicationsProcedures } from '../applications/applications.procedures.ts'
-import { billingRouter } from '../billing/billing.procedures.ts'
+import { billingRouter, flagDecisionProcedures } from '../billing/billing.procedures.ts'
 import { jobsRouter } from '../exports/exports.procedures.ts'
 import { flagProcedures } from '../flags/flags.procedures.ts'
 import { linkProcedures } from '../links/links.procedures.ts'
@@ -26,7 +26,12 @@ export const appRouter = router({
   pendingOrders: pendingOrdersRouter,
   payouts: payoutsRouter,
   billing: billingRouter,
-  admin: router({ ...flagProcedures, ...vettingProcedures, ...suspensionProcedures }),
+  admin: router({
+    ...flagProcedures,
+    ...flagDecisionProcedures,
+    ...vettingProcedures,
+    ...suspensionProcedures,
+  }),
   jobs: jobsRouter,
   summaries: summariesRouter,
   live: liveRouter,

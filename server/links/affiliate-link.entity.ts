@@ -13,7 +13,7 @@ import {
 } from '../platform/database/columns.ts'
 import { User } from '../users/user.entity.ts'
 
-/** Created by an approval, with the offer's terms at that time; never changed. */
+/** Created by an approval, which locks its terms. The one later change is that it ends, once. */
 export const AffiliateLink = defineEntity({
   name: 'AffiliateLink',
   tableName: 'affiliate_links',
@@ -32,15 +32,21 @@ export const AffiliateLink = defineEntity({
     merchant_id: () => refersTo(User, 'merchant_id'),
     creator_id: () => refersTo(User, 'creator_id'),
     commission_rate: basisPoints(),
+    /** The offer's rate at the approval where the merchant gave this creator another one; `null` where the link has the offer's. */
+    offer_rate: basisPoints().strictNullable(),
     attribution_window_days: count(),
     /** JSON array of strings, or `null` for every product. */
     product_ids: json().strictNullable(),
     created_at: epochMs(),
+    ended_at: epochMs().strictNullable(),
+    /** The merchant's, for the creator to read. */
+    end_reason: text().strictNullable(),
     row_digest: rowDigest(),
   },
   indexes: [
     { name: 'affiliate_links_creator', properties: ['creator_id', 'id'] },
     { name: 'affiliate_links_offer', properties: ['offer_id'] },
+    { name: 'affiliate_links_merchant', properties: ['merchant_id', 'id'] },
   ],
 })
 

@@ -1,5 +1,5 @@
 import { DAY_MS } from '../../shared/durations.ts'
-import { OPERATOR, recordAudit } from '../flags/audit.service.ts'
+import { recordAudit } from '../flags/audit.service.ts'
 import type { OfferStatus } from '../offers/offer-status.rule.ts'
 import { offerStatusesAt } from '../offers/offers.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
@@ -15,12 +15,14 @@ import {
   historyOfCodes,
   lastOfCode,
 } from './coupons.store.ts'
-import { type LinkRecord, type LinkTerms, linkOfSlug, linkTerms } from './links.service.ts'
+import { type LinkRecord, type LinkTerms, linkRecordOf, linkTerms, lockLink } from './links.service.ts'
 
 export const COUPON_QUOTA = {
   most: 200,
   detail: 'At most 200 new coupon codes within 24 hours. Try again later.',
 }
+
+export const LINK_ENDED = 'This link has ended and gets no coupon code.'
 
 interface CouponChange {
   /** The link's merchant; `OPERATOR` may change every link. */
@@ -31,18 +33,17 @@ interface CouponChange {
 
 /**
  * Gives a link a coupon code in place of the one that it has, or takes it away. The code that it has already changes nothing. Refuses
- * with `not_found`, `coupon_taken` (another link of the merchant has the code) and `quota_exceeded`.
+ * with `not_found`, `conflict` (the link has ended), `coupon_taken` (another link of the merchant has the code) and `quota_exceeded`.
  */
 export function setCoupon(
   platform: Platform,
   { slug, ...change }: CouponChange & { slug: string },
 ): Promise<LinkRecord> {
   return platform.database.transaction(async (tx) => {
-    const link = await linkOfSlug(platform, tx, slug)
-    const mayChange = link && [OPERATOR, link.merchant_id].includes(change.actor)
-    if (!mayChange) throw new Refusal('not_found', 'Affiliate link not found.')
+    const link = await lockLink(tx, slug, change.actor)
+    if (link.ended_at !== null && change.code !== null) throw new Refusal('conflict', LINK_ENDED)
     await changeCoupon(platform, tx, link, change)
-    return link
+    return linkRecordOf(link)
   })
 }
 

@@ -1,11 +1,16 @@
 import { randomInt } from 'node:crypto'
 import type { ResolvedLink } from '../../shared/schemas/links.ts'
+import { OPERATOR } from '../flags/audit.service.ts'
 import { AUTHENTIC_COLUMNS, LINK_TARGETS, type OfferRecord, offerRecords } from '../offers/offers.service.ts'
-import { withoutTrackingReference, withTrackingReference } from '../offers/product-url.rule.ts'
+import {
+  parameterNames,
+  withoutTrackingReference,
+  withTrackingReference,
+} from '../offers/product-url.rule.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import type { AppKeys } from '../platform/crypto/key-ring.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
-import { authentic, insertRow } from '../platform/database/protected-rows.ts'
+import { authentic, insertRow, lockRows, type RowOf } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import { peopleOf } from '../users/users.service.ts'
 import {
@@ -16,17 +21,30 @@ import {
   linksOf,
   targetOfSlug,
 } from './links.store.ts'
+import { canBeSlug, slugIn } from './slug.rule.ts'
 
 /** A link with its locked terms. `product_ids`: `null` or empty for every product. */
 export type LinkRecord = Omit<LinkRow, 'product_ids' | 'row_digest'> & { product_ids: string[] | null }
 
-type NewLink = Omit<LinkRecord, 'id' | 'slug' | 'created_at'>
+type NewLink = Omit<LinkRecord, 'id' | 'slug' | 'created_at' | 'ended_at' | 'end_reason'>
 
 /** A link and the terms that its approval locked, as the decision about a sale sees them. */
-export type LinkTerms = Omit<LinkRecord, 'application_id' | 'created_at'> & { locked_at: number }
+export interface LinkTerms
+  extends Omit<LinkRecord, 'application_id' | 'created_at' | 'offer_rate' | 'ended_at' | 'end_reason'> {
+  locked_at: number
+  /** The offer's rate at the approval. Missing where the link has that one. */
+  offer_rate?: number
+}
 
-function termsOf({ application_id, created_at: locked_at, ...terms }: LinkRecord): LinkTerms {
-  return { ...terms, locked_at }
+function termsOf({
+  application_id,
+  created_at: locked_at,
+  offer_rate,
+  ended_at,
+  end_reason,
+  ...terms
+}: LinkRecord): LinkTerms {
+  return { ...terms, locked_at, ...(offer_rate !== null && { offer_rate }) }
 }
 
 /** Creates the link of an approved application, in the transaction of the approval. */
@@ -46,10 +64,18 @@ export function linkUrl(platform: Platform, slug: string): string {
   return `${platform.publicBaseUrl}/go/${slug}`
 }
 
-/** The link of a slug; `null` for an unknown one. Throws `TamperedRow` and `UnknownKeyError`. */
-export async function linkOfSlug({ keys }: Pick<Platform, 'keys'>, db: Queries | Tx, slug: string) {
-  const row = canBeSlug(slug) ? await linkBySlug(db, keys, slug) : undefined
+/** The link of a slug as people type it; `null` for an unknown one. Throws `TamperedRow` and `UnknownKeyError`. */
+export async function linkOfSlug({ keys }: Pick<Platform, 'keys'>, db: Queries | Tx, text: string) {
+  const slug = slugIn(text)
+  const row = slug === null ? undefined : await linkBySlug(db, keys, slug)
   return row ? linkRecordOf(row) : null
+}
+
+/** Locks a link for a change by its merchant, or by `OPERATOR`. Refuses with `not_found`. */
+export async function lockLink(tx: Tx, slug: string, actor: string): Promise<RowOf<'affiliate_links'>> {
+  const [link] = canBeSlug(slug) ? await lockRows(tx, 'affiliate_links', { slug }) : []
+  if (link && [OPERATOR, link.merchant_id].includes(actor)) return link
+  throw linkNotFound()
 }
 
 /** Links by id; unknown ids are missing. */
@@ -77,15 +103,18 @@ export async function linksOfApplications(db: Queries | Tx, applicationIds: read
 export interface RedirectTarget {
   linkId: string
   /**
-   * `tracked`: the product page with the tracking reference. `untracked`: without it, because no sale could be accepted (offer not
-   * live, creator suspended). `gone`: no target, because the merchant is suspended.
+   * `tracked`: the product page with the tracking reference. `untracked`: without it, because no sale could be accepted (link ended,
+   * offer not live, creator suspended). `gone`: no target, because the merchant is suspended.
    */
   state: 'tracked' | 'untracked' | 'gone'
   /** The product page, fit for a Location header. */
   url: string
   /** `url` with the tracking reference between these two. */
   beforeReference: string
+  /** The fragment of `url`. */
   afterReference: string
+  /** The names of the parameters that a visit cannot set. */
+  ownNames: ReadonlySet<string>
 }
 
 /** The target of a slug, cached; `null` for an unknown one. Refuses with `unavailable` when the database is too slow. */
@@ -99,6 +128,11 @@ export function cachedTarget(platform: Platform, slug: string): RedirectTarget |
   return platform.caches.peek(LINK_TARGETS, slug)
 }
 
+/** As `cachedTarget`, also an outdated one: for while the database is down. */
+export function lastTarget(platform: Platform, slug: string): RedirectTarget | null | undefined {
+  return platform.caches.peekOutdated(LINK_TARGETS, slug)
+}
+
 async function readTarget(platform: Platform, slug: string): Promise<RedirectTarget | null> {
   const row = await targetOfSlug(platform.database.reader, platform.keys, slug, AUTHENTIC_COLUMNS)
   if (!row) return null
@@ -108,20 +142,24 @@ async function readTarget(platform: Platform, slug: string): Promise<RedirectTar
   const page = fragmentAt === -1 ? url : url.slice(0, fragmentAt)
   return {
     linkId: row.link_id,
-    state: stateOf(row.status, row.merchant_suspended_at !== null, row.creator_suspended_at !== null),
+    state: stateOf(row, row.status, {
+      merchant: row.merchant_suspended_at !== null,
+      creator: row.creator_suspended_at !== null,
+    }),
     url,
     beforeReference: withTrackingReference(page, parameter, ''),
     afterReference: url.slice(page.length),
+    ownNames: new Set([...parameterNames(url), parameter]),
   }
 }
 
 function stateOf(
+  { ended_at }: Pick<LinkRecord, 'ended_at'>,
   status: OfferRecord['status'],
-  merchantSuspended: boolean,
-  creatorSuspended: boolean,
+  suspended: { merchant: boolean; creator: boolean },
 ): RedirectTarget['state'] {
-  if (merchantSuspended) return 'gone'
-  return status === 'live' && !creatorSuspended ? 'tracked' : 'untracked'
+  if (suspended.merchant) return 'gone'
+  return ended_at === null && status === 'live' && !suspended.creator ? 'tracked' : 'untracked'
 }
 
 /** A link with its offer and creator, as callers see it. */
@@ -135,8 +173,12 @@ export interface ShownLink extends LinkRecord {
 export async function resolveLink(platform: Platform, slug: string): Promise<ShownLink> {
   const link = await linkOfSlug(platform, platform.database.reader, slug)
   const [shown] = link ? await shownLinks(platform, [link]) : []
-  if (!shown) throw new Refusal('not_found', 'Affiliate link not found.')
+  if (!shown) throw linkNotFound()
   return shown
+}
+
+function linkNotFound(): Refusal {
+  return new Refusal('not_found', 'Affiliate link not found.')
 }
 
 /** The newest links of all creators, for the operator. */
@@ -146,15 +188,18 @@ export async function newestLinks(platform: Platform, limit: number): Promise<Sh
 }
 
 /** Links with the present state of their offers, merchants and creators, in the given order. */
-export async function shownLinks(platform: Platform, links: readonly LinkRecord[]): Promise<ShownLink[]> {
-  const { reader } = platform.database
+export async function shownLinks(
+  platform: Platform,
+  links: readonly LinkRecord[],
+  db: Queries = platform.database.reader,
+): Promise<ShownLink[]> {
   const offers = await offerRecords(
     platform,
-    reader,
+    db,
     links.map((link) => link.offer_id),
   )
   const people = await peopleOf(
-    reader,
+    db,
     links.flatMap((link) => [link.creator_id, link.merchant_id]),
   )
   const party = (id: string) => ({ id, display_name: people.get(id)?.display_name ?? '' })
@@ -162,7 +207,8 @@ export async function shownLinks(platform: Platform, links: readonly LinkRecord[
   return links.map((link) => {
     const offer = offers.get(link.offer_id)
     if (!offer) throw new Error(`link ${link.id} without its offer`)
-    const state = stateOf(offer.status, isSuspended(link.merchant_id), isSuspended(link.creator_id))
+    const suspended = { merchant: isSuspended(link.merchant_id), creator: isSuspended(link.creator_id) }
+    const state = stateOf(link, offer.status, suspended)
     return {
       ...link,
       active: state === 'tracked',
@@ -196,13 +242,7 @@ export function wireLinkedOffer({ id, title, category, niche, status, merchant }
 const ALPHABET = '23456789abcdefghjkmnpqrstuvwxyz'
 /** 31^10 is about 2^49: too many to guess, and short enough for a caption. */
 const LENGTH = 10
-const SLUG = /^[0-9a-z]{4,32}$/
 
 export function randomSlug(): string {
   return Array.from({ length: LENGTH }, () => ALPHABET[randomInt(ALPHABET.length)]).join('')
-}
-
-/** Whether a text can be a slug. Accepts more than `randomSlug` makes, so that its format can change. */
-export function canBeSlug(text: string): boolean {
-  return SLUG.test(text)
 }

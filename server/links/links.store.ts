@@ -72,5 +72,6 @@ export async function targetOfSlug(
   requireAuthentic(keys, 'affiliate_links', link)
   requireAuthentic(keys, 'offers', offer)
   const { product_url, status } = offer
-  return { link_id: link.id, product_url, status, merchant_suspended_at, creator_suspended_at }
+  const { id: link_id, ended_at } = link
+  return { link_id, ended_at, product_url, status, merchant_suspended_at, creator_suspended_at }
 }

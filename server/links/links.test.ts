@@ -8,7 +8,8 @@ import type { Platform } from '../platform/platform.ts'
 import { addLink, addLiveOffer, addMerchant, OFFER } from '../test/testkit/listings.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { addUser, outcomeOf, requestOf, setSuspended } from '../test/testkit/people.ts'
-import { canBeSlug, type LinkRecord, randomSlug, resolveTarget } from './links.service.ts'
+import { type LinkRecord, randomSlug, resolveTarget } from './links.service.ts'
+import { canBeSlug } from './slug.rule.ts'
 
 test('slugs are short and unambiguous, and use the whole alphabet', () => {
   const slugs = new Set(Array.from({ length: 5000 }, randomSlug))
@@ -58,6 +59,8 @@ for (const { it } of marketSuites<Context>('links')) {
       },
     })
     assert.equal(await platform.database.reader.selectFrom('clicks').selectAll().execute(), [])
+    const typed = await as(platform, null).resolve({ slug: `\u200e${link.slug.toUpperCase()}.` })
+    assert.is(typed.slug, link.slug)
     for (const slug of ['23456789ab', 'NOT-A-SLUG', 'x\0y']) {
       assert.is(await outcomeOf(as(platform, null).resolve({ slug })), 'not_found')
     }
@@ -89,7 +92,6 @@ for (const { it } of marketSuites<Context>('links')) {
     assert.is(rest.next_cursor, null)
     assert.equal((await as(platform, await addUser(platform, 'creator')).list({})).items, [])
     assert.is(await outcomeOf(as(platform, null).list({})), 'unauthenticated')
-    assert.is(await outcomeOf(as(platform, merchant).list({})), 'forbidden')
     assert.is(await outcomeOf(as(platform, creator).list({ cursor: 'x' })), 'validation_failed')
     assert.is(await outcomeOf(as(platform, creator).list({ limit: 0 })), 'validation_failed')
   })
@@ -103,6 +105,7 @@ for (const { it } of marketSuites<Context>('links')) {
       url: OFFER.product_url,
       beforeReference: 'https://kurta.pk/products/lawn?variant=7&ref=Caf%C3%A9&aff_ref=',
       afterReference: '#reviews',
+      ownNames: new Set(['variant', 'ref', 'aff_ref']),
     })
     for (const [user, state] of [
       [creator, 'untracked'],
@@ -121,6 +124,95 @@ for (const { it } of marketSuites<Context>('links')) {
     }
     assert.is(await resolveTarget(platform, '23456789ab'), null)
     assert.is(await resolveTarget(platform, 'x\0'), null)
+  })
+
+  it('lists to a merchant the links to own offers, by offer and in pages', async (context) => {
+    const { platform, merchant, creator, offer, link } = context
+    const other = await addUser(platform, 'creator', 'Bilal')
+    const second = await addLink(platform, merchant, other, offer.id)
+    const another = await addLiveOffer(platform, merchant)
+    const third = await addLink(platform, merchant, creator, another.id)
+    const elsewhere = await addMerchant(platform)
+    await addLink(platform, elsewhere, creator, (await addLiveOffer(platform, elsewhere)).id)
+    const { list } = as(platform, merchant)
+    const slugs = (page: { items: { slug: string }[] }) => page.items.map((one) => one.slug)
+    assert.equal(slugs(await list({})), [third.slug, second.slug, link.slug])
+    assert.equal(slugs(await list({ offer_id: offer.id })), [second.slug, link.slug])
+    const page = await list({ limit: 2 })
+    assert.equal(slugs(await list({ limit: 2, cursor: page.next_cursor ?? undefined })), [link.slug])
+    assert.equal(
+      page.items.map((one) => one.creator.display_name),
+      ['Ayesha', 'Bilal'],
+    )
+    assert.is(await outcomeOf(as(platform, await addUser(platform, 'admin')).list({})), 'forbidden')
+  })
+
+  it('ends a link for good: later visits are untracked, its coupon code is free', async (context) => {
+    const { platform, merchant, creator, offer, link } = context
+    const shop = as(platform, merchant)
+    const { slug } = link
+    assert.is((await resolveTarget(platform, slug))?.state, 'tracked')
+    await shop.setCoupon({ slug, coupon_code: 'SANA10' })
+    const end = { slug, status: 'ended', reason: 'fake posts' } as const
+    const ended = await shop.end(end)
+    assert.equal(
+      [ended.active, ended.coupon_code, ended.ended_at, ended.end_reason],
+      [false, null, '2026-11-01T07:00:00.000Z', 'fake posts'],
+    )
+    assert.equal(await shop.end(end), ended, 'again')
+    assert.equal(await shop.end({ slug, status: 'ended' }), ended, 'again, without the reason')
+    assert.equal(await shop.setCoupon({ slug, status: 'ended' }), ended, 'by the route')
+    assert.is(await outcomeOf(shop.end({ ...end, reason: 'another' })), 'already_decided')
+    assert.is((await resolveTarget(platform, slug))?.state, 'untracked')
+    assert.not.ok((await as(platform, null).resolve({ slug })).active)
+    assert.is(await outcomeOf(shop.setCoupon({ slug, coupon_code: 'SANA10' })), 'conflict')
+    assert.is(await outcomeOf(shop.setCoupon({ slug, coupon_code: null })), 'ok')
+    const other = await addLink(platform, merchant, await addUser(platform, 'creator'), offer.id)
+    assert.is((await shop.setCoupon({ slug: other.slug, coupon_code: 'SANA10' })).coupon_code, 'SANA10')
+    await setOfferStatus(platform, merchant.userId, offer.id, 'paused')
+    await setOfferStatus(platform, merchant.userId, offer.id, 'live')
+    assert.is((await resolveTarget(platform, slug))?.state, 'untracked')
+    const events = platform.database.reader.selectFrom('outbox_events').selectAll()
+    const [told, ...more] = await events.where('type', '=', 'link.ended').execute()
+    assert.equal([told?.account_id, told?.subject_id, more], [creator.userId, link.id, []])
+    const { slug: toldSlug, end_reason } = JSON.parse(told?.data ?? '{}')
+    assert.equal([toldSlug, end_reason], [slug, 'fake posts'])
+    const audit = platform.database.reader.selectFrom('audit_entries').select(['actor', 'reason'])
+    assert.equal(await audit.where('action', '=', 'link.end').execute(), [
+      { actor: merchant.userId, reason: 'fake posts' },
+    ])
+  })
+
+  it('is ended by its merchant only, and asked for one thing at a time', async (context) => {
+    const { platform, merchant, creator, link } = context
+    const end = { slug: link.slug, status: 'ended' } as const
+    for (const [actor, outcome] of [
+      [await addMerchant(platform), 'not_found'],
+      [creator, 'forbidden'],
+      [null, 'unauthenticated'],
+    ] as const) {
+      assert.is(await outcomeOf(as(platform, actor).end(end)), outcome)
+      assert.is(await outcomeOf(as(platform, actor).setCoupon(end)), outcome)
+    }
+    const shop = as(platform, merchant)
+    const { slug } = link
+    for (const change of [
+      { slug },
+      { ...end, coupon_code: 'SANA10' },
+      { slug, coupon_code: 'SANA10', reason: 'why' },
+      { slug, status: 'paused' as 'ended' },
+    ])
+      assert.is(await outcomeOf(shop.setCoupon(change)), 'validation_failed', JSON.stringify(change))
+    assert.is(await outcomeOf(shop.end({ ...end, slug: '23456789ab' })), 'not_found')
+    assert.is(await outcomeOf(shop.end({ ...end, slug: 'NOT-A-SLUG' })), 'not_found')
+    assert.is((await resolveTarget(platform, slug))?.state, 'tracked')
+    const outcomes = await Promise.all([
+      outcomeOf(shop.end(end)),
+      outcomeOf(shop.setCoupon({ slug, coupon_code: 'SANA10' })),
+    ])
+    assert.is(outcomes[0], 'ok')
+    const coupons = platform.database.reader.selectFrom('link_coupons').selectAll()
+    assert.equal(await coupons.where('ends_at', 'is', null).execute(), [], 'no code on a link that has ended')
   })
 
   it('gives up on a database that does not answer', async ({ platform, link }) => {

@@ -17,7 +17,6 @@ const ONLY_ADDED = [
   'ledger_seal_heads',
   'credits',
   'payout_lines',
-  'affiliate_links',
   'audit_entries',
   'operator_deliveries',
   'sale_decisions',
@@ -32,6 +31,7 @@ const NEVER_DELETED = [
   'payouts',
   'payout_destinations',
   'billing_accounts',
+  'affiliate_links',
   'link_coupons',
   'processor_attempts',
   'inbound_events',
@@ -58,6 +58,22 @@ interface Moves {
 
 /** Numbers as in `one-of-each.ts`: cycles 60 charged, 61 closed, 62 open; payouts 70 pending to 73 failed; and so on. */
 const MOVES: Record<string, Moves> = {
+  affiliate_links: {
+    refused: [
+      ...['slug', 'product_ids', 'end_reason'].map((name): [number, string] => [40, `${name} = 'another'`]),
+      ...['application_id', 'offer_id', 'merchant_id', 'creator_id'].map((name): [number, string] => [
+        40,
+        `${name} = '${idNumber(99)}'`,
+      ]),
+      ...['commission_rate', 'offer_rate', 'attribution_window_days', 'created_at'].map(
+        (name): [number, string] => [40, `${name} = 1`],
+      ),
+    ],
+    allowed: [
+      [40, "row_digest = 'another key'"],
+      [40, "ended_at = 5, end_reason = 'fake posts'"],
+    ],
+  },
   billing_cycles: {
     refused: [
       [60, "state = 'closed', processor_payment_reference = null"],
@@ -252,6 +268,11 @@ for (const dialect of testDialects()) {
       for (const move of moves.allowed) assert.is(await change(database, update(move)), 1n, move[1])
     })
   }
+
+  it('a link that has ended stays as it ended', async ({ database }) => {
+    for (const set of ['ended_at = null, end_reason = null', 'ended_at = 6', "end_reason = 'another'"])
+      await assertRefused(database, `update affiliate_links set ${set} where id = '${idNumber(40)}'`)
+  })
 
   for (const column of ['kind', 'account', 'state'] as const) {
     it(`all words of the hot tables are taken as ${column}, and no others`, async ({ database }) => {

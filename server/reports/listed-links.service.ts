@@ -28,7 +28,7 @@ export interface ListedLink extends ShownLink {
   commissionEarned: Paisa
 }
 
-/** A creator's own links or, for the operator, any, newest first. Refuses another list's cursor with `validation_failed`. */
+/** A creator's or a merchant's own links or, for the operator, any, newest first. Refuses another list's cursor with `validation_failed`. */
 export async function listLinks(
   platform: Platform,
   scope: LinkScope,
@@ -68,8 +68,10 @@ export function wireLink(platform: Platform, link: ListedLink): AffiliateLink {
     active: link.active,
     coupon_code: link.couponCode,
     offer: wireLinkedOffer(link.offer),
+    creator: link.creator,
     product_host: productHostOf(link.offer.product_url),
     commission_rate: basisPointsToPercent(link.commission_rate),
+    offer_commission_rate: link.offer_rate === null ? null : basisPointsToPercent(link.offer_rate),
     attribution_window_days: link.attribution_window_days,
     product_ids: link.product_ids,
     clicks: link.clicks,
@@ -78,5 +80,7 @@ export function wireLink(platform: Platform, link: ListedLink): AffiliateLink {
     commission_earned: formatMoney(link.commissionEarned),
     currency: CURRENCY,
     created_at: isoTime(link.created_at),
+    ended_at: link.ended_at === null ? null : isoTime(link.ended_at),
+    end_reason: link.end_reason,
   }
 }

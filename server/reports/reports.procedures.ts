@@ -1,14 +1,31 @@
 import { isTrackedEnvelope, type TrackedEnvelope, tracked } from '@trpc/server'
 import { z } from 'zod'
-import { listInput } from '../../shared/schemas/common.ts'
-import { affiliateLink, linkPage, setCouponInput } from '../../shared/schemas/links.ts'
-import { liveEvent, liveInput, summary, summaryInput } from '../../shared/schemas/summaries.ts'
-import { COUPON_QUOTA, setCoupon } from '../links/coupons.service.ts'
+import {
+  affiliateLink,
+  changeLinkInput,
+  endLinkInput,
+  linkPage,
+  listLinksInput,
+} from '../../shared/schemas/links.ts'
+import {
+  liveEvent,
+  liveInput,
+  series,
+  seriesInput,
+  summary,
+  summaryInput,
+} from '../../shared/schemas/summaries.ts'
+import { COUPON_QUOTA, LINK_ENDED, setCoupon } from '../links/coupons.service.ts'
+import { endLink } from '../links/end-link.service.ts'
+import type { LinkRecord } from '../links/links.service.ts'
 import { mapPage } from '../platform/api/page.ts'
 import { procedure, type RequestContext, refused, router } from '../platform/api/procedure.ts'
 import { periodOf } from '../platform/clock.ts'
+import { ownScope } from '../platform/database/keyset-scan.ts'
+import type { Platform } from '../platform/platform.ts'
 import { type ListedLink, listLinks, wireLink, withEarnings } from './listed-links.service.ts'
 import { followChanges, type LiveMessage } from './live.service.ts'
+import { seriesOf } from './series.service.ts'
 import { creatorSummary, merchantSummary } from './summaries.service.ts'
 
 export const summariesRouter = router({
@@ -26,37 +43,69 @@ export const summariesRouter = router({
         ? merchantSummary(platform, actor.userId, period, input.top)
         : creatorSummary(platform, actor.userId, period)
     }),
+
+  series: procedure(['merchant', 'creator'], {
+    rest: { method: 'GET', path: '/summary/series' },
+    summary: 'Visits and sales by day, link, offer or sub id',
+    description:
+      "Days are days of the service's billing time zone. Rejected sales without a link count by day only.",
+  })
+    .input(seriesInput)
+    .output(series)
+    .query(({ ctx: { platform, actor }, input }) =>
+      seriesOf(platform, ownScope(actor), input.by, periodOf(input)),
+    ),
 })
 
 /** What answers links with their visits and earnings. */
 export const listedLinkProcedures = {
-  list: procedure(['creator'], {
+  list: procedure(['creator', 'merchant'], {
     rest: { method: 'GET', path: '/affiliate-links' },
-    summary: 'List own links with their earnings',
+    summary: 'List own links with their clicks and earnings',
+    description: 'A creator sees own links, a merchant those to own offers.',
   })
-    .input(listInput)
+    .input(listLinksInput)
     .output(linkPage)
     .query(async ({ ctx, input }) => {
-      const page = await listLinks(ctx.platform, { creatorId: ctx.actor.userId }, input)
-      return mapPage(page, (link) => wireLink(ctx.platform, link))
+      const { offer_id: offerId, ...page } = input
+      const links = await listLinks(ctx.platform, { ...ownScope(ctx.actor), offerId }, page)
+      return mapPage(links, (link) => wireLink(ctx.platform, link))
     }),
 
   setCoupon: procedure(['merchant'], {
     rest: { method: 'PATCH', path: '/affiliate-links/:slug' },
-    summary: 'Give a link a coupon code, or take it away',
+    summary: "Change a link's coupon code, or end the link",
     description:
-      'Orders of the store with this discount code are credited to the link from now on, before any click. Create the code in the store as well. `null` takes the code away; orders created before keep it.',
-    errors: ['not_found', 'coupon_taken', 'quota_exceeded'],
-    details: { quota_exceeded: COUPON_QUOTA.detail },
+      'Orders of the store with this discount code are credited to the link from now on, before any click. Create the code in the store as well. `null` takes the code away; orders created before keep it. `status: ended` ends the link for good: later visits reach the product page without a reference, and its coupon code is no longer in force. Clicks before still pay within their window. The creator is notified. Repeating it changes nothing. In tRPC `links.end` does this.',
+    errors: ['not_found', 'conflict', 'already_decided', 'coupon_taken', 'quota_exceeded'],
+    details: { conflict: LINK_ENDED, quota_exceeded: COUPON_QUOTA.detail },
   })
-    .input(setCouponInput)
+    .input(changeLinkInput)
     .output(affiliateLink)
-    .mutation(async ({ ctx, input }) => {
-      const { slug, coupon_code: code } = input
-      const link = await setCoupon(ctx.platform, { slug, code, actor: ctx.actor.userId })
-      const [shown] = (await withEarnings(ctx.platform, [link])) as [ListedLink]
-      return wireLink(ctx.platform, shown)
+    .mutation(async ({ ctx: { platform, actor }, input }) => {
+      const { slug, coupon_code: code = null, status, reason = null } = input
+      const change = { slug, actor: actor.userId }
+      return shownLink(
+        platform,
+        await (status ? endLink(platform, { ...change, reason }) : setCoupon(platform, { ...change, code })),
+      )
     }),
+
+  end: procedure(['merchant'], {
+    summary: 'End a link for good',
+    description: 'As `PATCH /affiliate-links/:slug` with `status: ended`.',
+    errors: ['not_found', 'already_decided'],
+  })
+    .input(endLinkInput)
+    .output(affiliateLink)
+    .mutation(async ({ ctx: { platform, actor }, input: { slug, reason = null } }) =>
+      shownLink(platform, await endLink(platform, { slug, reason, actor: actor.userId })),
+    ),
+}
+
+async function shownLink(platform: Platform, link: LinkRecord) {
+  const [shown] = (await withEarnings(platform, [link])) as [ListedLink]
+  return wireLink(platform, shown)
 }
 
 /** Events with ids, each checked like any other output. */

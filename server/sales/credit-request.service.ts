@@ -1,15 +1,12 @@
-import type { z } from 'zod'
-import { CURRENCY, formatMoney, type Paisa } from '../../shared/money.ts'
-import type { creditRequest } from '../../shared/schemas/admin.ts'
-import { countFlags, openFlagAbout, raiseFlag } from '../flags/flags.service.ts'
+import { formatMoney, type Paisa } from '../../shared/money.ts'
+import type { CreditRequest } from '../../shared/schemas/admin.ts'
+import { creditRequestAbout } from '../billing/credit-requests.service.ts'
+import { countFlags, raiseFlag } from '../flags/flags.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
-import { isoTime } from '../platform/clock.ts'
-import { advisoryLock, type Tx } from '../platform/database/database.ts'
+import { advisoryLock } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { checkQuota } from '../users/users.service.ts'
 import { findSale } from './sales.store.ts'
-
-type CreditRequest = z.infer<typeof creditRequest>
 
 interface Request {
   saleId: string
@@ -44,17 +41,17 @@ export async function requestCredit(
       throw new Refusal('conflict', `At most ${formatMoney(billed)} was billed for this sale.`)
     }
     await advisoryLock(tx, `credit request on sale ${sale.id}`)
-    const pending = await findPending(tx, sale.id)
-    if (pending?.amount === amount && pending.reason === request.reason) return pending
-    if (pending) {
+    const last = await creditRequestAbout(tx, sale.id)
+    if (last?.status === 'pending') {
+      if (last.amount === amount && last.reason === request.reason) return last
       throw new Refusal(
         'conflict',
-        `A request for ${pending.amount} on this sale is already open. Wait for its decision.`,
+        `A request for ${last.amount} on this sale is already open. Wait for its decision.`,
       )
     }
     await checkQuota(tx, merchantId, {
       most: MAX_OPEN_REQUESTS,
-      count: () => countFlags(tx, { kind: KIND, status: 'open' }, merchantId),
+      count: () => countFlags(tx, { kind: KIND, status: 'open', merchantId }),
       detail: `At most ${MAX_OPEN_REQUESTS} credit requests can be open at a time. Try again when one is resolved.`,
     })
     await raiseFlag(platform, tx, {
@@ -73,22 +70,6 @@ export async function requestCredit(
         earlier_requests: await countFlags(tx, { kind: KIND, subjectId: sale.id, status: 'resolved' }),
       },
     })
-    return (await findPending(tx, sale.id)) as CreditRequest
+    return (await creditRequestAbout(tx, sale.id)) as CreditRequest
   })
-}
-
-/** The open request for a sale, by the flag that an operator resolves. */
-async function findPending(tx: Tx, saleId: string): Promise<CreditRequest | null> {
-  const flag = await openFlagAbout(tx, { kind: KIND, subjectType: 'sale', subjectId: saleId })
-  if (!flag) return null
-  const { amount, reason } = JSON.parse(flag.evidence) as { amount: string; reason: string }
-  return {
-    flag_id: flag.id,
-    sale_id: saleId,
-    amount,
-    currency: CURRENCY,
-    reason,
-    status: 'pending',
-    created_at: isoTime(flag.created_at),
-  }
 }

@@ -1,4 +1,5 @@
 import { cycleShares, getCycle } from '../billing/billing.service.ts'
+import { creditRequestAbout } from '../billing/credit-requests.service.ts'
 import type { EventRow } from '../inbox/events.service.ts'
 import { originsOf } from '../inbox/operator-deliveries.service.ts'
 import { unreadableOrders } from '../inbox/set-aside.service.ts'
@@ -154,6 +155,8 @@ export async function explainSale(platform: Platform, scope: ScanScope, saleId: 
     formerDecisions: (await formerDecisions(db, [sale.id])).map((former) => {
       return { ...former, receipt: JSON.parse(former.receipt) as SaleReceipt }
     }),
+    /** The last one; `null` without one. */
+    creditRequest: await creditRequestAbout(db, sale.id),
     /** `null` for a rejected sale. */
     cycle: await cycleOfSale(db, sale),
     /** The payouts that carried the creator's share of that cycle, oldest first, including failed ones. */

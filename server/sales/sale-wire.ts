@@ -31,6 +31,7 @@ export function wireSale(row: ExportedSale, role: Role): Sale {
     offer_id: row.offer_id,
     creator_id: row.creator_id,
     affiliate_link_slug: row.slug,
+    ...(role !== 'merchant' && { sub_id: row.sub_id }),
     store_id: row.store_id,
     order_id: row.order_id,
     order_name: row.order_name,
@@ -61,6 +62,7 @@ export function wireExplanation(explanation: SaleExplanation, role: Role): SaleW
     receipt: wireReceipt(receipt, role, sale.creator_id),
     former_decisions: formerDecisions.flatMap((former) => wireFormer(former, sale, role)),
     outcome: wireOutcome(explanation, role),
+    ...(role === 'merchant' && { credit_request: explanation.creditRequest }),
   }
 }
 
@@ -102,6 +104,7 @@ function wireReceipt(
     net_amount: formatMoney(decision.net_amount),
     commission_rate:
       decision.commission_rate === null ? null : basisPointsToPercent(decision.commission_rate),
+    ...rateSource(attribution?.link ?? null),
     commission: formatMoney(decision.commission),
     ...(role === 'merchant' && {
       platform_fee_rate: basisPointsToPercent(decision.platform_fee_rate),
@@ -122,6 +125,17 @@ function wireReceipt(
     terms_locked_at: attribution && isoTime(attribution.link.locked_at),
     attribution_window_days: attribution?.link.attribution_window_days ?? null,
     product_ids: attribution?.link.product_ids ?? null,
+  }
+}
+
+/** Whether a link's rate is the offer's at the approval, or one for its creator only. */
+export function rateSource(
+  link: Pick<LinkTerms, 'commission_rate' | 'offer_rate'> | null,
+): Pick<SaleReceiptWire, 'rate_source' | 'offer_commission_rate'> {
+  if (link === null) return { rate_source: null, offer_commission_rate: null }
+  return {
+    rate_source: link.offer_rate === undefined ? 'offer' : 'individual',
+    offer_commission_rate: basisPointsToPercent(link.offer_rate ?? link.commission_rate),
   }
 }
 

@@ -69,7 +69,8 @@ export const Sale = defineEntity({
   indexes: [
     { name: 'sales_merchant', properties: ['merchant_id', 'id'] },
     { name: 'sales_creator', properties: ['creator_id', 'id'] },
-    { name: 'sales_cycle', properties: ['billing_cycle_id'] },
+    { name: 'sales_cycle', properties: ['billing_cycle_id', 'id'] },
+    { name: 'sales_order_name', properties: ['store_id', 'order_name'] },
     { name: 'sales_link', properties: ['link_id', 'click_id'] },
     { name: 'sales_coupon', properties: ['link_id', 'id'], where: 'coupon_code is not null' },
     { name: 'sales_decided_again', properties: ['decided_at'], where: 'decided_at is not null' },

@@ -2,36 +2,26 @@ import { parseMoney } from '../../shared/money.ts'
 import { creditRequest, requestCreditInput } from '../../shared/schemas/admin.ts'
 import { idInput } from '../../shared/schemas/common.ts'
 import { listSalesInput, salePage, saleWithReceipt } from '../../shared/schemas/sales.ts'
-import { mapPage, pageById } from '../platform/api/page.ts'
+import { mapPage } from '../platform/api/page.ts'
 import { procedure, router } from '../platform/api/procedure.ts'
-import { periodOf } from '../platform/clock.ts'
 import { ownScope } from '../platform/database/keyset-scan.ts'
 import { requestCredit } from './credit-request.service.ts'
-import { explainSale, withNames } from './sale-explanation.service.ts'
+import { explainSale } from './sale-explanation.service.ts'
+import { listSales } from './sale-list.service.ts'
 import { wireExplanation, wireNamedSale } from './sale-wire.ts'
-import { findSales } from './sales.service.ts'
 
 export const salesRouter = router({
   list: procedure(['merchant', 'creator'], {
     rest: { method: 'GET', path: '/sales' },
     summary: 'List own sales',
     description:
-      'Accepted and rejected sales, newest first. A merchant sees sales of own stores, a creator sales of own links.',
+      'Accepted and rejected sales, newest first. A merchant sees sales of own stores, a creator sales of own links. A filtered page can have fewer items than `limit`: go on until `next_cursor` is null.',
   })
     .input(listSalesInput)
     .output(salePage)
     .query(async ({ ctx, input }) => {
-      const { limit, cursor, from, to, affiliate_link_slug: slug, ...columns } = input
-      const page = await pageById({ limit, cursor }, (request) =>
-        findSales(ctx.platform.database.reader, ownScope(ctx.actor), {
-          columns,
-          slug,
-          ...periodOf({ from, to }),
-          ...request,
-        }),
-      )
-      const items = await withNames(ctx.platform, page.items)
-      return mapPage({ ...page, items }, (sale) => wireNamedSale(sale, ctx.actor.role))
+      const page = await listSales(ctx.platform, ownScope(ctx.actor), input)
+      return mapPage(page, (sale) => wireNamedSale(sale, ctx.actor.role))
     }),
 
   get: procedure(['merchant', 'creator'], {

@@ -126,59 +126,120 @@ export function formerDecisions(
     .execute()
 }
 
+/** Far more than lies between the moment of a sale and its id, which are made one after the other. */
+const ID_SLACK_MS = 3_600_000
+
 export interface SaleFilter {
   /** What these columns hold. */
   columns?: { [Column in keyof SaleRow]?: SaleRow[Column] | undefined }
   ids?: readonly string[] | undefined
-  /** Of the link. */
-  slug?: string | undefined
+  storeIds?: readonly string[] | undefined
   /** Epoch ms: inclusive, exclusive. */
   from?: number | null
   to?: number | null
   limit: number
   /** Only sales older than this id. */
   before: string | null
+  /** Only the sale with this id and newer ones. */
+  since?: string | undefined
 }
 
-/** A sale with its link's slug. */
-export type SaleWithSlug = SaleRow & { slug: string | null }
+/** A sale with its link's slug and its click's sub id. */
+export type SaleWithSlug = SaleRow & { slug: string | null; sub_id: string | null }
 
-function salesInScope(db: Queries, scope: ScanScope) {
+/** A column for a condition. SQLite, which may have no statistics, looks for no index of one that is not `indexed`. */
+function columnOf(db: Queries, column: string, indexed: boolean) {
+  const name = sql.ref(`sales.${column}`)
+  return indexed || dialectOf(db) === 'postgresql' ? name : sql`+${name}`
+}
+
+function salesInScope(db: Queries, scope: ScanScope, indexed = true) {
   const sales = db.selectFrom('sales')
   if (scope === 'all') return sales
   return 'merchantId' in scope
-    ? sales.where('sales.merchant_id', '=', scope.merchantId)
-    : sales.where('sales.creator_id', '=', scope.creatorId)
+    ? sales.where(columnOf(db, 'merchant_id', indexed), '=', scope.merchantId)
+    : sales.where(columnOf(db, 'creator_id', indexed), '=', scope.creatorId)
 }
 
-function salesWithSlug(db: Queries, scope: ScanScope) {
-  return salesInScope(db, scope)
+function salesWithSlug(db: Queries, scope: ScanScope, indexed = true) {
+  return salesInScope(db, scope, indexed)
     .leftJoin('affiliate_links as link', 'link.id', 'sales.link_id')
+    .leftJoin('clicks as click', 'click.id', 'sales.click_id')
     .selectAll('sales')
-    .select('link.slug')
+    .select(['link.slug', 'click.sub_id'])
 }
 
-/** Sales in the caller's scope, newest first. */
+/** By these columns an index finds few of a merchant's sales. */
+const SEARCHED: readonly string[] = ['order_id', 'order_name', 'billing_cycle_id']
+
+/** Sales in the caller's scope, newest first. With `storeIds` (whose few sales are sorted) or a merchant's cycle by their indexes, else by the scope's. */
 export function findSales(db: Queries, scope: ScanScope, filter: SaleFilter): Promise<SaleWithSlug[]> {
-  const { columns = {}, ids, slug, from, to, before } = filter
-  return salesWithSlug(db, scope)
+  const { columns = {}, ids, storeIds } = filter
+  const isOfMerchant = scope !== 'all' && 'merchantId' in scope
+  const isSearched = storeIds !== undefined || (isOfMerchant && columns.billing_cycle_id !== undefined)
+  return salesWithSlug(db, scope, !isSearched)
     .where((eb) =>
       eb.and(
         Object.entries(columns).flatMap(([column, value]) =>
-          value === undefined ? [] : eb(`sales.${column as keyof SaleRow}`, '=', value),
+          value === undefined
+            ? []
+            : eb(columnOf(db, column, isSearched && SEARCHED.includes(column)), '=', value),
         ),
       ),
     )
     .$if(ids !== undefined, (query) =>
       query.where(sql<SqlBool>`sales.id ${inList(dialectOf(db), 'uuid', ids ?? [])}`),
     )
-    .$if(slug !== undefined, (query) => query.where('link.slug', '=', slug ?? ''))
-    .$if(typeof from === 'number', (query) => query.where('sales.created_at', '>=', from ?? 0))
-    .$if(typeof to === 'number', (query) => query.where('sales.created_at', '<', to ?? 0))
-    .$if(before !== null, (query) => query.where('sales.id', '<', before ?? ''))
-    .orderBy('sales.id', 'desc')
+    .$if(storeIds !== undefined, (query) =>
+      query.where(sql<SqlBool>`sales.store_id ${inList(dialectOf(db), 'uuid', storeIds ?? [])}`),
+    )
+    .where(inPlace(filter))
+    .orderBy(columnOf(db, 'id', storeIds === undefined), 'desc')
     .limit(filter.limit)
     .execute()
+}
+
+/** The id of the oldest of the `size` newest sales in scope and place; `undefined` where there are fewer. */
+export async function endOfWindow(
+  db: Queries,
+  scope: ScanScope,
+  place: Pick<SaleFilter, 'from' | 'to' | 'before'>,
+  size: number,
+): Promise<string | undefined> {
+  const newest = salesInScope(db, scope).select('sales.id').where(inPlace(place))
+  const window = newest.orderBy('sales.id', 'desc').limit(size).as('newest')
+  const ids = db.selectFrom(window).select((eb) => eb.fn.countAll<number>().as('count'))
+  const { count, end } = await ids
+    .select(sql<string | null>`min(cast(id as text))`.as('end'))
+    .executeTakeFirstOrThrow()
+  return count === size && end !== null ? end : undefined
+}
+
+/** The part of the list that a page is of. Times bound the ids as well, so that no list is read from its beginning to get to them. */
+function inPlace({
+  from = null,
+  to = null,
+  before,
+  since,
+}: Pick<SaleFilter, 'from' | 'to' | 'before' | 'since'>) {
+  const id = sql.ref('sales.id')
+  const created = sql.ref('sales.created_at')
+  return sql<SqlBool>`${sql.join(
+    [
+      sql`true`,
+      ...(from === null ? [] : [sql`${created} >= ${from}`, sql`${id} >= ${firstIdAt(from - ID_SLACK_MS)}`]),
+      ...(to === null ? [] : [sql`${created} < ${to}`, sql`${id} < ${firstIdAt(to + ID_SLACK_MS)}`]),
+      ...(before === null ? [] : [sql`${id} < ${before}`]),
+      ...(since === undefined ? [] : [sql`${id} >= ${since}`]),
+    ],
+    sql` and `,
+  )}`
+}
+
+/** The id of any merchant's link by its slug. */
+export async function linkIdOfSlug(db: Queries, slug: string): Promise<string | undefined> {
+  const links = db.selectFrom('affiliate_links').select('id').where('slug', '=', slug)
+  return (await links.executeTakeFirst())?.id
 }
 
 export function findSale(db: Queries, scope: ScanScope, saleId: string): Promise<SaleWithSlug | undefined> {
@@ -265,7 +326,7 @@ const { receipt, event_id, click_id, buyer_name_matches, ...SHOWN } = COLUMNS
 const EXPORTED = Object.keys(SHOWN) as (keyof typeof SHOWN)[]
 
 /** A sale without its large receipt. */
-export type ExportedSale = Pick<SaleWithSlug, keyof typeof SHOWN | 'slug'>
+export type ExportedSale = Pick<SaleWithSlug, keyof typeof SHOWN | 'slug' | 'sub_id'>
 
 function stepOf(db: Queries, scope: ScanScope, step: ScanPage) {
   return salesInScope(db, scope)
@@ -277,8 +338,9 @@ function stepOf(db: Queries, scope: ScanScope, step: ScanPage) {
 export function readSales(db: Queries, scope: ScanScope, step: ScanPage): Promise<ExportedSale[]> {
   return stepOf(db, scope, step)
     .leftJoin('affiliate_links as link', 'link.id', 'sales.link_id')
+    .leftJoin('clicks as click', 'click.id', 'sales.click_id')
     .select(EXPORTED.map((column) => `sales.${column}` as const))
-    .select('link.slug')
+    .select(['link.slug', 'click.sub_id'])
     .execute()
 }
 

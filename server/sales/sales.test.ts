@@ -4,10 +4,14 @@ import type { z } from 'zod'
 import { FIXTURE_PRODUCT_ID, fillFixture } from '../../fixtures/fill-fixture.ts'
 import { formatMoney, parseMoney } from '../../shared/money.ts'
 import { percentToBasisPoints } from '../../shared/rates.ts'
-import type { listSalesInput } from '../../shared/schemas/sales.ts'
+import { listSalesInput } from '../../shared/schemas/sales.ts'
+import { applyToOffer, decideOnApplication } from '../applications/applications.service.ts'
 import { setCoupon } from '../links/coupons.service.ts'
+import { endLink } from '../links/end-link.service.ts'
 import type { Actor } from '../platform/api/procedure.ts'
+import type { OwnScope } from '../platform/database/keyset-scan.ts'
 import type { Platform } from '../platform/platform.ts'
+import { addLiveOffer } from '../test/testkit/listings.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { cyclesOf, eventsOf, type Marketplace, openFlagsOf, type Shop } from '../test/testkit/marketplace.ts'
 import { orderBody } from '../test/testkit/orders.ts'
@@ -15,6 +19,7 @@ import { outcomeOf, requestOf, setSuspended } from '../test/testkit/people.ts'
 import { poisonOrder } from '../test/testkit/tamper.ts'
 import { DAY, MINUTE } from '../test/testkit/testbed.ts'
 import type { SaleDecision } from './accept-sale.rule.ts'
+import { listSales } from './sale-list.service.ts'
 import { salesRouter } from './sales.procedures.ts'
 import { findSale, findSales } from './sales.service.ts'
 
@@ -312,6 +317,10 @@ for (const { it } of marketSuites<Context>('sales', { settings: { HIGH_COMMISSIO
       [{ rejection_reason: 'no_tracking_reference' }, ['#3']],
       [{ rejection_reason: 'not_paid' }, []],
       [{ creator_id: sana.userId, order_name: '#2' }, []],
+      [{ store_id: shop.storeId, order_name: '#2' }, ['#2']],
+      [{ affiliate_link_slug: 'unknown' }, []],
+      [{ billing_cycle_id: seen[1]?.billing_cycle_id ?? '' }, ['#2', '#1']],
+      [{ billing_cycle_id: shop.storeId }, []],
     ] as const) {
       const found = await list(shop.actor, filter)
       assert.equal(
@@ -329,6 +338,81 @@ for (const { it } of marketSuites<Context>('sales', { settings: { HIGH_COMMISSIO
       .createCaller(requestOf(market.platform, sana))
       .list({ rejection_reason: 'bad luck' as never })
     assert.is(await outcomeOf(nonsense), 'validation_failed')
+  })
+
+  it('reads windows for filters without an index, and leads on to the next one', async ({ market, shop }) => {
+    const [sana, bilal] = [await market.addCreator('Sana'), await market.addCreator('Bilal')]
+    const [hers, his] = [await market.addLink(shop, sana), await market.addLink(shop, bilal)]
+    for (const link of [hers, his, his, his, hers, his]) await market.order(shop, link, 100_000)
+    await market.drainUntilIdle()
+    const pagesOf = async (scope: OwnScope, filter: object, limit: number) => {
+      const pages: number[] = []
+      let cursor: string | undefined
+      do {
+        const query = listSalesInput.parse({ ...filter, limit, cursor })
+        const page = await listSales(market.platform, scope, query, 2)
+        pages.push(page.items.length)
+        cursor = page.next_cursor ?? undefined
+      } while (cursor !== undefined)
+      return pages
+    }
+    const scope = { merchantId: shop.merchantId }
+    assert.equal(await pagesOf(scope, { creator_id: sana.userId }, 10), [1, 0, 1, 0])
+    assert.equal(await pagesOf(scope, { creator_id: bilal.userId }, 1), [1, 1, 1, 1, 0])
+    assert.equal(await pagesOf(scope, {}, 4), [4, 2])
+    assert.equal(await pagesOf({ creatorId: sana.userId }, { acceptance_status: 'rejected' }, 4), [0, 0])
+  })
+
+  it('pays clicks from before the end of a link by its individual rate, and no later ones', async ({
+    market,
+    shop,
+  }) => {
+    const { platform, clock } = market
+    const creator = await market.addCreator()
+    const offer = await addLiveOffer(platform, shop.actor)
+    const wish = { message: null, promotion_url: null }
+    const { id } = await applyToOffer(platform, creator.userId, offer.id, wish)
+    const answer = {
+      decision: 'approve',
+      reason: null,
+      coupon_code: 'SANA20',
+      commission_rate: 2000,
+    } as const
+    const { link } = await decideOnApplication(platform, shop.merchantId, id, answer)
+    assert.ok(link)
+    const click = await market.click(link)
+    clock.pass(MINUTE)
+    await endLink(platform, { slug: link.slug, actor: shop.merchantId, reason: null })
+    clock.pass(MINUTE)
+    const createdAt = clock.now()
+    const order = { price: 100_000, createdAt }
+    await market.deliver(shop, orderBody({ ...order, click, name: '#1', id: '1' }))
+    await market.deliver(
+      shop,
+      orderBody({ ...order, click: await market.click(link, false), name: '#2', id: '2' }),
+    )
+    await market.deliver(shop, orderBody({ ...order, codes: ['SANA20'], name: '#3', id: '3' }))
+    await market.drainUntilIdle()
+    const own = salesRouter.createCaller(requestOf(platform, shop.actor))
+    const sales = (await own.list({})).items
+    assert.equal(
+      sales.map((sale) => [sale.order_name, sale.rejection_reason, sale.commission]),
+      [
+        ['#3', 'coupon_not_in_force', '0.00'],
+        ['#2', 'untracked_click', '0.00'],
+        ['#1', null, '200.00'],
+      ],
+    )
+    const sourceOf = async (saleId: string | undefined) => {
+      const { receipt } = await own.get({ id: saleId ?? '' })
+      return [receipt.commission_rate, receipt.rate_source, receipt.offer_commission_rate]
+    }
+    assert.equal(await sourceOf(sales[2]?.id), [20, 'individual', 12.5])
+    assert.equal(await sourceOf(sales[0]?.id), [null, null, null])
+    await market.order(shop, await market.addLink(shop, creator), 100_000)
+    await market.drainUntilIdle()
+    assert.equal(await sourceOf((await own.list({})).items[0]?.id), [12.5, 'offer', 12.5])
+    await market.verify()
   })
 
   it('judges suspensions when the order is processed', async ({ market, shop }) => {

@@ -27,6 +27,7 @@ export {
   noteRefusalSteps,
   refusedStores,
   type StoreRow,
+  storeIdsOfMerchant,
   storesById as getStoresById,
 } from './stores.store.ts'
 

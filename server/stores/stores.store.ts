@@ -55,6 +55,12 @@ export function storesOf(
   )
 }
 
+/** The ids of a merchant's stores, removed ones too. */
+export async function storeIdsOfMerchant(db: Queries, merchantId: string): Promise<string[]> {
+  const rows = await db.selectFrom('stores').select('id').where('merchant_id', '=', merchantId).execute()
+  return rows.map(({ id }) => id)
+}
+
 export function countStoresInUse(db: Queries | Tx, merchantId: string) {
   const ofMerchant = db.selectFrom('stores').where('merchant_id', '=', merchantId)
   return countOf(ofMerchant.where('removed_at', 'is', null))

@@ -10,7 +10,9 @@ type Account = Outputs['users']['me']
 /** What `data` can hold. */
 interface Data {
   application: Application
+  link: Omit<Outputs['links']['resolve'], 'coupon_code'> & { ended_at: string; end_reason: string | null }
   sale: Sale
+  credit_request: Outputs['sales']['requestCredit']
   pending_order: Outputs['pendingOrders']['list']['items'][number]
   billing_cycle: BillingCycle
   store: Outputs['stores']['get']

@@ -125,7 +125,12 @@ export const creditRequest = z
     amount: moneyText,
     currency,
     reason: z.string(),
-    status: z.literal('pending').describe('An operator grants or declines it; no money has moved.'),
+    status: z
+      .enum(['pending', 'granted', 'declined'])
+      .describe('An operator grants it as a billing credit, or declines it.'),
+    granted_amount: moneyText.nullable().describe('Of the credit; null unless granted.'),
     created_at: wireTime,
+    decided_at: wireTime.nullable(),
   })
   .meta({ id: 'CreditRequest' })
+export type CreditRequest = z.infer<typeof creditRequest>

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { idParam, longText, pageInput, pageOf, percent, unshownLine, wireTime } from './common.ts'
 import { couponCode, couponCodeInput, linkReference } from './links.ts'
-import { party } from './offers.ts'
+import { commissionRate, party } from './offers.ts'
 
-export const applicationStatus = z.enum(['pending', 'approved', 'rejected'])
+export const applicationStatus = z.enum(['pending', 'approved', 'rejected', 'withdrawn'])
 
 export const application = z
   .object({
@@ -15,11 +15,11 @@ export const application = z
     promotion_url: z.string().nullable(),
     locked_commission_rate: percent.nullable().describe('The rate of the approval; null before it.'),
     affiliate_link: linkReference
-      .extend({ coupon_code: couponCode.nullable() })
+      .extend({ coupon_code: couponCode.nullable(), ended_at: wireTime.nullable() })
       .nullable()
       .describe('Made by the approval.'),
     decision_reason: z.string().nullable(),
-    decided_at: wireTime.nullable(),
+    decided_at: wireTime.nullable().describe('When the merchant decided, or the creator withdrew.'),
     created_at: wireTime,
   })
   .meta({ id: 'Application' })
@@ -53,6 +53,9 @@ export const decideApplicationInput = z.strictObject({
     .describe(
       "With an approval: a discount code of the merchant's store that credits its orders to the link.",
     ),
+  commission_rate: commissionRate
+    .optional()
+    .describe("With an approval: a rate for this creator in place of the offer's. Locked on the link."),
 })
 
 export const applicationPage = pageOf(application)

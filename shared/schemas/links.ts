@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { currency, idParam, moneyText, pageOf, percent, wireTime } from './common.ts'
+import { currency, idParam, longText, moneyText, pageInput, pageOf, percent, wireTime } from './common.ts'
 import { offerStatus, party } from './offers.ts'
 
 export const slug = z
@@ -25,6 +25,12 @@ const linkUrl = z.string().meta({
   description: 'The address to share.',
   example: 'https://go.example.com/go/k7m2xq9wpd',
 })
+
+/** The creator's own mark of a placement: the parameter `sub` of the link's address. */
+export const subId = z
+  .string()
+  .nullable()
+  .meta({ description: "The creator's own mark of the placement: `sub` of the visit.", example: 'reel-12' })
 
 /** What a link needs to name itself on other resources. */
 export const linkReference = z.object({ slug, url: linkUrl })
@@ -66,11 +72,17 @@ export const affiliateLink = z
       .nullable()
       .describe('The code that credits orders of the store to this link, now.'),
     offer: linkedOffer,
+    creator: party,
     product_host: z
       .string()
       .meta({ example: 'my-shop.pk' })
       .describe('The host name that the link leads to now. Its merchant can change the product address.'),
     commission_rate: percent.describe('Locked at the approval, like window and products.'),
+    offer_commission_rate: percent
+      .nullable()
+      .describe(
+        "The offer's rate at the approval where the merchant gave this creator another one; else null.",
+      ),
     attribution_window_days: z.int(),
     product_ids: z.array(z.string()).nullable(),
     clicks: z
@@ -81,10 +93,29 @@ export const affiliateLink = z
     commission_earned: moneyText,
     currency,
     created_at: wireTime,
+    ended_at: wireTime.nullable().describe('When the merchant ended it, for good.'),
+    end_reason: z.string().nullable(),
   })
   .meta({ id: 'AffiliateLink' })
 export type AffiliateLink = z.infer<typeof affiliateLink>
 
 export const resolveLinkInput = z.strictObject({ slug })
-export const setCouponInput = z.strictObject({ slug, coupon_code: couponCodeInput.nullable() })
+const endReason = longText(1, 1000).nullable().optional().describe('For the creator to read.')
+export const endLinkInput = z.strictObject({ slug, status: z.literal('ended'), reason: endReason })
+export const changeLinkInput = z
+  .strictObject({
+    slug,
+    coupon_code: couponCodeInput.nullable().optional(),
+    status: z.literal('ended').optional(),
+    reason: endReason,
+  })
+  .refine(({ coupon_code, status }) => (coupon_code === undefined) !== (status === undefined), {
+    path: ['coupon_code'],
+    message: 'or status is required, and not both',
+  })
+  .refine(({ status, reason }) => status !== undefined || !reason, {
+    path: ['reason'],
+    message: 'is for the end of a link only',
+  })
+export const listLinksInput = z.strictObject({ offer_id: idParam.optional(), ...pageInput }).prefault({})
 export const linkPage = pageOf(affiliateLink)

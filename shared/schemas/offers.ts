@@ -22,7 +22,7 @@ export type OfferSort = z.infer<typeof offerSort>
 /** A user as others see them. */
 export const party = z.object({ id: idParam, display_name: z.string() })
 
-const commissionRate = percentFrom(0.01, 90).meta({
+export const commissionRate = percentFrom(0.01, 90).meta({
   description: "Percent of a sale's net amount, with at most two decimals.",
   example: 12.5,
 })

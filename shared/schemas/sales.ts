@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { SALE_REJECTION_REASONS } from '../rejection-reasons.ts'
+import { creditRequest } from './admin.ts'
 import {
   currency,
   idParam,
@@ -13,6 +14,7 @@ import {
   wireTime,
   wireTimeInput,
 } from './common.ts'
+import { subId } from './links.ts'
 import { offerStatus, party } from './offers.ts'
 import { ORDER_SOURCES } from './stores.ts'
 
@@ -32,6 +34,7 @@ export const sale = z.object({
   offer_id: idParam.nullable(),
   creator_id: idParam.nullable(),
   affiliate_link_slug: z.string().nullable(),
+  sub_id: subId.optional().describe('Of the click that earned it; for the creator only.'),
   store_id: idParam,
   order_id: z.string().meta({ description: "The store's own id of the order.", example: '5912345678901' }),
   order_name: z.string().nullable().meta({ example: '#1001' }),
@@ -98,6 +101,11 @@ export const saleReceipt = z
     lines_left_out: z.int().describe('Lines of the order that do not count and are not shown.'),
     net_amount: moneyText,
     commission_rate: percent.nullable(),
+    rate_source: z
+      .enum(['offer', 'individual'])
+      .nullable()
+      .describe("Why the rate is what it is: the offer's at the approval, or one for this creator only."),
+    offer_commission_rate: percent.nullable().describe("The offer's rate at the approval."),
     commission: moneyText,
     platform_fee_rate: percent.optional().describe('For the merchant only.'),
     platform_fee: moneyText.optional().describe('For the merchant only.'),
@@ -188,6 +196,10 @@ export const saleWithReceipt = listedSale
         'A sale rejected as not_paid is decided again when its order is reported as paid. A creator sees what was decided about own links.',
       ),
     outcome: saleOutcome,
+    credit_request: creditRequest
+      .nullable()
+      .optional()
+      .describe('The last one about this sale. For the merchant only.'),
   })
   .meta({ id: 'SaleWithReceipt' })
 export type SaleWithReceipt = z.infer<typeof saleWithReceipt>
@@ -200,6 +212,7 @@ export const listSalesInput = z
     creator_id: idParam.optional(),
     affiliate_link_slug: unshownLine(1, 60).optional(),
     store_id: idParam.optional(),
+    billing_cycle_id: idParam.optional().describe('The sales that an invoice is made of.'),
     order_id: unshownLine(1, 60).optional().describe("The store's own id of the order."),
     order_name: unshownLine(1, 60)
       .optional()

@@ -12,6 +12,7 @@ test('a digest holds for the same table and values only', () => {
   const keys = createAppKeys(FIRST)
   const row_digest = digestOf(keys, 'users', ROW)
   assert.is(stateOf(keys, 'users', { ...ROW, row_digest }), 'holds')
+  assert.is(stateOf(keys, 'users', { ...ROW, row_digest, added_later: null }), 'holds', 'a new column')
   assert.is(stateOf(keys, 'users', { ...ROW, row_digest, role: 'admin' }), 'changed')
   assert.is(stateOf(keys, 'applications', { ...ROW, row_digest }), 'changed')
   assert.is(stateOf(keys, 'users', { ...ROW, row_digest, suspended_at: '' }), 'changed')

@@ -57,9 +57,12 @@ const PROCEDURES = `
   applications.listForOffer 401        ok        403      403    401        401    401      401
   applications.list         401        ok        ok       403    401        401    401      401
   applications.decide       401        ok        403      403    401        401    401      401
+  applications.withdraw     401        403       ok       403    401        401    401      401
   links.resolve             ok         ok        ok       ok     ok         ok     ok       ok
-  links.list                401        403       ok       403    401        401    401      401
+  links.list                401        ok        ok       403    401        401    401      401
   links.setCoupon           401        ok        403      403    401        401    401      401
+  links.setCoupon+end       401        ok        403      403    401        401    401      401
+  links.end                 401        ok        403      403    401        401    401      401
   sales.list                401        ok        ok       403    401        401    401      401
   sales.get                 401        ok        ok       403    401        401    401      401
   sales.requestCredit       401        ok        403      403    401        401    401      401
@@ -75,6 +78,7 @@ const PROCEDURES = `
   jobs.startExport+billing  401        ok        403      ok     401        401    401      401
   jobs.get                  401        ok        ok       ok     401        401    401      401
   summaries.get             401        ok        ok       403    401        401    401      401
+  summaries.series          401        ok        ok       403    401        401    401      401
   live.changes              401        ok        ok       403    401        401    401      401
   webhooks.create           401        ok        ok       403    401        401    401      401
   webhooks.list             401        ok        ok       403    401        401    401      401

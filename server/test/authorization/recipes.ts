@@ -20,7 +20,7 @@ import { confirmTotp, startTotp } from '../../users/second-factor.service.ts'
 import { createToken, markSessionFresh } from '../../users/sessions.service.ts'
 import { codeOf } from '../testkit/authenticator.ts'
 import { drainExports } from '../testkit/export-world.ts'
-import { addLiveOffer, OFFER } from '../testkit/listings.ts'
+import { addLink, addLiveOffer, OFFER } from '../testkit/listings.ts'
 import { orderBody } from '../testkit/orders.ts'
 import { addUser, changeUser, setSuspended } from '../testkit/people.ts'
 import { HOUR } from '../testkit/testbed.ts'
@@ -143,10 +143,15 @@ export const RECIPES: Record<string, Recipe> = {
     id: await freshApplication(scene.platform, tenant),
     decision: 'approve',
   }),
+  'applications.withdraw': async ({ scene, tenant }) => ({
+    id: await freshApplication(scene.platform, tenant),
+  }),
 
   'links.resolve': ({ tenant }) => ({ slug: tenant.link.slug }),
   'links.list': () => ({}),
   'links.setCoupon': ({ tenant }) => ({ slug: tenant.link.slug, coupon_code: 'SANA10' }),
+  'links.setCoupon+end': endOfLink,
+  'links.end': endOfLink,
 
   'pendingOrders.list': () => ({}),
   'sales.list': () => ({}),
@@ -183,6 +188,7 @@ export const RECIPES: Record<string, Recipe> = {
   'jobs.get': async ({ scene, me }) => ({ id: await freshJob(scene.platform, me) }),
 
   'summaries.get': () => ({}),
+  'summaries.series': () => ({ by: 'day' }),
   'live.changes': () => ({}),
 
   'webhooks.create': async ({ scene, me }) => {
@@ -265,6 +271,11 @@ export async function freshApplication(
   const offerId = await freshLiveOffer(platform, tenant)
   const application = { message, promotion_url: null }
   return (await applyToOffer(platform, tenant.creator.userId, offerId, application)).id
+}
+
+async function endOfLink({ scene: { platform }, tenant }: Occasion): Promise<Input> {
+  const offerId = await freshLiveOffer(platform, tenant)
+  return { slug: (await addLink(platform, tenant.merchant, tenant.creator, offerId)).slug, status: 'ended' }
 }
 
 /** An accepted sale of the tenant's shop that the tenant's creator has brought. */

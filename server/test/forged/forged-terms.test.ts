@@ -43,6 +43,8 @@ for (const { it } of marketSuites<Context>('terms that someone changes in the da
       [sql`creator_id = ${thief.userId}`, sql`creator_id = ${sana.userId}`],
       [sql`attribution_window_days = 365`, sql`attribution_window_days = ${link.attribution_window_days}`],
       [sql`product_ids = '["1"]'`, sql`product_ids = null`],
+      [sql`ended_at = 5`, sql`ended_at = null`],
+      [sql`offer_rate = 100`, sql`offer_rate = null`],
     ]
     const api = appRouter.createCaller(requestOf(platform, null)).links
     for (const [change, back] of changes) {

@@ -1,6 +1,7 @@
 import { DateTime } from 'luxon'
 import type { MailEvent } from '../../../../shared/events.ts'
 import { displayMoney, parseMoney } from '../../../../shared/money.ts'
+import type { CreditRequest } from '../../../../shared/schemas/admin.ts'
 import type { Application } from '../../../../shared/schemas/applications.ts'
 import type { BillingCycleWire } from '../../../../shared/schemas/billing.ts'
 import type { PayoutWire } from '../../../../shared/schemas/payouts.ts'
@@ -261,6 +262,33 @@ const MAILS = {
     }),
   }),
 
+  'link.ended': mail({
+    factsOf: ({
+      offer,
+      url,
+      end_reason: reason,
+    }: {
+      offer: { title: string }
+      url: string
+      end_reason: string | null
+    }) => ({
+      offer: offer.title,
+      link: url,
+      reason,
+    }),
+    text: (facts: { offer: string; link: string; reason: string | null }) => ({
+      subject: `Your affiliate link has ended: ${facts.offer}`,
+      paragraphs: [
+        'The merchant ended your affiliate link. It earns nothing for visits from now on. Orders from earlier visits still count within their window.',
+      ],
+      details: [
+        ['Offer', facts.offer],
+        ['Affiliate link', facts.link],
+        ...row('Reason', facts.reason || null),
+      ],
+    }),
+  }),
+
   'sale.accepted': mail({
     text: (facts: { commission: string; net_amount: string; order_name: string | null }) => ({
       subject: 'Your first sale',
@@ -269,6 +297,22 @@ const MAILS = {
         ...row('Order', facts.order_name),
         ['Net amount', rupees(facts.net_amount)],
         ['Commission', rupees(facts.commission)],
+      ],
+    }),
+  }),
+
+  'credit_request.decided': mail({
+    factsOf: ({ amount, status, granted_amount }: CreditRequest) => ({ amount, status, granted_amount }),
+    text: (facts: Pick<CreditRequest, 'amount' | 'status' | 'granted_amount'>) => ({
+      subject: `Credit request ${facts.status}: ${rupees(facts.amount)}`,
+      paragraphs: [
+        facts.status === 'granted'
+          ? 'Your credit request was granted. The credit is used by your next invoices.'
+          : 'Your credit request was declined. Reply to this e-mail to contact the operator.',
+      ],
+      details: [
+        ['Requested', rupees(facts.amount)],
+        ...row('Granted', facts.granted_amount === null ? null : rupees(facts.granted_amount)),
       ],
     }),
   }),

@@ -35,6 +35,11 @@ const MAILS: MailContent[] = [
     kind: 'application.decided',
     facts: { offer: 'Leather shoes', decision: 'approved', link: 'https://offers.pk/go/abc', reason: null },
   },
+  { kind: 'link.ended', facts: { offer: 'Leather shoes', link: 'https://offers.pk/go/abc', reason: null } },
+  {
+    kind: 'credit_request.decided',
+    facts: { amount: '1250.00', status: 'granted', granted_amount: '625.00' },
+  },
   { kind: 'sale.accepted', facts: { commission: '125.00', net_amount: '1250.00', order_name: '#1001' } },
   {
     kind: 'billing_cycle.closed',
