@@ -444,6 +444,7 @@ async function main(): Promise<void> {
     [sana, 'creator'],
   ] as const) {
     await call('summaries.get', token, NOVEMBER, caller)
+    await call('summaries.series', token, { by: 'link', ...NOVEMBER }, caller)
     await call('users.me', token, {}, caller)
   }
   await call('payouts.list', sana)

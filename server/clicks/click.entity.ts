@@ -20,6 +20,8 @@ export const Click = defineEntity({
     /** 1 when it only repeats a tracked visit of the same visitor on the same link that was counted within the hour. */
     repeated: count().default(0),
     created_at: epochMs(),
+    /** The creator's own mark of the placement: the parameter `sub` of the visit. */
+    sub_id: text().strictNullable(),
   },
   checks: [oneOf('clicks', 'kind', CLICK_KINDS)],
 })
@@ -44,11 +46,13 @@ export const UncountedClicks = defineEntity({
   name: 'UncountedClicks',
   tableName: 'uncounted_clicks',
   properties: {
-    /** SQLite: that of the link, so that its clicks of a day share a row. PostgreSQL: that of one of the clicks, so that processes do not wait. */
+    /** SQLite: that of the link, so that its clicks of a slot share a row. PostgreSQL: that of one of the clicks, so that processes do not wait. */
     id: id().primary(),
+    /** Quarters of an hour since 1970, UTC: in every zone a day begins with one. */
+    slot: count().primary(),
+    /** Empty for clicks without one. */
+    sub_id: text().primary(),
     link_id: id(),
-    /** Days since 1970, UTC; 0 for clicks that only the totals must still have. */
-    day: count().primary(),
     /** Tracked clicks of the kind `visit`. */
     visits: count(),
     /** Of them, those that repeat none. */
@@ -57,6 +61,22 @@ export const UncountedClicks = defineEntity({
     clicks: count(),
     /** Clicks of the kind `visit` without a tracking reference. */
     untracked_visits: count(),
+  },
+})
+
+/** Tracked visits of a link by local day in BILLING_TIMEZONE. They stay when old clicks go. */
+export const ClickDay = defineEntity({
+  name: 'ClickDay',
+  tableName: 'click_days',
+  properties: {
+    link_id: id().primary(),
+    /** Empty for all visits of the day, with and without a sub id. */
+    sub_id: text().primary(),
+    /** Days since 1970. */
+    day: count().primary(),
+    visits: count(),
+    /** Of them, those that repeat none. */
+    unique_visits: count(),
   },
 })
 

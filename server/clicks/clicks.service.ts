@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../shared/durations.ts'
 import type { ExportedClick } from '../../shared/schemas/jobs.ts'
 import { type LinkTerms, linkTerms } from '../links/links.service.ts'
 import { isoTime } from '../platform/clock.ts'
@@ -6,19 +7,23 @@ import { advisoryLock, type Queries, type Tx } from '../platform/database/databa
 import { GroupCommit } from '../platform/database/group-commit.ts'
 import { countRows, type KeysetScan, pageItems, type ScanScope } from '../platform/database/keyset-scan.ts'
 import { isId } from '../platform/ids.ts'
+import { localDay } from '../platform/local-days.ts'
 import type { Platform } from '../platform/platform.ts'
 import { withTimeout } from '../platform/with-timeout.ts'
 import { addDailyVisits, ClickWatch } from '../watches/click-watch.service.ts'
 import type { ClickKind } from './click.entity.ts'
 import { agentMarkOf } from './click-kind.ts'
 import {
+  addToClickDays,
   addToCounts,
   type ClickRow,
   clicksById,
   clicksOfPage,
+  type FirstVisit,
   insertClicks,
+  SLOT_MS,
   takeUncounted,
-  type VisitorRow,
+  type UncountedRow,
 } from './clicks.store.ts'
 import { readVisitorKey, SharedVisitors } from './shared-visitors.service.ts'
 import { AddressHashes, CountedVisitors } from './visitors.ts'
@@ -42,6 +47,8 @@ export interface NewClick {
   address?: string
   /** The visitor's user agent, since carriers give one address to many phones; never stored either. */
   agent?: string | undefined
+  /** The creator's own mark of the placement. */
+  subId?: string | null
 }
 
 /** What waits to be written: of the visitor, only what tells a repeated visit, and that until it is known. */
@@ -63,6 +70,9 @@ export interface ClickRecorder {
   record(click: NewClick): Promise<void>
   /** How many clicks this recorder has written. */
   written(): WrittenClicks[]
+  /** Counts a visitor who was sent on without a click. */
+  countLost(): void
+  lost(): number
   /** How many clicks wait for the next write. */
   waiting(): number
   /** Resolves when no click is waiting, nor what follows from clicks. */
@@ -75,6 +85,7 @@ export function createClickRecorder(platform: Platform): ClickRecorder {
   const shared = platform.database.dialect === 'postgresql' ? new SharedVisitors(platform) : null
   const addresses = new AddressHashes(shared ? () => withTimeout(readVisitorKey(platform)) : undefined)
   const written: WrittenClicks[] = []
+  let lost = 0
   const clicks = new GroupCommit<WaitingClick, void>({
     maxBatch: MAX_BATCH,
     maxWaiting: MAX_WAITING,
@@ -87,14 +98,23 @@ export function createClickRecorder(platform: Platform): ClickRecorder {
     },
   })
   const watch = new ClickWatch(platform)
-  const observed = ({ id, linkId, tracked, kind, createdAt, address, agent }: NewClick): WaitingClick => {
+  const observed = (click: NewClick): WaitingClick => {
+    const { id, linkId, tracked, kind, createdAt, address, agent, subId: sub_id = null } = click
     let visitor: string | null = null
     if (tracked && kind === 'visit' && address) {
       const from = addresses.of(address, createdAt)
       watch.observe({ visitor: from, linkId, at: createdAt })
       visitor = from + agentMarkOf(agent)
     }
-    const row = { id, link_id: linkId, tracked: tracked ? 1 : 0, kind, repeated: 0, created_at: createdAt }
+    const row = {
+      id,
+      link_id: linkId,
+      tracked: tracked ? 1 : 0,
+      kind,
+      repeated: 0,
+      created_at: createdAt,
+      sub_id,
+    }
     return { row, visitor }
   }
   return {
@@ -103,6 +123,10 @@ export function createClickRecorder(platform: Platform): ClickRecorder {
         ? clicks.add(observed(click))
         : addresses.ready().then(() => clicks.add(observed(click))),
     written: () => written,
+    countLost() {
+      lost += 1
+    },
+    lost: () => lost,
     waiting: () => clicks.waiting,
     async idle() {
       await clicks.idle()
@@ -126,12 +150,12 @@ async function writeClicks(
   { database }: Platform,
   counted: CountedVisitors,
   batch: readonly WaitingClick[],
-): Promise<VisitorRow[]> {
-  const first: VisitorRow[] = []
+): Promise<FirstVisit[]> {
+  const first: FirstVisit[] = []
   const rows = batch.map(({ row, visitor }) => {
     if (visitor === null) return row
     if (counted.repeats(row.link_id, visitor, row.created_at)) row.repeated = 1
-    else first.push({ link_id: row.link_id, visitor, counted_at: row.created_at })
+    else first.push({ link_id: row.link_id, visitor, counted_at: row.created_at, sub_id: row.sub_id ?? '' })
     return row
   })
   try {
@@ -168,39 +192,63 @@ export async function linksOfClicks(db: Queries | Tx, keys: AppKeys, clickIds: r
   )
 }
 
-/** Clicks of a creator's links, of the links to a merchant's offers, or all, for exports; visits, bots and the rest. */
+/** The sub ids of those of these clicks that have one. */
+export async function subIdsOf(db: Queries | Tx, clickIds: readonly string[]) {
+  const clicks = await clicksById(db, [...new Set(clickIds)])
+  return new Map(clicks.flatMap(({ id, sub_id }) => (sub_id === null ? [] : [[id, sub_id] as const])))
+}
+
+/** Clicks of a creator's links, of the links to a merchant's offers (without sub ids), or all, for exports; visits, bots and the rest. */
 export function scanClicks({ database: { reader } }: Platform, scope: ScanScope): KeysetScan<ExportedClick> {
+  const isMerchant = scope !== 'all' && 'merchantId' in scope
   return {
     count: (step) => countRows(reader, step, clicksOfPage(reader, scope, step)),
     async read(step) {
       const rows = await clicksOfPage(reader, scope, step).execute()
-      return pageItems(step, rows, ({ id, slug, tracked, kind, created_at }) => ({
+      return pageItems(step, rows, ({ id, slug, tracked, kind, created_at, sub_id }) => ({
         id,
         affiliate_link_slug: slug ?? '',
         tracked: tracked === 1,
         kind,
         created_at: isoTime(created_at ?? 0),
+        ...(!isMerchant && { sub_id }),
       }))
     },
   }
 }
 
 /**
- * Adds the clicks that were written since the last roll-up to the counts by link, and by link and day. Goes by what is committed, not by
+ * Adds the clicks that were written since the last roll-up to the counts by link, and by link and day (UTC, and local). Goes by what is committed, not by
  * time. Several workers may run it: they take turns.
  */
-export async function rollUpClicks({ database }: Platform): Promise<void> {
+export async function rollUpClicks({ database, config }: Platform): Promise<void> {
   for (;;) {
     const taken = await database.transaction(async (tx) => {
       await advisoryLock(tx, 'roll-up of clicks')
       const rows = await takeUncounted(tx, ROLL_UP_ROWS)
       if (rows.length === 0) return 0
       await addToCounts(tx, rows)
-      await addDailyVisits(tx, rows)
+      await addDailyVisits(tx, rows.map(utcDay))
+      await addToClickDays(tx, rows.flatMap(localDays(config.BILLING_TIMEZONE)))
       return rows.length
     })
     if (taken < ROLL_UP_ROWS) return
   }
 }
 
-export { countVisits, earlierVisits, type Visits } from './clicks.store.ts'
+function utcDay(row: UncountedRow) {
+  return { ...row, day: Math.floor((row.slot * SLOT_MS) / DAY_MS) }
+}
+
+/** The rows of a day for these clicks: of all visits, and of their sub id. */
+function localDays(zone: string) {
+  const days = new Map<number, number>()
+  return ({ link_id, slot, sub_id, visits, unique_visits }: UncountedRow) => {
+    const day = days.get(slot) ?? localDay(slot * SLOT_MS, zone)
+    days.set(slot, day)
+    const counted = { link_id, day, visits, unique_visits }
+    return (sub_id === '' ? [''] : ['', sub_id]).map((sub) => ({ ...counted, sub_id: sub }))
+  }
+}
+
+export { countVisits, earlierVisits, SLOT_MS, type Visits } from './clicks.store.ts'

@@ -5,6 +5,9 @@ import type { ScanPage, ScanScope } from '../platform/database/keyset-scan.ts'
 import type { Schema } from '../platform/database/schema.ts'
 import { firstIdAt } from '../platform/ids.ts'
 
+/** A slot of uncounted clicks. */
+export const SLOT_MS = 15 * 60_000
+
 export type ClickRow = Selectable<Schema['clicks']>
 export type UncountedRow = Selectable<Schema['uncounted_clicks']>
 
@@ -15,6 +18,7 @@ export const insertClicks = insertStatement<ClickRow>('clicks', {
   kind: 'text',
   repeated: 'int',
   created_at: 'bigint',
+  sub_id: 'text',
 })
 
 export function clicksById(db: Queries | Tx, ids: readonly string[]): Promise<ClickRow[]> {
@@ -52,7 +56,7 @@ export function clicksOfPage(db: Queries, scope: ScanScope, step: ScanPage) {
   return db
     .selectFrom(page.orderBy('id', 'desc').limit(step.size).as('click'))
     .leftJoin('affiliate_links as link', 'link.id', 'click.link_id')
-    .select(['click.id', 'link.slug', 'click.tracked', 'click.kind'])
+    .select(['click.id', 'link.slug', 'click.tracked', 'click.kind', 'click.sub_id'])
     .select(sql<number | null>`case when ${mine} then click.created_at end`.as('created_at'))
     .orderBy('click.id', 'desc')
 }
@@ -92,6 +96,26 @@ export async function addToCounts(tx: Tx, rows: readonly UncountedRow[]): Promis
       unique_clicks = click_counts.unique_clicks + excluded.unique_clicks`.execute(tx)
 }
 
+type DayRow = Selectable<Schema['click_days']>
+
+const visitDays = valuesTable<DayRow>('counted', {
+  link_id: 'uuid',
+  sub_id: 'text',
+  day: 'int',
+  visits: 'int',
+  unique_visits: 'int',
+})
+
+/** As `addToCounts`. */
+export async function addToClickDays(tx: Tx, rows: readonly DayRow[]): Promise<void> {
+  await sql`insert into click_days (link_id, sub_id, day, visits, unique_visits)
+    select link_id, sub_id, day, sum(visits), sum(unique_visits) from ${visitDays(dialectOf(tx), rows)}
+    where visits <> 0 or unique_visits <> 0
+    group by link_id, sub_id, day order by link_id, sub_id, day
+    on conflict (link_id, sub_id, day) do update set visits = click_days.visits + excluded.visits,
+      unique_visits = click_days.unique_visits + excluded.unique_visits`.execute(tx)
+}
+
 /** Tracked visits: all of them, and those that repeat none of the same visitor within the hour. */
 export interface Visits {
   all: number
@@ -115,26 +139,33 @@ export async function countVisits(db: Queries, linkIds: readonly string[]): Prom
 
 export type VisitorRow = Selectable<Schema['counted_visitors']>
 
-const visitorValues = valuesTable<VisitorRow>('visit', {
+/** A visit whose visitor was not counted within the hour, as far as one process knows. */
+export interface FirstVisit extends VisitorRow {
+  /** Empty for none. */
+  sub_id: string
+}
+
+const firstVisits = valuesTable<FirstVisit>('visit', {
   link_id: 'uuid',
   visitor: 'text',
   counted_at: 'bigint',
+  sub_id: 'text',
 })
 
 /**
  * PostgreSQL: enters visits whose visitor was not counted on the link within `ms`, and takes the other ones off the unique visits. Pass them
  * in one order, so that two transactions do not wait for each other.
  */
-export async function compareVisitors(tx: Tx, visits: readonly VisitorRow[], ms: number): Promise<void> {
-  const values = visitorValues('postgresql', visits)
+export async function compareVisitors(tx: Tx, visits: readonly FirstVisit[], ms: number): Promise<void> {
+  const values = firstVisits('postgresql', visits)
   await sql`with counted as (
       insert into counted_visitors (link_id, visitor, counted_at)
       select link_id, visitor, counted_at from ${values}
       on conflict (link_id, visitor) do update set counted_at = excluded.counted_at
         where abs(excluded.counted_at - counted_visitors.counted_at) >= ${sql.lit(ms)}
       returning link_id, visitor)
-    insert into uncounted_clicks (id, link_id, day, visits, unique_visits, clicks, untracked_visits)
-    select gen_random_uuid(), link_id, 0, 0, -1, 0, 0 from ${values}
+    insert into uncounted_clicks (id, slot, sub_id, link_id, visits, unique_visits, clicks, untracked_visits)
+    select gen_random_uuid(), counted_at / ${sql.lit(SLOT_MS)}, sub_id, link_id, 0, -1, 0, 0 from ${values}
     where (link_id, visitor) not in (select link_id, visitor from counted)`.execute(tx)
 }
 

@@ -1,7 +1,7 @@
 import { advisoryLock } from '../platform/database/database.ts'
 import { readWatermark, setWatermark } from '../platform/database/watermarks.ts'
 import type { Platform } from '../platform/platform.ts'
-import { compareVisitors, deleteVisitorsBefore, type VisitorRow } from './clicks.store.ts'
+import { compareVisitors, deleteVisitorsBefore, type FirstVisit } from './clicks.store.ts'
 import { KEY_LIFETIME_MS, newKey, REPEAT_WITHIN_MS, type VisitorKey } from './visitors.ts'
 
 const FLUSH_AFTER_MS = 1000
@@ -15,7 +15,7 @@ const KEY = 'visitor key'
  */
 export class SharedVisitors {
   readonly #platform: Platform
-  #pending = new Map<string, VisitorRow>()
+  #pending = new Map<string, FirstVisit>()
   #timer: NodeJS.Timeout | undefined
   #flushing: Promise<void> = Promise.resolve()
 
@@ -24,7 +24,7 @@ export class SharedVisitors {
   }
 
   /** Notes visits whose clicks are stored. */
-  add(visits: readonly VisitorRow[]): void {
+  add(visits: readonly FirstVisit[]): void {
     for (const visit of visits) {
       if (this.#pending.size < MAX_PENDING) this.#pending.set(visit.link_id + visit.visitor, visit)
     }

@@ -46,16 +46,23 @@ test('merchants and creators see their own columns', () => {
   assert.not(paths('payouts', 'merchant').includes('failure_reason'))
   assert.not(paths('payouts', 'merchant').includes('processor_payout_id'))
   assert.not(paths('payouts', 'creator').includes('creator.id'))
-  assert.equal(paths('clicks', 'creator'), ['id', 'affiliate_link_slug', 'tracked', 'kind', 'created_at'])
+  const clicks = ['id', 'affiliate_link_slug', 'tracked', 'kind', 'created_at']
+  assert.equal(paths('clicks', 'creator'), [...clicks, 'sub_id'])
+  assert.equal(paths('clicks', 'merchant'), clicks)
   assert.not(mayExport('creator', 'billing_cycles'))
   assert.ok(mayExport('creator', 'clicks') && mayExport('merchant', 'billing_cycles'))
 })
 
 test('columns of sales keep their positions: a new one is the last, for every role', () => {
-  const ends = { creator: ['created_at'], merchant: ['created_at'], admin: ['created_at', 'merchant_id'] }
+  const later = ['decided_at', 'attributed_by']
+  const ends = {
+    creator: ['created_at', ...later, 'sub_id'],
+    merchant: ['created_at', ...later],
+    admin: ['created_at', 'merchant_id', ...later, 'sub_id'],
+  }
   for (const [role, end] of Object.entries(ends)) {
     const paths = exportColumns('sales', role as keyof typeof ends).map(({ path }) => path)
-    const expected = ['ordered_at', ...end, 'decided_at', 'attributed_by']
+    const expected = ['ordered_at', ...end]
     assert.equal(paths.slice(-expected.length), expected, role)
   }
 })

@@ -61,6 +61,7 @@ export function exportColumns(resource: ExportResource, role: Role): Column[] {
         ...text('currency', 'billing_cycle_id', 'ordered_at', 'created_at'),
         ...(role === 'admin' ? text('merchant_id') : []),
         ...text('decided_at', 'attributed_by'),
+        ...(role === 'merchant' ? [] : text('sub_id')),
       ]
     case 'payouts':
       return [
@@ -88,7 +89,10 @@ export function exportColumns(resource: ExportResource, role: Role): Column[] {
         ...text('affiliate_link.coupon_code', 'affiliate_link.ended_at'),
       ]
     case 'clicks':
-      return text('id', 'affiliate_link_slug', 'tracked', 'kind', 'created_at')
+      return [
+        ...text('id', 'affiliate_link_slug', 'tracked', 'kind', 'created_at'),
+        ...(role === 'merchant' ? [] : text('sub_id')),
+      ]
   }
 }
 

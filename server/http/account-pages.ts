@@ -4,7 +4,7 @@ import { EVENTS } from '../../shared/events.ts'
 import { readUnsubscribeToken, unsubscribe } from '../notifications/channels/mail/notifications.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import type { Platform } from '../platform/platform.ts'
-import { type Guard, htmlPage, htmlReply, pagePolicy, serveAsset } from './pages.ts'
+import { acceptsHtml, type Guard, htmlPage, htmlReply, pagePolicy, serveAsset } from './pages.ts'
 
 /** The pages load their own files only, and send the token to this service only. */
 const SCRIPT_POLICY = pagePolicy("script-src 'self'; style-src 'self'; connect-src 'self'")
@@ -96,8 +96,7 @@ async function answer(
   try {
     return reply.send(await pageOf(typeof token === 'string' ? token : ''))
   } catch (error) {
-    const isBrowser = (request.headers.accept ?? '').includes('text/html')
-    if (!(error instanceof Refusal) || !isBrowser) throw error
+    if (!(error instanceof Refusal) || !acceptsHtml(request)) throw error
     const text = page('This link is not valid', `<p>${error.detail.replaceAll('"', '&quot;')}</p>`)
     return reply.code(ERROR_STATUS[error.code]).send(text)
   }

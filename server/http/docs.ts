@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { DAY_MS } from '../../shared/durations.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import type { Platform } from '../platform/platform.ts'
-import { type Guard, htmlReply, pagePolicy, serveAsset } from './pages.ts'
+import { acceptsHtml, type Guard, htmlReply, pagePolicy, serveAsset } from './pages.ts'
 
 /** The page loads its own files only; Swagger UI's icons are data: images. */
 const PAGE_POLICY = pagePolicy(
@@ -26,7 +26,7 @@ const ASSETS = {
 export function registerIndex(server: FastifyInstance, guard: Guard): void {
   server.get('/', { onRequest: guard }, async (request, reply) => {
     reply.header('vary', 'Accept')
-    if (request.headers.accept?.includes('text/html')) return reply.redirect('docs')
+    if (acceptsHtml(request)) return reply.redirect('docs')
     return {
       name: 'Affiliate marketplace',
       docs: '/docs',

@@ -12,6 +12,11 @@ export function pagePolicy(sources: string, formAction = "'none'"): string {
   return `default-src 'none'; ${sources}; base-uri 'none'; form-action ${formAction}; frame-ancestors 'none'`
 }
 
+/** Whether a browser asks for a page to show. */
+export function acceptsHtml({ headers }: FastifyRequest): boolean {
+  return headers.accept?.includes('text/html') ?? false
+}
+
 export function htmlReply(reply: FastifyReply, policy: string): FastifyReply {
   return reply.header('content-security-policy', policy).type('text/html; charset=utf-8')
 }

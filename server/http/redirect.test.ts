@@ -1,10 +1,11 @@
 import fastify, { type FastifyInstance } from 'fastify'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { createClickRecorder } from '../clicks/clicks.service.ts'
-import type { LinkRecord } from '../links/links.service.ts'
+import { type ClickRecorder, createClickRecorder } from '../clicks/clicks.service.ts'
+import { type LinkRecord, resolveTarget } from '../links/links.service.ts'
 import { type ShownOffer, setOfferStatus, updateOffer } from '../offers/offers.service.ts'
 import type { Actor } from '../platform/api/procedure.ts'
+import { Caches } from '../platform/cache/caches.ts'
 import type { Database } from '../platform/database/database.ts'
 import { updateRows } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -30,6 +31,7 @@ interface Context {
 
 interface Web {
   server: FastifyInstance
+  clicks: ClickRecorder
   go(slug: string, options?: { method?: string; headers?: Record<string, string> }): Promise<Response>
 }
 
@@ -37,13 +39,12 @@ interface Web {
 async function serve(platform: Platform): Promise<Web> {
   const server = fastify({ genReqId: () => platform.ids.next() })
   server.setErrorHandler((error, request, reply) => sendProblem(platform, request, reply, error))
-  registerRedirect(server, {
-    platform,
-    clicks: createClickRecorder(platform),
-  })
+  const clicks = createClickRecorder(platform)
+  registerRedirect(server, { platform, clicks })
   const address = await server.listen({ host: '127.0.0.1', port: 0 })
   return {
     server,
+    clicks,
     go: (slug, { method = 'GET', headers = {} } = {}) =>
       fetch(`${address}/go/${slug}`, {
         method,
@@ -254,6 +255,9 @@ for (const dialect of testDialects()) {
       detail: 'This affiliate link is no longer active.',
       code: 'gone',
     })
+    const page = await web.go(link.slug, { headers: { accept: 'text/html,*/*;q=0.8' } })
+    assert.is(page.status, 410)
+    assert.match(await page.text(), /no longer active.*lang="ur" dir="rtl".*فعال/s)
     const strangers = [
       '23456789ab',
       'x',
@@ -268,20 +272,49 @@ for (const dialect of testDialects()) {
       assert.is(answer.status, 404, slug)
       assert.is(answer.headers.get('location'), null)
       assert.is(((await answer.json()) as { code: string }).code, 'not_found')
+      const shown = await web.go(slug, { headers: { accept: 'text/html' } })
+      assert.is(shown.status, 404)
+      assert.match(await shown.text(), /does not work.*lang="ur" dir="rtl".*لنک/s)
+      const policy = shown.headers.get('content-security-policy') ?? ''
+      assert.match(
+        policy,
+        /^default-src 'none'; style-src 'sha256-[^']+'; base-uri 'none'; form-action 'none'/,
+      )
     }
     assert.equal(await clicks({ platform, merchant }), [])
   })
 
-  it('takes nothing of the target from the request', async ({ platform, merchant, offer, link, web }) => {
+  it('takes the page from the offer, and from the request only parameters that the page has not', async (context) => {
+    const { platform, merchant, offer, link, web } = context
     await updateOffer(platform, merchant.userId, offer.id, {
-      product_url: 'https://kurta.pk/p?b=%20x&aff_ref=forged&c',
+      product_url: 'https://kurta.pk/p?b=%20x&aff_ref=forged&c#top',
     })
-    const answer = await web.go(`${link.slug}?aff_ref=mine&url=https://evil.pk`, {
-      headers: { 'x-forwarded-host': 'evil.pk' },
-    })
-    const expected = `https://kurta.pk/p?b=%20x&c&aff_ref=${referenceOf(answer)}`
+    const visit = 'aff_ref=mine&url=https://evil.pk&b=2&%63=3&utm=a+b&utm=%D8%B3#evil'
+    const answer = await web.go(`${link.slug}?${visit}`, { headers: { 'x-forwarded-host': 'evil.pk' } })
+    const reference = referenceOf(answer)
+    const expected = `https://kurta.pk/p?b=%20x&c&aff_ref=${reference}&url=https://evil.pk&utm=a+b&utm=%D8%B3#top`
     assert.is(answer.headers.get('location'), expected)
-    assert.is((await clicks({ platform, merchant }))[0]?.id, referenceOf(answer))
+    assert.is((await clicks({ platform, merchant }))[0]?.id, reference)
+    await setOfferStatus(platform, merchant.userId, offer.id, 'paused')
+    const untracked = await web.go(`${link.slug}?aff_ref=mine&fbclid=x`)
+    assert.is(untracked.headers.get('location'), 'https://kurta.pk/p?b=%20x&c&fbclid=x#top')
+  })
+
+  it('keeps the sub id of a visit on its click, and does not forward it', async ({ platform, link, web }) => {
+    for (const query of ['sub=reel-12&utm=a', 'sub=%D8%B9%DB%8C%D8%AF', 'sub=%00', 'utm=a', 'sub=a&sub=b']) {
+      const answer = await web.go(`${link.slug}?${query}`)
+      assert.not.match(answer.headers.get('location') ?? '', /[?&]sub=/)
+    }
+    const rows = await platform.database.reader
+      .selectFrom('clicks')
+      .select('sub_id')
+      .where('link_id', '=', link.id)
+      .orderBy('id')
+      .execute()
+    assert.equal(
+      rows.map(({ sub_id }) => sub_id),
+      ['reel-12', 'عید', null, null, 'a'],
+    )
   })
 
   it('gives each of many visitors at once a click of their own', async ({
@@ -296,11 +329,8 @@ for (const dialect of testDialects()) {
     assert.equal((await clicks({ platform, merchant })).map((click) => click.id).sort(), references)
   })
 
-  it('answers 503 with Retry-After while the database is down, and sends no one on', async ({
-    platform,
-    merchant,
-    link,
-  }) => {
+  it('sends visitors to the plain product page while the database is down, if the link is known', async (context) => {
+    const { platform, merchant, link } = context
     const down = () => Promise.reject(downError(dialect))
     const noWrites: Platform = { ...platform, database: { ...platform.database, executeBatch: down } }
     const reader = {
@@ -308,18 +338,32 @@ for (const dialect of testDialects()) {
         throw downError(dialect)
       },
     } as unknown as Database['reader']
-    platform.caches.drop('slug')
-    const noReads: Platform = { ...platform, database: { ...platform.database, reader } }
-    for (const broken of [noReads, noWrites]) {
-      const web = await serve(broken)
-      const answer = await web.go(link.slug)
+    const noReads: Platform = {
+      ...platform,
+      database: { ...platform.database, reader },
+      // As if each value were outdated when it is read.
+      caches: new Caches({ lifetimeMs: 0 }),
+    }
+    const web = await serve(noReads)
+    for (const headers of [{}, { accept: 'text/html' }] as Record<string, string>[]) {
+      const answer = await web.go(link.slug, { headers })
       assert.is(answer.status, 503)
       assert.match(answer.headers.get('retry-after') ?? '', /^\d+$/)
       assert.is(answer.headers.get('location'), null)
-      assert.is(((await answer.json()) as { code: string }).code, 'unavailable')
-      await web.server.close()
+      const text = await answer.text()
+      assert.match(text, headers.accept ? /<html.*Try again.*کوشش/s : /"code":"unavailable"/)
     }
+    await resolveTarget({ ...noReads, database: platform.database }, link.slug)
+    const writeless = await serve(noWrites)
+    for (const { go } of [web, writeless]) {
+      const answer = await go(`${link.slug}?utm=a&sub=b`)
+      assert.is(answer.status, 302)
+      assert.is(answer.headers.get('location'), `${BEFORE}&utm=a#${AFTER}`)
+    }
+    assert.equal([web.clicks.lost(), writeless.clicks.lost()], [1, 1])
     assert.equal(await clicks({ platform, merchant }), [])
+    await web.server.close()
+    await writeless.server.close()
   })
 
   it.run()

@@ -15,7 +15,7 @@ import { registerJobFile } from './job-file.ts'
 import { createMetrics, type Metrics, registerMetrics } from './metrics/metrics.ts'
 import { openApiDocument } from './openapi/openapi.ts'
 import { createRateLimits, type RateLimits } from './rate-limit.ts'
-import { registerRedirect } from './redirect.ts'
+import { followTyped, registerRedirect } from './redirect.ts'
 import { endEmptyBodies } from './request-body.ts'
 import { registerRest } from './rest.ts'
 import { appRouter } from './router.ts'
@@ -61,6 +61,8 @@ export async function createServer(app: HttpApp): Promise<FastifyInstance> {
     ...NO_SCHEMAS,
     clientErrorHandler: (error, socket) => answerBrokenRequest(platform, error, socket),
     frameworkErrors: (error, request, reply) => {
+      // Apps cut the ends of links, and append long parameters.
+      if (followTyped(app, request, reply)) return
       // Hooks do not run for these errors.
       reply.headers({
         'x-request-id': request.id,
@@ -88,7 +90,7 @@ export async function createServer(app: HttpApp): Promise<FastifyInstance> {
       logRequest(platform, request, reply, reply.elapsedTime)
       done()
     })
-    answerUnknownRoutes(scope, platform, known)
+    answerUnknownRoutes(scope, platform, known, (...visit) => followTyped(app, ...visit))
     await registerOthers(scope, metrics)
   })
   await server.ready()

@@ -1,4 +1,4 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Refusal } from '../platform/api/refusal.ts'
 import type { Platform } from '../platform/platform.ts'
 import { sendProblem } from './errors.ts'
@@ -29,9 +29,15 @@ function patternOf(url: string): RegExp {
   return new RegExp(`^${escaped.replace(/:\w+/g, '[^/]+').replaceAll('*', '.*')}$`)
 }
 
-/** Answers requests without a route: 405 with Allow if the path has other methods, otherwise 404. */
-export function answerUnknownRoutes(server: FastifyInstance, platform: Platform, paths: KnownPaths): void {
+/** Answers requests without a route that `follow` does not answer: 405 with Allow if the path has other methods, otherwise 404. */
+export function answerUnknownRoutes(
+  server: FastifyInstance,
+  platform: Platform,
+  paths: KnownPaths,
+  follow: (request: FastifyRequest, reply: FastifyReply) => boolean = () => false,
+): void {
   server.setNotFoundHandler((request, reply) => {
+    if (follow(request, reply)) return reply
     const path = request.url.split('?', 1)[0] ?? ''
     const known = [...paths.values()].filter(({ pattern }) => pattern.test(path))
     const allowed = new Set(known.flatMap(({ methods }) => [...methods]))

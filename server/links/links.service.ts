@@ -2,7 +2,11 @@ import { randomInt } from 'node:crypto'
 import type { ResolvedLink } from '../../shared/schemas/links.ts'
 import { OPERATOR } from '../flags/audit.service.ts'
 import { AUTHENTIC_COLUMNS, LINK_TARGETS, type OfferRecord, offerRecords } from '../offers/offers.service.ts'
-import { withoutTrackingReference, withTrackingReference } from '../offers/product-url.rule.ts'
+import {
+  parameterNames,
+  withoutTrackingReference,
+  withTrackingReference,
+} from '../offers/product-url.rule.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import type { AppKeys } from '../platform/crypto/key-ring.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
@@ -17,6 +21,7 @@ import {
   linksOf,
   targetOfSlug,
 } from './links.store.ts'
+import { canBeSlug, slugIn } from './slug.rule.ts'
 
 /** A link with its locked terms. `product_ids`: `null` or empty for every product. */
 export type LinkRecord = Omit<LinkRow, 'product_ids' | 'row_digest'> & { product_ids: string[] | null }
@@ -59,9 +64,10 @@ export function linkUrl(platform: Platform, slug: string): string {
   return `${platform.publicBaseUrl}/go/${slug}`
 }
 
-/** The link of a slug; `null` for an unknown one. Throws `TamperedRow` and `UnknownKeyError`. */
-export async function linkOfSlug({ keys }: Pick<Platform, 'keys'>, db: Queries | Tx, slug: string) {
-  const row = canBeSlug(slug) ? await linkBySlug(db, keys, slug) : undefined
+/** The link of a slug as people type it; `null` for an unknown one. Throws `TamperedRow` and `UnknownKeyError`. */
+export async function linkOfSlug({ keys }: Pick<Platform, 'keys'>, db: Queries | Tx, text: string) {
+  const slug = slugIn(text)
+  const row = slug === null ? undefined : await linkBySlug(db, keys, slug)
   return row ? linkRecordOf(row) : null
 }
 
@@ -105,7 +111,10 @@ export interface RedirectTarget {
   url: string
   /** `url` with the tracking reference between these two. */
   beforeReference: string
+  /** The fragment of `url`. */
   afterReference: string
+  /** The names of the parameters that a visit cannot set. */
+  ownNames: ReadonlySet<string>
 }
 
 /** The target of a slug, cached; `null` for an unknown one. Refuses with `unavailable` when the database is too slow. */
@@ -117,6 +126,11 @@ export async function resolveTarget(platform: Platform, slug: string): Promise<R
 /** The cached target of a slug; `undefined` if it is not cached. */
 export function cachedTarget(platform: Platform, slug: string): RedirectTarget | null | undefined {
   return platform.caches.peek(LINK_TARGETS, slug)
+}
+
+/** As `cachedTarget`, also an outdated one: for while the database is down. */
+export function lastTarget(platform: Platform, slug: string): RedirectTarget | null | undefined {
+  return platform.caches.peekOutdated(LINK_TARGETS, slug)
 }
 
 async function readTarget(platform: Platform, slug: string): Promise<RedirectTarget | null> {
@@ -135,6 +149,7 @@ async function readTarget(platform: Platform, slug: string): Promise<RedirectTar
     url,
     beforeReference: withTrackingReference(page, parameter, ''),
     afterReference: url.slice(page.length),
+    ownNames: new Set([...parameterNames(url), parameter]),
   }
 }
 
@@ -227,13 +242,7 @@ export function wireLinkedOffer({ id, title, category, niche, status, merchant }
 const ALPHABET = '23456789abcdefghjkmnpqrstuvwxyz'
 /** 31^10 is about 2^49: too many to guess, and short enough for a caption. */
 const LENGTH = 10
-const SLUG = /^[0-9a-z]{4,32}$/
 
 export function randomSlug(): string {
   return Array.from({ length: LENGTH }, () => ALPHABET[randomInt(ALPHABET.length)]).join('')
-}
-
-/** Whether a text can be a slug. Accepts more than `randomSlug` makes, so that its format can change. */
-export function canBeSlug(text: string): boolean {
-  return SLUG.test(text)
 }

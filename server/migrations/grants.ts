@@ -35,6 +35,7 @@ export const CHANGES: Record<keyof Schema, readonly Change[]> = {
   clicks: ['delete'],
   click_counts: ['update'],
   uncounted_clicks: ['delete'],
+  click_days: ['update'],
   counted_visitors: ['update', 'delete'],
   billing_cycles: ['update'],
   billing_cycle_shares: ['update'],

@@ -1,6 +1,7 @@
 import { Migration } from '@mikro-orm/migrations'
 import type { Dialect } from '../platform/database/database.ts'
 import { up as initial } from './00001-initial.ts'
+import { up as subIds } from './00002-sub-ids.ts'
 import { up as terms } from './00003-terms.ts'
 import { up as pendingOrders } from './00004-pending-orders.ts'
 import { up as storeTopics } from './00005-store-topics.ts'
@@ -9,6 +10,7 @@ import { type Ddl, ddl } from './ddl.ts'
 /** In the order in which they run, one file each of the same name. */
 const MIGRATIONS: Record<string, (ddl: Ddl) => string[]> = {
   '00001-initial': initial,
+  '00002-sub-ids': subIds,
   '00003-terms': terms,
   '00004-pending-orders': pendingOrders,
   '00005-store-topics': storeTopics,

@@ -486,4 +486,4 @@ export function offerNotFound(): Refusal {
   return new Refusal('not_found', 'Offer not found.')
 }
 
-export { AUTHENTIC_COLUMNS, statusesAt as offerStatusesAt } from './offers.store.ts'
+export { AUTHENTIC_COLUMNS, longestWindows, statusesAt as offerStatusesAt } from './offers.store.ts'

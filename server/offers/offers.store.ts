@@ -114,6 +114,18 @@ export async function authenticOffers(db: Queries | Tx, keys: AppKeys, ids: read
   return rows
 }
 
+/** The longest attribution window (days) among the live offers of each of these merchants; one without any is missing. */
+export async function longestWindows(db: Queries | Tx, merchantIds: readonly string[]) {
+  const rows = await db
+    .selectFrom('offers')
+    .select((eb) => ['merchant_id', eb.fn.max<number>('attribution_window_days').as('days')])
+    .where(sql<boolean>`merchant_id ${inList(dialectOf(db), 'uuid', merchantIds)}`)
+    .where('status', '=', 'live')
+    .groupBy('merchant_id')
+    .execute()
+  return new Map(rows.map(({ merchant_id, days }) => [merchant_id, days]))
+}
+
 export function countOffers(tx: Tx, merchantId: string, status: OfferStatus): Promise<number> {
   return countOf(tx.selectFrom('offers').where('merchant_id', '=', merchantId).where('status', '=', status))
 }

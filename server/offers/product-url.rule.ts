@@ -78,7 +78,7 @@ export function withoutTrackingReference(url: string, parameter: string): string
   const [page, fragment] = splitAt(url, '#')
   const [address, query] = splitAt(page, '?')
   const pieces = query.slice(1).split('&')
-  const others = pieces.filter((piece) => !isNamed(piece, parameter))
+  const others = pieces.filter((piece) => parameterName(piece) !== parameter)
   if (others.length === pieces.length) return url
   return `${address}${others.length > 0 ? `?${others.join('&')}` : ''}${fragment}`
 }
@@ -89,11 +89,19 @@ function splitAt(text: string, mark: string): [string, string] {
   return at === -1 ? [text, ''] : [text.slice(0, at), text.slice(at)]
 }
 
-function isNamed(piece: string, parameter: string): boolean {
-  const [name] = splitAt(piece, '=')
-  if (!/[%+]/.test(name)) return name === parameter
+/** The decoded name of a piece of a query, between two `&`. */
+export function parameterName(piece: string): string {
+  const end = piece.indexOf('=')
+  const name = end === -1 ? piece : piece.slice(0, end)
+  if (!/[%+]/.test(name)) return name
   // The leading "&" keeps URLSearchParams from dropping a "?" that belongs to the name.
-  return new URLSearchParams(`&${name}`).has(parameter)
+  return new URLSearchParams(`&${name}`).keys().next().value ?? ''
+}
+
+/** The decoded names in an address' query. */
+export function parameterNames(url: string): string[] {
+  const [, query] = splitAt(splitAt(url, '#')[0], '?')
+  return query.slice(1).split('&').map(parameterName)
 }
 
 /** The host name of a product address. */

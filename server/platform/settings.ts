@@ -96,6 +96,9 @@ const Service = {
   TRUST_PROXY: optional(proxies).describe(
     'the proxies that may name the client: how many stand in front of the service, or their addresses, comma-separated',
   ),
+  LINK_FALLBACK_URL: optional(httpUrl).describe(
+    'where a browser is redirected whose link is unknown, or belongs to a suspended merchant; without it, it gets a small page in English and Urdu',
+  ),
   CORS_ORIGINS: optional(origins).describe(
     'origins of other web pages that may call the API from a browser, comma-separated',
   ),

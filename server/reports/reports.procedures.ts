@@ -7,7 +7,14 @@ import {
   linkPage,
   listLinksInput,
 } from '../../shared/schemas/links.ts'
-import { liveEvent, liveInput, summary, summaryInput } from '../../shared/schemas/summaries.ts'
+import {
+  liveEvent,
+  liveInput,
+  series,
+  seriesInput,
+  summary,
+  summaryInput,
+} from '../../shared/schemas/summaries.ts'
 import { COUPON_QUOTA, LINK_ENDED, setCoupon } from '../links/coupons.service.ts'
 import { endLink } from '../links/end-link.service.ts'
 import type { LinkRecord } from '../links/links.service.ts'
@@ -18,6 +25,7 @@ import { ownScope } from '../platform/database/keyset-scan.ts'
 import type { Platform } from '../platform/platform.ts'
 import { type ListedLink, listLinks, wireLink, withEarnings } from './listed-links.service.ts'
 import { followChanges, type LiveMessage } from './live.service.ts'
+import { seriesOf } from './series.service.ts'
 import { creatorSummary, merchantSummary } from './summaries.service.ts'
 
 export const summariesRouter = router({
@@ -35,6 +43,18 @@ export const summariesRouter = router({
         ? merchantSummary(platform, actor.userId, period, input.top)
         : creatorSummary(platform, actor.userId, period)
     }),
+
+  series: procedure(['merchant', 'creator'], {
+    rest: { method: 'GET', path: '/summary/series' },
+    summary: 'Visits and sales by day, link, offer or sub id',
+    description:
+      "Days are days of the service's billing time zone. Rejected sales without a link count by day only.",
+  })
+    .input(seriesInput)
+    .output(series)
+    .query(({ ctx: { platform, actor }, input }) =>
+      seriesOf(platform, ownScope(actor), input.by, periodOf(input)),
+    ),
 })
 
 /** What answers links with their visits and earnings. */

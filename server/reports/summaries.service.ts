@@ -17,7 +17,7 @@ const USUAL_DAYS = 30
 const MOST_DAYS = 366
 
 /** Which sales are counted. */
-type AskedPeriod = ReturnType<typeof periodOf>
+export type AskedPeriod = ReturnType<typeof periodOf>
 
 /** What has come of a creator's links. Refuses with `validation_failed` a period that ends before it begins, or is too long. */
 export async function creatorSummary(
@@ -103,9 +103,7 @@ async function pendingOf(db: Queries, scope: OwnScope) {
 }
 
 async function outcomesOf(platform: Platform, scope: OwnScope, asked: AskedPeriod) {
-  const to = asked.to ?? platform.clock.now()
-  const from = asked.from ?? to - USUAL_DAYS * DAY_MS
-  refusePeriod(from, to)
+  const { from, to } = periodAsked(platform, asked)
   const rows = await countOutcomes(platform.database.reader, scope, { from, to: asked.to })
   const accepted = rows.find((row) => row.rejection_reason === null)
   const byReason = rows.flatMap(({ rejection_reason: reason, sales }) =>
@@ -124,6 +122,14 @@ async function outcomesOf(platform: Platform, scope: OwnScope, asked: AskedPerio
   }
 }
 
+/** The period that was asked for, by default the last 30 days. Refuses as `creatorSummary` does. */
+export function periodAsked({ clock }: Platform, asked: AskedPeriod): { from: number; to: number } {
+  const to = asked.to ?? clock.now()
+  const from = asked.from ?? to - USUAL_DAYS * DAY_MS
+  refusePeriod(from, to)
+  return { from, to }
+}
+
 function refusePeriod(from: number, to: number): void {
   const wrong = (path: string, message: string) =>
     new Refusal('validation_failed', 'There is no such period.', { issues: [{ path, message }] })
@@ -135,7 +141,7 @@ function refusePeriod(from: number, to: number): void {
 
 async function ownVisits(db: Queries, creatorId: string): Promise<Visits> {
   const visits = { all: 0, unique: 0 }
-  const counted = await countVisits(db, await ownLinkIds(db, creatorId))
+  const counted = await countVisits(db, await ownLinkIds(db, { creatorId }))
   for (const { all, unique } of counted.values()) {
     visits.all += all
     visits.unique += unique

@@ -4,7 +4,7 @@ import type { OwnScope } from '../platform/database/keyset-scan.ts'
 import { firstIdAt } from '../platform/ids.ts'
 
 /** Far more than lies between the moment of a sale and its id, which are made one after the other. */
-const ID_SLACK_MS = 3_600_000
+export const ID_SLACK_MS = 3_600_000
 
 /** `rejection_reason` is `null` for accepted sales; `by_coupon` counts those that a coupon code earned; commission in paisa. */
 function outcomesIn(db: Queries, scope: OwnScope) {
@@ -113,12 +113,12 @@ export function topCreators(db: Queries, cycleId: string, limit: number) {
     .execute()
 }
 
-/** Ids of all of a creator's links. */
-export async function ownLinkIds(db: Queries, creatorId: string): Promise<string[]> {
-  const rows = await db
-    .selectFrom('affiliate_links')
-    .select('id')
-    .where('creator_id', '=', creatorId)
-    .execute()
-  return rows.map((row) => row.id)
+/** Ids of all links of a creator, or to a merchant's offers. */
+export async function ownLinkIds(db: Queries, scope: OwnScope): Promise<string[]> {
+  const links = db.selectFrom('affiliate_links').select('id')
+  const own =
+    'creatorId' in scope
+      ? links.where('creator_id', '=', scope.creatorId)
+      : links.where('merchant_id', '=', scope.merchantId)
+  return (await own.execute()).map((row) => row.id)
 }

@@ -17,6 +17,7 @@ import {
   saleIdsAfter,
   salesDecidedAgainSince,
 } from './live.store.ts'
+import { salesBy, visitsBy } from './series.store.ts'
 import { countOutcomes, ownLinkIds, topCreators, topOffers } from './summaries.store.ts'
 
 interface World {
@@ -46,13 +47,19 @@ for (const { it } of marketSuites<World>('plans of summaries and live streams', 
     const month = { from: clock.now() - 30 * DAY, to: clock.now() }
     const after = platform.ids.next()
     const since = clock.now() - 90_000
+    const days = { ...month, first: 0, last: 30_000, offsets: [{ since: 0, offset: 0 }] }
     const reads: Record<string, (db: Queries) => Promise<unknown>> = {
       'outcomes of a merchant': (db) => countOutcomes(db, { merchantId }, recent),
       'outcomes of a creator': (db) => countOutcomes(db, { creatorId }, month),
       'second decisions of a merchant': (db) => salesDecidedAgainSince(db, { merchantId }, since),
+      'visits by day': (db) => visitsBy(db, [merchantId], 'day', days),
+      'visits by sub id': (db) => visitsBy(db, [creatorId], 'sub_id', days),
+      'sales by link of a merchant': (db) => salesBy(db, { merchantId }, 'link', days),
+      'sales by sub id of a creator': (db) => salesBy(db, { creatorId }, 'sub_id', days),
       'offers of a cycle': (db) => topOffers(db, cycleId, 10),
       'creators of a cycle': (db) => topCreators(db, cycleId, 10),
-      'links of a creator': (db) => ownLinkIds(db, creatorId),
+      'links of a creator': (db) => ownLinkIds(db, { creatorId }),
+      'links of a merchant': (db) => ownLinkIds(db, { merchantId }),
       'new sales of a merchant': (db) => saleIdsAfter(db, { merchantId }, after, 100),
       'new sales of a creator': (db) => saleIdsAfter(db, { creatorId }, after, 100),
       'payouts of a creator': (db) => payoutsChangedSince(db, { creatorId }, since),
@@ -230,6 +237,14 @@ async function fill(market: Marketplace): Promise<World> {
         }
       })
       await tx.insertInto('sales').values(rows).execute()
+      const days = rows.map(({ id }) => ({
+        link_id: id,
+        sub_id: '',
+        day: 20_000,
+        visits: 1,
+        unique_visits: 1,
+      }))
+      await tx.insertInto('click_days').values(days).execute()
     }
     await sql`analyze`.execute(tx)
   })
@@ -237,7 +252,7 @@ async function fill(market: Marketplace): Promise<World> {
 }
 
 /**
- * The steps in which a statement reads a table from one end to the other. PostgreSQL does not trouble to look up what stands
+ * The steps in which a statement reads a table from one end to the other. Neither database troubles to look up what stands
  * in a table of a few rows, or of none.
  */
 async function scansOf(platform: Platform, query: CompiledQuery): Promise<string[]> {
@@ -245,8 +260,10 @@ async function scansOf(platform: Platform, query: CompiledQuery): Promise<string
   const steps = await stepsOf(platform, query)
   return steps.filter((step) =>
     dialect === 'sqlite'
-      ? /^SCAN (?!CONSTANT|link |newest|json_each )/.test(step)
-      : /Seq Scan on (?!affiliate_links|offers|users|stores|processor_attempts)/.test(step),
+      ? /^SCAN (?!CONSTANT|link|click |counted|decided|fresh|newest|json_each )/.test(step)
+      : /Seq Scan on (?!affiliate_links|offers|users|stores|processor_attempts|uncounted_clicks|clicks )/.test(
+          step,
+        ),
   )
 }
 

@@ -1,4 +1,5 @@
 import { formatMoney } from '../../shared/money.ts'
+import { subIdsOf } from '../clicks/clicks.service.ts'
 import { sendMail } from '../notifications/channels/mail/mail.service.ts'
 import { subscriptionsOf } from '../notifications/channels/webhooks/endpoints.service.ts'
 import { type NewEvent, publishEvents } from '../notifications/outbox.service.ts'
@@ -15,12 +16,17 @@ import { hasAcceptedSale, type SaleRow, type SaleWithSlug } from './sales.store.
 export async function publishSales(
   platform: Platform,
   tx: Tx,
-  sales: readonly SaleWithSlug[],
+  sales: readonly Omit<SaleWithSlug, 'sub_id'>[],
 ): Promise<void> {
   const accounts = sales.flatMap(({ merchant_id, creator_id }) => [merchant_id, creator_id ?? []].flat())
   const subscribed = await subscriptionsOf(tx, accounts)
   if (subscribed.size === 0) return
-  const events = sales.flatMap((sale) => {
+  const subIds = await subIdsOf(
+    tx,
+    sales.flatMap(({ click_id }) => click_id ?? []),
+  )
+  const events = sales.flatMap((row) => {
+    const sale = { ...row, sub_id: subIds.get(row.click_id ?? '') ?? null }
     const type = sale.acceptance_status === 'accepted' ? 'sale.accepted' : 'sale.rejected'
     const parties = [['merchant', sale.merchant_id] as const, ['creator', sale.creator_id] as const]
     return parties.flatMap(([role, accountId]): NewEvent[] =>

@@ -31,6 +31,7 @@ export function wireSale(row: ExportedSale, role: Role): Sale {
     offer_id: row.offer_id,
     creator_id: row.creator_id,
     affiliate_link_slug: row.slug,
+    ...(role !== 'merchant' && { sub_id: row.sub_id }),
     store_id: row.store_id,
     order_id: row.order_id,
     order_name: row.order_name,

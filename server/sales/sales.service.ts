@@ -471,7 +471,8 @@ function noteOf(report: ReportedOrder, saleId: string, details: Record<string, u
 export function scanSales(platform: Platform, scope: ScanScope): KeysetScan<Sale & { merchant_id?: string }> {
   const db = platform.database.reader
   const shape = (row: ExportedSale) => {
-    if (scope === 'all') return { ...wireSale(row, 'merchant'), merchant_id: row.merchant_id }
+    if (scope === 'all')
+      return { ...wireSale(row, 'merchant'), merchant_id: row.merchant_id, sub_id: row.sub_id }
     return wireSale(row, 'merchantId' in scope ? 'merchant' : 'creator')
   }
   return {

@@ -144,8 +144,8 @@ export interface SaleFilter {
   since?: string | undefined
 }
 
-/** A sale with its link's slug. */
-export type SaleWithSlug = SaleRow & { slug: string | null }
+/** A sale with its link's slug and its click's sub id. */
+export type SaleWithSlug = SaleRow & { slug: string | null; sub_id: string | null }
 
 /** A column for a condition. SQLite, which may have no statistics, looks for no index of one that is not `indexed`. */
 function columnOf(db: Queries, column: string, indexed: boolean) {
@@ -164,8 +164,9 @@ function salesInScope(db: Queries, scope: ScanScope, indexed = true) {
 function salesWithSlug(db: Queries, scope: ScanScope, indexed = true) {
   return salesInScope(db, scope, indexed)
     .leftJoin('affiliate_links as link', 'link.id', 'sales.link_id')
+    .leftJoin('clicks as click', 'click.id', 'sales.click_id')
     .selectAll('sales')
-    .select('link.slug')
+    .select(['link.slug', 'click.sub_id'])
 }
 
 /** By these columns an index finds few of a merchant's sales. */
@@ -325,7 +326,7 @@ const { receipt, event_id, click_id, buyer_name_matches, ...SHOWN } = COLUMNS
 const EXPORTED = Object.keys(SHOWN) as (keyof typeof SHOWN)[]
 
 /** A sale without its large receipt. */
-export type ExportedSale = Pick<SaleWithSlug, keyof typeof SHOWN | 'slug'>
+export type ExportedSale = Pick<SaleWithSlug, keyof typeof SHOWN | 'slug' | 'sub_id'>
 
 function stepOf(db: Queries, scope: ScanScope, step: ScanPage) {
   return salesInScope(db, scope)
@@ -337,8 +338,9 @@ function stepOf(db: Queries, scope: ScanScope, step: ScanPage) {
 export function readSales(db: Queries, scope: ScanScope, step: ScanPage): Promise<ExportedSale[]> {
   return stepOf(db, scope, step)
     .leftJoin('affiliate_links as link', 'link.id', 'sales.link_id')
+    .leftJoin('clicks as click', 'click.id', 'sales.click_id')
     .select(EXPORTED.map((column) => `sales.${column}` as const))
-    .select('link.slug')
+    .select(['link.slug', 'click.sub_id'])
     .execute()
 }
 

@@ -1,6 +1,7 @@
 import { DAY_MS } from '../../shared/durations.ts'
 import { ORDER_SOURCES, type OrderSource, type Store } from '../../shared/schemas/stores.ts'
 import { countUnreadableOrders, lastUnreadable } from '../inbox/set-aside.service.ts'
+import { longestWindows } from '../offers/offers.service.ts'
 import { isoTime } from '../platform/clock.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -14,6 +15,8 @@ import {
   storesActiveSince,
 } from './stores.store.ts'
 
+/** The script's own `data-days`. */
+const SCRIPT_DAYS = 30
 /** The days of `tracked_30d`. */
 const TRACKED_DAYS = 30
 
@@ -109,6 +112,7 @@ export async function showStores(
   const unreadable = await countUnreadableOrders(db, ids, now)
   const activity = await activityOf(db, ids, now)
   const xml = await lastUnreadable(db, ids, XML_BODY)
+  const windows = await longestWindows(db, [...new Set(rows.map((row) => row.merchant_id))])
   const script_url = `${publicBaseUrl}/store.js`
   return rows.map((row): Store => {
     const { lastEventAt, orderDays, tracked, onlyOtherTopics } = activity.get(row.id) ?? summarize([], 0)
@@ -122,7 +126,7 @@ export async function showStores(
       status: storeStatus(signs, now, config),
       webhook_url: `${publicBaseUrl}/webhooks/store-sales`,
       script_url,
-      script_tag: `<script src="${script_url}" async></script>`,
+      script_tag: scriptTag(script_url, windows.get(row.merchant_id) ?? 0),
       last_event_at: isoTime(lastEventAt),
       last_refused_at: isoTime(lastRefusedAt),
       last_refusal: lastRefusedAt === null || reason === null ? null : { at: isoTime(lastRefusedAt), reason },
@@ -131,6 +135,11 @@ export async function showStores(
       created_at: isoTime(row.created_at),
     }
   })
+}
+
+/** References must stay in the browser as long as an order can earn by them. */
+function scriptTag(url: string, days: number): string {
+  return `<script src="${url}"${days > SCRIPT_DAYS ? ` data-days="${days}"` : ''} async></script>`
 }
 
 /** The orders of these days, by source. */

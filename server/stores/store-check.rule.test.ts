@@ -44,6 +44,12 @@ it('finds nothing to do at a store that receives orders with cart attributes', (
   )
 })
 
+it('says how long the script must keep references for an offer with a long window', () => {
+  const script_tag = '<script src="https://affiliate.example/store.js" data-days="90" async></script>'
+  const found = checkStore({ ...STORE, script_tag }, (time) => time)
+  assert.ok(found.some(({ state, next }) => state === 'note' && next?.endsWith('must say data-days="90".')))
+})
+
 for (const [what, changes, step] of [
   [
     'nothing has arrived',

@@ -94,7 +94,9 @@ function sources({ tracked_30d: tracked, script_tag }: Store): StoreFinding | nu
   if (cart + landing + line + coupon + none === 0) return null
   const detail = `Orders of 30 days by what led to their link: cart ${cart}, line ${line}, landing page ${landing}, coupon ${coupon}, none ${none}.`
   const next = `Put ${script_tag} before </head> in the theme's theme.liquid.`
-  if (cart + line > 0) return ok(detail)
+  const days = /data-days="(\d+)"/.exec(script_tag)?.[1]
+  const kept = `An offer counts clicks for ${days} days: the script's line in the theme must say data-days="${days}".`
+  if (cart + line > 0) return days === undefined ? ok(detail) : note(detail, kept)
   if (landing > 0)
     return todo(`${detail} The cart carries no reference, so buyers who return later are lost.`, next)
   return note(

@@ -1,7 +1,9 @@
 import { sql } from 'kysely'
 import * as assert from 'uvu/assert'
 import { openFlags } from '../flags/flags.service.ts'
+import { setOfferStatus } from '../offers/offers.service.ts'
 import { eventually } from '../test/testkit/eventually.ts'
+import { addLiveOffer } from '../test/testkit/listings.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { addUser, outcomeOf, requestOf } from '../test/testkit/people.ts'
 import { DAY, HOUR, type Testbed } from '../test/testkit/testbed.ts'
@@ -66,6 +68,21 @@ for (const { it } of marketSuites('stores')) {
     assert.equal(await secretsAt(bed), ['secret-one'])
     const rows = await bed.platform.database.reader.selectFrom('store_secrets').selectAll().execute()
     assert.not.match(JSON.stringify(rows), 'secret-one')
+  })
+
+  it('has the script keep references for the longest window of the live offers', async ({ bed }) => {
+    const { actor, stores } = await merchantOf(bed)
+    const { id } = await stores.connect({ shop_domain: DOMAIN, webhook_secret: 'secret-one' })
+    const daysOf = async () => /data-days="(\d+)"/.exec((await stores.get({ id })).script_tag)?.[1]
+    const windows = [14, 90, 365]
+    const offers = []
+    for (const attribution_window_days of windows) {
+      assert.is(await daysOf(), { 90: undefined, 365: '90' }[attribution_window_days])
+      offers.push(await addLiveOffer(bed.platform, actor, { attribution_window_days }))
+    }
+    assert.is(await daysOf(), '365')
+    await setOfferStatus(bed.platform, actor.userId, offers[2]?.id ?? '', 'paused')
+    assert.is(await daysOf(), '90')
   })
 
   it('accepts nothing for a store that was changed in the database, and flags it', async ({ bed }) => {

@@ -4,16 +4,18 @@ import * as assert from 'uvu/assert'
 import { startService } from '../service.ts'
 import { onPostgres, openTestDatabase } from './testkit/databases.ts'
 import { eventually } from './testkit/eventually.ts'
-import { call, deliver, registerMerchant } from './testkit/service-bed.ts'
+import { cast, follow } from './testkit/outside-cast.ts'
+import { call, deliver, registerMerchant, type ServiceBed } from './testkit/service-bed.ts'
 import { openTcpProxy, type TcpProxy } from './testkit/tcp-proxy.ts'
 
+const BROWSER = { accept: 'text/html,application/xhtml+xml' }
 const STORE = { domain: 'down.myshopify.com', secret: 'shpss_0123456789abcdef' }
 
 /** A database that is taken away under load: PostgreSQL, through a proxy that can be cut or stalled. */
 const it = suite('a database that is down')
 
 async function withService(
-  work: (bed: { url: string; proxy: TcpProxy; count: () => Promise<string[]> }) => Promise<void>,
+  work: (bed: ServiceBed & { proxy: TcpProxy; count: () => Promise<string[]> }) => Promise<void>,
 ) {
   const testDatabase = await openTestDatabase('postgresql', { migrated: true })
   const real = new URL(testDatabase.url)
@@ -37,12 +39,15 @@ async function withService(
       .execute()
     return rows.map((row) => row.delivery_id)
   }
-  try {
-    await work({ url: service.url ?? '', proxy, count })
-  } finally {
+  const close = async () => {
     await service.stop()
     await proxy.close()
     await testDatabase.close()
+  }
+  try {
+    await work({ service, url: service.url ?? '', testDatabase, close, proxy, count })
+  } finally {
+    await close()
   }
 }
 
@@ -76,6 +81,32 @@ for (const trouble of ['cut', 'stall'] as const) {
       assert.equal(
         [...acknowledged].filter((id) => !stored.includes(id)),
         [],
+      )
+    }))
+}
+
+for (const trouble of ['cut', 'stall'] as const) {
+  it(`sends visitors of known links to the shop while the database is ${trouble}, and shows the others a page`, () =>
+    withService(async (bed) => {
+      const { url, proxy } = bed
+      const { slug } = await cast(bed)
+      await follow(bed, slug)
+      await (trouble === 'cut' ? proxy.cut() : proxy.stall())
+      const visits = await Promise.all(
+        Array.from({ length: 20 }, () => call(url, 'GET', `/go/${slug}?fbclid=x`, { headers: BROWSER })),
+      )
+      const page = 'https://shop.pk/products/lamp?variant=7&fbclid=x#top'
+      for (const { status, headers } of visits) assert.equal([status, headers.get('location')], [302, page])
+      const unknown = await fetch(`${url}/go/abcdefgh`, { headers: BROWSER })
+      assert.equal([unknown.status, unknown.headers.get('content-type')], [503, 'text/html; charset=utf-8'])
+      assert.match(await unknown.text(), /Please try again.*کوشش/s)
+      assert.is((await call(url, 'GET', '/go/abcdefgh')).body.code, 'unavailable')
+      const figures = await (await fetch(`${url}/metrics`)).text()
+      assert.match(figures, /^affiliate_clicks_lost_total 20$/m)
+      await (trouble === 'cut' ? proxy.mend() : proxy.flow())
+      await eventually(
+        () => call(url, 'GET', `/go/${slug}`),
+        ({ headers }) => (headers.get('location') ?? '').includes('aff_ref='),
       )
     }))
 }

@@ -5,6 +5,7 @@ import BetterSqlite from 'better-sqlite3'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { sqliteFileOf } from '../platform/config.ts'
+import { cast, follow } from './testkit/outside-cast.ts'
 import { call, openServiceBed, registerMerchant } from './testkit/service-bed.ts'
 
 const OFFER = {
@@ -15,18 +16,24 @@ const OFFER = {
   commission_rate: 12.5,
 }
 
-test('writes are refused while another process keeps the SQLite file locked', async () => {
-  const { url, testDatabase, close } = await openServiceBed('sqlite')
+test('writes are refused, and visitors reach the shop, while another process keeps the SQLite file locked', async () => {
+  const bed = await openServiceBed('sqlite')
+  const { url, testDatabase, close } = bed
   const rival = new BetterSqlite(sqliteFileOf(testDatabase.url) ?? '')
   try {
     const token = await registerMerchant(url)
+    const { slug } = await cast(bed)
     const offer = () => call(url, 'POST', '/offers', { token, body: OFFER })
     rival.exec('begin exclusive')
     for (const answer of await Promise.all(Array.from({ length: 8 }, offer))) {
       assert.equal([answer.status, answer.body.code], [503, 'unavailable'])
       assert.ok(Number(answer.headers.get('retry-after')) >= 1)
     }
+    const visit = await call(url, 'GET', `/Go/${slug}?utm_source=tiktok`)
+    const page = 'https://shop.pk/products/lamp?variant=7&utm_source=tiktok#top'
+    assert.equal([visit.status, visit.headers.get('location')], [302, page])
     rival.exec('rollback')
+    await follow(bed, slug)
     const answers = await Promise.all([offer(), offer(), offer()])
     assert.equal(
       answers.map(({ status, body }) => [status, body.code]),

@@ -263,11 +263,11 @@ const dailyVisits = valuesTable<DailyVisits>('daily', {
   untracked_visits: 'int',
 })
 
-/** Adds clicks to the totals by link and day, in their order, so that two transactions lock them in the same order. Day 0 is no day. */
+/** Adds clicks to the totals by link and day, in their order, so that two transactions lock them in the same order. */
 export async function addDailyVisits(tx: Tx, visits: readonly DailyVisits[]): Promise<void> {
   await sql`insert into link_days (link_id, day, visits, clicks, untracked_visits)
     select link_id, day, sum(visits), sum(clicks), sum(untracked_visits)
-    from ${dailyVisits(dialectOf(tx), visits)} where day > 0 group by link_id, day order by link_id, day
+    from ${dailyVisits(dialectOf(tx), visits)} where clicks > 0 or untracked_visits > 0 group by link_id, day order by link_id, day
     on conflict (link_id, day) do update set visits = link_days.visits + excluded.visits,
       clicks = link_days.clicks + excluded.clicks,
       untracked_visits = link_days.untracked_visits + excluded.untracked_visits`.execute(tx)

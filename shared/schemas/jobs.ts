@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { idParam, wireTime, wireTimeInput } from './common.ts'
+import { subId } from './links.ts'
 
 export const exportResource = z.enum(['sales', 'payouts', 'clicks', 'billing_cycles', 'applications'])
 export type ExportResource = z.infer<typeof exportResource>
@@ -43,5 +44,6 @@ export const exportedClick = z.object({
   tracked: z.boolean(),
   kind: z.enum(['visit', 'bot', 'prefetch', 'head', 'embedded']),
   created_at: wireTime,
+  sub_id: subId.optional().describe('For the creator and admins only.'),
 })
 export type ExportedClick = z.infer<typeof exportedClick>

@@ -26,6 +26,12 @@ const linkUrl = z.string().meta({
   example: 'https://go.example.com/go/k7m2xq9wpd',
 })
 
+/** The creator's own mark of a placement: the parameter `sub` of the link's address. */
+export const subId = z
+  .string()
+  .nullable()
+  .meta({ description: "The creator's own mark of the placement: `sub` of the visit.", example: 'reel-12' })
+
 /** What a link needs to name itself on other resources. */
 export const linkReference = z.object({ slug, url: linkUrl })
 

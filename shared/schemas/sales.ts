@@ -14,6 +14,7 @@ import {
   wireTime,
   wireTimeInput,
 } from './common.ts'
+import { subId } from './links.ts'
 import { offerStatus, party } from './offers.ts'
 import { ORDER_SOURCES } from './stores.ts'
 
@@ -33,6 +34,7 @@ export const sale = z.object({
   offer_id: idParam.nullable(),
   creator_id: idParam.nullable(),
   affiliate_link_slug: z.string().nullable(),
+  sub_id: subId.optional().describe('Of the click that earned it; for the creator only.'),
   store_id: idParam,
   order_id: z.string().meta({ description: "The store's own id of the order.", example: '5912345678901' }),
   order_name: z.string().nullable().meta({ example: '#1001' }),

@@ -54,7 +54,8 @@ export const store = z
       example: 'https://affiliate.example/store.js',
     }),
     script_tag: z.string().meta({
-      description: 'The line to put before `</head>` in the theme.',
+      description:
+        'The line to put before `</head>` in the theme. `data-days` follows the longest attribution window of your live offers above 30 days: when it grows, replace the line.',
       example: '<script src="https://affiliate.example/store.js" async></script>',
     }),
     last_event_at: wireTime.nullable().describe('When the last signed event that was applied was received.'),

@@ -118,6 +118,42 @@ export const summaryInput = z
   })
   .prefault({})
 
+const seriesKey = z.enum(['day', 'link', 'offer', 'sub_id'])
+export type SeriesKey = z.infer<typeof seriesKey>
+
+export const seriesInput = z.strictObject({
+  by: seriesKey,
+  from: wireTimeInput.optional().describe('Its whole day counts; 30 days before `to` unless given.'),
+  to: wireTimeInput
+    .optional()
+    .describe('Exclusive, but its whole day counts; now unless given. At most 366 days after `from`.'),
+})
+
+export const series = z
+  .object({
+    items: z
+      .array(
+        z.object({
+          key: z.string().meta({
+            description: 'A date, the slug of a link, the id of an offer, or a sub id (empty: none).',
+            example: '2026-11-20',
+          }),
+          label: z.string().meta({ description: 'For people.', example: '2026-11-20' }),
+          clicks: count.describe('Tracked visits.'),
+          unique_clicks: count.describe(UNIQUE_CLICKS),
+          sales: count.describe('Accepted ones, by the day of their decision.'),
+          rejected: count,
+          net_amount: moneyText.describe('Of the accepted sales.'),
+          commission: moneyText.describe('Of the accepted sales.'),
+        }),
+      )
+      .describe('Days in order, also those without anything; others by commission, at most 1,000.'),
+    currency,
+    timezone: z.string().meta({ description: 'Where the days begin.', example: 'Asia/Karachi' }),
+  })
+  .meta({ id: 'Series' })
+export type Series = z.infer<typeof series>
+
 const at = wireTime.describe('When it happened.')
 
 /** One event of a live stream: the resource as it is when it is sent, and the change that caused the event. */

@@ -16,7 +16,10 @@ const RATE = 3000
 /** ms. */
 const MOST_ABOVE_PEER = { sqlite: 10, postgresql: 20 }
 
-/** Visitors of fifty links; every click is on disk before its answer. */
+/** What apps append, and a creator's own mark. */
+const QUERY = '?utm_source=instagram&utm_medium=social&fbclid=IwAR3dFf0x9yQ2mJbX&sub=reel'
+
+/** Visitors of fifty links, every second one with a query; every click is on disk before its answer. */
 export async function benchRedirect(bed: Bed): Promise<(Comparison | Measurement)[]> {
   const load: Load = { requests: await visits(bed), status: 302 }
   const peer = await startPeer('fixed-redirect')
@@ -44,9 +47,10 @@ async function visits({ app: { platform } }: Bed): Promise<BenchRequest[]> {
   const creators = await Promise.all(Array.from({ length: LINKS }, () => addUser(platform, 'creator')))
   const offer = await addLiveOffer(platform, merchant)
   const requests: BenchRequest[] = []
-  for (const creator of creators) {
+  for (const [index, creator] of creators.entries()) {
     const { slug } = await addLink(platform, merchant, creator, offer.id)
-    requests.push({ method: 'GET', path: `/go/${slug}`, headers: { 'user-agent': BROWSER } })
+    const query = index % 2 === 0 ? '' : `${QUERY}-${index}`
+    requests.push({ method: 'GET', path: `/go/${slug}${query}`, headers: { 'user-agent': BROWSER } })
   }
   return requests
 }

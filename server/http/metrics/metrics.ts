@@ -103,6 +103,7 @@ const SALE_STATUSES = ['accepted', 'rejected'] as const
 /** Registers the counters of this process. `counted` is the app with a counting inbox; `stop` ends the counting of the worker. */
 function registerCounters(registry: Registry, app: HttpApp) {
   countClicks(registry, app)
+  countLostClicks(registry, app)
   const received = new Counter({
     name: 'affiliate_events_received_total',
     help: 'Signed events received: stored, known (a redelivery), or conflict (a known delivery id with another body).',
@@ -135,6 +136,19 @@ function countClicks(registry: Registry, { clicks }: HttpApp): void {
       for (const { kind, tracked, count } of clicks.written()) {
         this.inc({ kind, tracked: String(tracked) }, count)
       }
+    },
+  })
+}
+
+/** Also read at each scrape. */
+function countLostClicks(registry: Registry, { clicks }: HttpApp): void {
+  new Counter({
+    name: 'affiliate_clicks_lost_total',
+    help: 'Visitors redirected without a click, because the database did not take it.',
+    registers: [registry],
+    collect() {
+      this.reset()
+      this.inc(clicks.lost())
     },
   })
 }

@@ -100,8 +100,19 @@ const OPERATIONS: Record<string, EdgeOperation> = {
     tag: 'redirect',
     summary: "Record a click and redirect to the merchant's product page",
     description:
-      'Adds a tracking reference to the product URL. The click is stored before the response is sent. If the offer is not live or the creator is suspended, the visitor is redirected without a reference.',
-    parameters: [parameter('path', 'slug', EXAMPLES.parameters.slug)],
+      'Adds a tracking reference to the product URL. The click is stored before the response is sent. If the offer is not live, the creator is suspended or the database does not take the click, the visitor is redirected without a reference. Parameters of the visit are forwarded unless the product URL has them already, up to 2,048 bytes. Capitals, trailing slashes and punctuation, and invisible characters are ignored. A browser gets a page instead of a problem.',
+    parameters: [
+      parameter('path', 'slug', EXAMPLES.parameters.slug),
+      {
+        ...parameter(
+          'query',
+          'sub',
+          'reel-12',
+          "The creator's mark of the placement, 1 to 64 printable characters; kept with the click, not forwarded.",
+        ),
+        required: false,
+      },
+    ],
     answers: {
       302: {
         description: 'Redirect to the product page.',

@@ -52,6 +52,11 @@ export class Caches {
     return cache && (currentEntry(cache, key)?.value as V | undefined)
   }
 
+  /** The cached value, even if its lifetime is over; `undefined` if there is none. */
+  peekOutdated<V>(name: string, key: string): V | undefined {
+    return this.#caches.get(name)?.get(key)?.value as V | undefined
+  }
+
   #load(
     cache: LRUCache<string, Entry>,
     loadKey: string,

@@ -78,6 +78,7 @@ const PROCEDURES = `
   jobs.startExport+billing  401        ok        403      ok     401        401    401      401
   jobs.get                  401        ok        ok       ok     401        401    401      401
   summaries.get             401        ok        ok       403    401        401    401      401
+  summaries.series          401        ok        ok       403    401        401    401      401
   live.changes              401        ok        ok       403    401        401    401      401
   webhooks.create           401        ok        ok       403    401        401    401      401
   webhooks.list             401        ok        ok       403    401        401    401      401

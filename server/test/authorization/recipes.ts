@@ -188,6 +188,7 @@ export const RECIPES: Record<string, Recipe> = {
   'jobs.get': async ({ scene, me }) => ({ id: await freshJob(scene.platform, me) }),
 
   'summaries.get': () => ({}),
+  'summaries.series': () => ({ by: 'day' }),
   'live.changes': () => ({}),
 
   'webhooks.create': async ({ scene, me }) => {

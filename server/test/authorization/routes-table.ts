@@ -69,6 +69,7 @@ const TESTS: Record<string, string> = {
   admin: 'flags/admin-routes.test.ts',
   jobs: 'exports/exports.test.ts',
   summaries: 'reports/summaries.test.ts',
+  'summaries.series': 'reports/series.test.ts',
   live: 'reports/live.test.ts',
   webhooks: 'notifications/channels/webhooks/endpoints.test.ts',
 }

@@ -27,8 +27,12 @@ function bodyFlaw(request: FuzzRequest, answer: FuzzAnswer): string | null {
   const type = String(answer.headers['content-type'])
   if (answer.headers['x-request-id'] === undefined) return 'no request id in the headers'
   if (request.path.startsWith('/trpc/')) return batchFlaw(answer)
-  // Guides are pages for people, also where there is none.
-  if (answer.status === 404 && request.path.startsWith('/docs/guides/') && type.startsWith('text/html'))
+  // Guides and links are for people, also where there is none.
+  if (
+    answer.status === 404 &&
+    /^\/(docs\/guides|\/*go)\//i.test(request.path) &&
+    type.startsWith('text/html')
+  )
     return null
   if (type !== 'application/problem+json') return `an error of the type ${type}`
   return problemFlaw(parsed(answer.text), answer.status)

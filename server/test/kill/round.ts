@@ -133,14 +133,16 @@ function ibanOf(userId: string): string {
   return `PK36SCBL${String(digits).padStart(16, '0')}`
 }
 
-/** A visitor who tries again until sent on; answers the tracking reference. */
+/** A visitor who tries again until sent on with a reference, which is the answer. While the database is down, there is none. */
 export async function followLink(world: World, link: LinkRecord): Promise<string> {
   const headers = { 'user-agent': BROWSER }
-  const answer = await world.insist(302, { method: 'GET', path: `/go/${link.slug}`, headers })
-  const reference = /aff_ref=([0-9a-f-]{36})/.exec(answer.headers.get('location') ?? '')?.[1]
-  if (!reference) throw new Error(`sent on without a reference: ${answer.headers.get('location')}`)
-  world.acknowledged.clicks.add(reference)
-  return reference
+  for (;;) {
+    const answer = await world.insist(302, { method: 'GET', path: `/go/${link.slug}`, headers })
+    const reference = /aff_ref=([0-9a-f-]{36})/.exec(answer.headers.get('location') ?? '')?.[1]
+    if (!reference) continue
+    world.acknowledged.clicks.add(reference)
+    return reference
+  }
 }
 
 async function report(world: World, shop: StoreAccess, deliveryId: string, raw: string): Promise<void> {

@@ -138,16 +138,16 @@ const double = fc.record({
   topic: fc.constant('orders/paid'),
 })
 
-const PLACED = [
-  [6, { topic: 'orders/create', body: 'unpaid' }],
-  [3, { topic: 'orders/updated', body: 'unpaid, other amounts' }],
-  [2, { topic: 'orders/cancelled', body: 'unpaid, cancelled' }],
-] as const
+const PLACED = {
+  'orders/create': 'unpaid',
+  'orders/updated': 'unpaid, other amounts',
+  'orders/cancelled': 'unpaid, cancelled',
+} as const
 
 /** The order is reported before its payment. */
 const placedReport = fc
-  .tuple(delay, oftener<(typeof PLACED)[number][1]>(...PLACED))
-  .map(([delay, told]) => ({ delay, ...told, id: 'fresh', secret: 'present' }) as const)
+  .tuple(delay, oftener([6, 'orders/create'], [3, 'orders/updated'], [2, 'orders/cancelled']))
+  .map(([delay, topic]) => ({ delay, topic, body: PLACED[topic], id: 'fresh', secret: 'present' }) as const)
 
 export type DeliveryPlan = Drawn<
   typeof firstDelivery | typeof laterReport | typeof double | typeof placedReport

@@ -16,7 +16,7 @@ const MAY_READ: Record<string, readonly string[]> = {
   notifications: ['users'],
   // A failed payout is known by the cycles that it paid for.
   payouts: ['billing_cycle_shares'],
-  sales: ['affiliate_links'],
+  sales: ['affiliate_links', 'clicks'],
   // The slug of its link, and the creator of its sale.
   'pending-orders': ['affiliate_links', 'sales'],
   clicks: ['affiliate_links'],

@@ -47,7 +47,7 @@ export interface Marketplace {
   addCreator(name?: string, destination?: boolean): Promise<Actor>
   /** A live offer of the shop and this creator's approved link to it; by default 12.5 % and 30 days. */
   addLink(shop: Shop, creator: Actor, terms?: Partial<OfferFields>): Promise<LinkRecord>
-  click(link: LinkRecord, tracked?: boolean): Promise<string>
+  click(link: LinkRecord, tracked?: boolean, subId?: string | null): Promise<string>
   /** Puts what the shop's store sent into the inbox. */
   deliver(shop: Shop, body: string | Buffer, more?: { deliveryId?: string; topic?: string }): Promise<Receipt>
   /** A click, and an order of now that came from it, into the inbox; answers the body. */
@@ -102,9 +102,9 @@ export async function openMarketplace(
       const offer = await addLiveOffer(platform, shop.actor, terms)
       return addLink(platform, shop.actor, creator, offer.id)
     },
-    async click(link, tracked = true) {
+    async click(link, tracked = true, subId = null) {
       const id = platform.ids.next()
-      await clicks.record({ id, linkId: link.id, tracked, kind: 'visit', createdAt: clock.now() })
+      await clicks.record({ id, linkId: link.id, tracked, kind: 'visit', subId, createdAt: clock.now() })
       return id
     },
     deliver: (shop, body, more = {}) =>

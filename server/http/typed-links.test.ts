@@ -1,0 +1,96 @@
+import { once } from 'node:events'
+import { type IncomingMessage, type OutgoingHttpHeaders, request } from 'node:http'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { LinkRecord } from '../links/links.service.ts'
+import { testDialects } from '../test/testkit/databases.ts'
+import { addLink, addLiveOffer, addMerchant, OFFER } from '../test/testkit/listings.ts'
+import { addUser } from '../test/testkit/people.ts'
+import { openWebTestbed, type WebTestbed } from '../test/testkit/web.ts'
+
+interface Context {
+  bed: WebTestbed
+  link: LinkRecord
+}
+
+const BROWSER = { accept: 'text/html', 'user-agent': 'Mozilla/5.0 (Linux; Android 14) Mobile Safari/537.36' }
+
+/** As it is: `fetch` would normalize these paths. */
+async function rawRequest(base: string, path: string, headers: OutgoingHttpHeaders = {}) {
+  const sent = request(base, { path, headers }).end()
+  const [answer] = (await once(sent, 'response')) as [IncomingMessage]
+  const body = Buffer.concat(await answer.toArray()).toString()
+  return { status: answer.statusCode, location: answer.headers.location, body }
+}
+
+for (const dialect of testDialects()) {
+  const it = suite<Context>(`links that people type, on ${dialect}`)
+  it.before(async (context) => {
+    const bed = await openWebTestbed(dialect, { LINK_FALLBACK_URL: 'https://market.pk/links' })
+    const merchant = await addMerchant(bed.platform)
+    const offer = await addLiveOffer(bed.platform, merchant)
+    const link = await addLink(bed.platform, merchant, await addUser(bed.platform, 'creator'), offer.id)
+    Object.assign(context, { bed, link })
+  })
+  it.after(({ bed }) => bed.close())
+
+  it('lead to the product page, with a click and the glued parameters', async ({ bed, link: { slug } }) => {
+    const typed = [
+      `/go/${slug.toUpperCase()}`,
+      `/go/${slug}/`,
+      `/go/${slug}.`,
+      `/go/${slug})`,
+      `/go/${slug}%E2%80%8E`,
+      `/go/${slug}%DB%94`,
+      `//go/${slug}`,
+      `/Go/${slug}`,
+      `/GO//${slug}%22/`,
+      `/go/%E2%81%A6${slug}%E2%81%A9`,
+      `/go/${slug}%E2%80`,
+      `/go/${slug}%`,
+    ]
+    const [page, fragment] = OFFER.product_url.split('#')
+    const followed = async (path: string) => {
+      const { status, location } = await rawRequest(bed.base, path)
+      const reference = new URL(location ?? 'https://none').searchParams.get('aff_ref')
+      return { status, rest: location?.replace(`${page}&aff_ref=${reference}`, '') }
+    }
+    for (const path of typed) assert.equal(await followed(path), { status: 302, rest: `#${fragment}` }, path)
+    const glued = [`/go/${slug}&brid=abc`, `/go/${slug}%3Fbrid=abc`, `/Go/${slug}/?brid=abc`]
+    for (const path of glued) {
+      assert.equal(await followed(path), { status: 302, rest: `&brid=abc#${fragment}` }, path)
+    }
+    const long = `${'x'.repeat(1500)}`
+    assert.equal(await followed(`/go/${slug}&brid=${long}`), {
+      status: 302,
+      rest: `&brid=${long}#${fragment}`,
+    })
+    const clicks = await bed.platform.database.reader.selectFrom('clicks').select('tracked').execute()
+    assert.equal(
+      clicks.map(({ tracked }) => tracked),
+      Array(typed.length + 4).fill(1),
+    )
+  })
+
+  it('lead nowhere unless exactly a slug remains: the problem, and a browser to the operator', async ({
+    bed,
+  }) => {
+    for (const path of [
+      '/go/',
+      '/Go/none',
+      '//go/none',
+      '/go/no/slug',
+      `/go/${'.'.repeat(3000)}`,
+      '/go/%E0%A4',
+    ]) {
+      const answer = await rawRequest(bed.base, path)
+      assert.equal([answer.status, answer.location], [404, undefined], path)
+      assert.is(JSON.parse(answer.body).code, 'not_found')
+      const browser = await rawRequest(bed.base, path, BROWSER)
+      assert.equal([browser.status, browser.location], [302, 'https://market.pk/links'], path)
+    }
+    assert.is((await bed.ask('POST', '/Go/none')).status, 404)
+  })
+
+  it.run()
+}
