@@ -140,12 +140,17 @@ export const appKey = z.string().regex(/^[A-Za-z0-9+/_-]{43}=?$/, 'must be 32 by
 
 const list = z.string().transform((text) => partsOf(text).filter(Boolean))
 
+export const networks = list.pipe(z.array(proxyAddress))
+
 export const formerKeys = list.pipe(z.array(appKey))
 
 export const flag = z.enum(['true', 'false'], 'must be true or false').transform((text) => text === 'true')
 
 /** Secrets separated by commas, at least one. */
 export const secrets = list.refine((parts) => parts.length > 0, 'must hold at least one secret')
+
+/** Titles separated by commas; may be none. */
+export const titles = list
 
 /** As a browser sends it: scheme, host and any port other than the scheme's default. */
 export const origins = z

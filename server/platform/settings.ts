@@ -12,6 +12,7 @@ import {
   httpUrl,
   mailbox,
   money,
+  networks,
   origins,
   postgresUrl,
   proxies,
@@ -24,9 +25,43 @@ import {
   smtpUrl,
   text,
   timeZone,
+  titles,
   whole,
   wholeNumber,
 } from './setting-kinds.ts'
+
+/** As checkouts and forms for cash on delivery name what they add to an order. */
+export const DEFAULT_FEE_TITLES = [
+  'cash on delivery',
+  'cash on delivery charges',
+  'cash on delivery fee',
+  'COD',
+  'COD charges',
+  'COD fee',
+  'convenience fee',
+  'courier charges',
+  'delivery',
+  'delivery charges',
+  'delivery fee',
+  'express delivery',
+  'handling charges',
+  'handling fee',
+  'packaging charges',
+  'packing charges',
+  'payment fee',
+  'priority delivery',
+  'processing fee',
+  'service charges',
+  'service fee',
+  'shipping',
+  'shipping charges',
+  'shipping cost',
+  'shipping fee',
+  'shipping protection',
+  'transaction fee',
+  'ڈیلیوری چارجز',
+  'ڈیلیوری فیس',
+]
 
 /**
  * Every setting with its default and its meaning, in the order of `guides/settings.md`. `npm run settings:guide` writes the
@@ -154,6 +189,11 @@ const Money = {
   SCHEDULE_RECONCILIATION: cronOrOff
     .default('35 4 * * *')
     .describe("when invoices and payouts are compared with the processor's records"),
+  FEE_TITLES: titles
+    .prefault(DEFAULT_FEE_TITLES.join(', '))
+    .describe(
+      'titles of order lines that are fees and no goods, comma-separated; they earn no commission. Compared without case, numbers, marks and the currency. Replaces the default list',
+    ),
   PENDING_ORDER_DAYS: whole(1, 3650, 60).describe(
     'days after which an order that was placed and not paid is no longer expected; a later payment still becomes a sale',
   ),
@@ -239,8 +279,16 @@ const Limits = {
 
 const Flags = {
   FLAG_CLICKS: whole(0, 1_000_000, 100).describe(
-    'visits of a link from one address within `FLAG_CLICKS_SECONDS` that raise `click_velocity`; 0 = off',
+    'visits of a link from one address within `FLAG_CLICKS_SECONDS` that raise `click_velocity`, if the address is of a data center or the link sold nothing (`FLAG_CLICKS_UNSOLD`); 0 = off',
   ),
+  FLAG_CLICKS_UNSOLD: whole(0, 1_000_000_000, 300).describe(
+    'visits of a link within `FLAG_CONVERSION_DAYS`, each at least 3 days old, without an accepted sale: the second sign for `FLAG_CLICKS`; 0 = off',
+  ),
+  DATACENTER_NETWORKS: networks
+    .default([])
+    .describe(
+      'addresses and networks of data centers beside the large ones that the service knows, such as `203.0.113.0/24`, comma-separated',
+    ),
   FLAG_CLICKS_SECONDS: whole(10, 3600, 600).describe('the time for `FLAG_CLICKS`, in seconds'),
   FLAG_CONVERSION_RATE: rate(30).describe(
     'the share of the visits of a link that become accepted sales, in percent, above which `conversion_unusual` is raised',

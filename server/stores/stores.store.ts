@@ -1,6 +1,6 @@
-import { type Selectable, sql } from 'kysely'
+import { type Selectable, type SqlBool, sql } from 'kysely'
 import { ORDER_SOURCES } from '../../shared/schemas/stores.ts'
-import { countOf, newestFirst, valuesTable } from '../platform/database/bulk-values.ts'
+import { countOf, inList, newestFirst, valuesTable } from '../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
 import { changeRow, lockRows } from '../platform/database/protected-rows.ts'
 import type { Schema } from '../platform/database/schema.ts'
@@ -55,6 +55,19 @@ export function storesOf(
   )
 }
 
+/** For each of these stores the ids of its merchant's other ones, removed ones too. Stores without any are missing. */
+export async function siblingStores(db: Queries | Tx, storeIds: readonly string[]) {
+  const pairs = await db
+    .selectFrom('stores as store')
+    .innerJoin('stores as sibling', 'sibling.merchant_id', 'store.merchant_id')
+    .select(['store.id', 'sibling.id as sibling_id'])
+    .where(sql<SqlBool>`store.id ${inList(dialectOf(db), 'uuid', storeIds)}`)
+    .whereRef('sibling.id', '<>', 'store.id')
+    .execute()
+  const grouped = Map.groupBy(pairs, ({ id }) => id)
+  return new Map([...grouped].map(([id, of]) => [id, of.map(({ sibling_id }) => sibling_id)]))
+}
+
 /** The ids of a merchant's stores, removed ones too. */
 export async function storeIdsOfMerchant(db: Queries, merchantId: string): Promise<string[]> {
   const rows = await db.selectFrom('stores').select('id').where('merchant_id', '=', merchantId).execute()
@@ -107,17 +120,14 @@ export async function storesById(db: Queries, texts: readonly string[]) {
   return new Map(stores.map((store) => [store.id, store]))
 }
 
-/** The host names that these stores' orders have shown. */
-export async function hostsOfStores(db: Queries | Tx, storeIds: readonly string[]) {
-  if (storeIds.length === 0) return []
-  const hosts = db.selectFrom('store_hosts').select(['store_id', 'host']).where('store_id', 'in', storeIds)
-  return hosts.orderBy('host').execute()
+/** The host names that a store's signed orders have shown. */
+export function hostsOf({ own_hosts }: StoreRow): string[] {
+  return own_hosts === null ? [] : (JSON.parse(own_hosts) as string[])
 }
 
-export async function insertHosts(tx: Tx, rows: Selectable<Schema['store_hosts']>[]): Promise<void> {
-  if (rows.length === 0) return
-  const insert = tx.insertInto('store_hosts').values(rows)
-  await insert.onConflict((conflict) => conflict.doNothing()).execute()
+/** Stores what a locked store's signed orders have shown. */
+export function setHosts(tx: Tx, store: StoreRow, hosts: readonly string[]) {
+  return changeRow(tx, 'stores', store, { own_hosts: JSON.stringify(hosts) })
 }
 
 export type StoreDayRow = Selectable<Schema['store_days']>
@@ -130,22 +140,26 @@ const addedDays = valuesTable<StoreDayRow>('added', {
   line: 'int',
   coupon: 'int',
   none: 'int',
+  paid_events: 'int',
+  other_events: 'int',
   last_event_at: 'bigint',
 })
 
-const ADD_SOURCES = sql.raw(
-  ORDER_SOURCES.map((source) => `${source} = store_days.${source} + excluded.${source}`).join(', '),
+const COUNTS = [...ORDER_SOURCES, 'paid_events', 'other_events']
+const DAY_COLUMNS = sql.raw(['store_id', 'day', ...COUNTS, 'last_event_at'].join(', '))
+const ADD_COUNTS = sql.raw(
+  COUNTS.map((count) => `${count} = store_days.${count} + excluded.${count}`).join(', '),
 )
 
 /** Adds these orders and events to what is stored of the same stores and days. */
 export async function addToStoreDays(tx: Tx, rows: readonly StoreDayRow[]): Promise<void> {
   if (rows.length === 0) return
   await sql`
-    insert into store_days (store_id, day, cart, landing, line, coupon, none, last_event_at)
-    select store_id, day, cart, landing, line, coupon, none, last_event_at
+    insert into store_days (${DAY_COLUMNS})
+    select ${DAY_COLUMNS}
     from ${addedDays(dialectOf(tx), rows)}
     where true
-    on conflict (store_id, day) do update set ${ADD_SOURCES},
+    on conflict (store_id, day) do update set ${ADD_COUNTS},
       last_event_at = case when excluded.last_event_at > store_days.last_event_at
         then excluded.last_event_at else store_days.last_event_at end`.execute(tx)
 }

@@ -97,22 +97,48 @@ for (const { it } of marketSuites('stores')) {
     )
   })
 
-  it('refuses what is no host name, and unknown fields', async ({ bed }) => {
+  it('connects the shop of any address that a merchant pastes', async ({ bed }) => {
     const { stores } = await merchantOf(bed)
     for (const shop_domain of [
-      'https://a.pk',
-      'a.pk/x',
-      'a.pk:80',
-      'shop',
-      '1.2.3.4',
-      'a..pk',
-      '-a.pk',
-      '',
+      'https://Kurta.myshopify.com/',
+      'http://kurta.myshopify.com',
+      '//kurta.myshopify.com/admin',
+      'kurta.myshopify.com/products/lawn?variant=1#top',
+      'https://kurta.myshopify.com:443/',
+      '\u2066kurta.myshopify.com\u2069',
+      '\tkurta.\u200bmyshopify.com.\n',
+      '<https://kurta.myshopify.com>',
+      'https://admin.shopify.com/store/kurta',
+      'admin.shopify.com/store/KURTA/settings/domains?x=1',
     ]) {
-      assert.is(
-        await outcomeOf(stores.connect({ shop_domain, webhook_secret: 'secret-one' })),
-        'validation_failed',
-      )
+      const made = await stores.connect({ shop_domain, webhook_secret: 'secret-one' })
+      assert.is(made.shop_domain, DOMAIN, shop_domain)
+      await stores.remove({ id: made.id })
+    }
+  })
+
+  it('refuses what is no shop of Shopify, with the way to its name, and unknown fields', async ({ bed }) => {
+    const { stores } = await merchantOf(bed)
+    const own = ['chenab-lawn.pk', 'https://www.kurta.pk/', 'shop', '1.2.3.4', 'myshopify.com', '']
+    const odd = [
+      '-a.myshopify.com',
+      'a-.myshopify.com',
+      'a.b.myshopify.com',
+      'a.myshopify.com.evil.pk',
+      'a_b.myshopify.com',
+    ]
+    const other = [
+      'admin.shopify.com/store/',
+      'admin.shopify.com/store/a_b',
+      'x@a.myshopify.com',
+      'a.myshopify.com:80',
+    ]
+    for (const shop_domain of [...own, ...odd, ...other, `${'a'.repeat(64)}.myshopify.com`]) {
+      const refusal = await stores
+        .connect({ shop_domain, webhook_secret: 'secret-one' })
+        .catch((error) => error)
+      assert.is(refusal.cause?.code, 'validation_failed', shop_domain)
+      assert.match(JSON.stringify(refusal.cause), /Settings → Domains/, shop_domain)
     }
     for (const webhook_secret of ['short', 'with a space', 'x'.repeat(257)]) {
       assert.is(await outcomeOf(stores.connect({ shop_domain: DOMAIN, webhook_secret })), 'validation_failed')
@@ -284,6 +310,49 @@ for (const { it } of marketSuites('stores')) {
     const domains = [...first.items, ...rest.items].map((store) => store.shop_domain.slice(0, 2))
     assert.equal(domains, ['s4', 's3', 's2', 's1', 's0'])
     assert.is(await outcomeOf(stores.list({ cursor: 'nonsense' })), 'validation_failed')
+  })
+
+  it('moves a claim to the new name of its shop, with its secrets', async ({ bed }) => {
+    const NEW = 'kurta-lahore.myshopify.com'
+    const { actor, stores } = await merchantOf(bed)
+    const { id } = await stores.connect({ shop_domain: DOMAIN, webhook_secret: 'secret-one' })
+    await stores.rotateSecret({ id, webhook_secret: 'secret-two' })
+    const moved = await stores.rotateSecret({ id, shop_domain: NEW })
+    assert.equal([moved.id, moved.shop_domain, moved.status], [id, NEW, 'waiting'])
+    assert.equal((await secretsAt(bed, NEW)).sort(), ['secret-one', 'secret-two'])
+    assert.equal(await secretsAt(bed), [])
+    const both = await stores.rotateSecret({ id, shop_domain: DOMAIN, webhook_secret: 'secret-three' })
+    assert.is(both.shop_domain, DOMAIN)
+    assert.is((await secretsAt(bed))[0], 'secret-three')
+    await stores.rotateSecret({ id, shop_domain: DOMAIN })
+    const moves = (await auditOf(bed, id)).filter(({ action }) => action === 'store.move')
+    assert.equal(
+      moves.map(({ actor: by, before, after }) => [by, before.shop_domain, after.shop_domain]),
+      [
+        [actor.userId, DOMAIN, NEW],
+        [actor.userId, NEW, DOMAIN],
+      ],
+    )
+  })
+
+  it('moves no claim onto one that is there, nor to another merchant, nor without a change', async ({
+    bed,
+  }) => {
+    const { stores } = await merchantOf(bed)
+    const other = await merchantOf(bed)
+    const { id } = await stores.connect({ shop_domain: DOMAIN, webhook_secret: 'secret-one' })
+    const second = await stores.connect({ shop_domain: 'second.myshopify.com', webhook_secret: 'secret-2nd' })
+    const move = (shop_domain: string, by = stores) => outcomeOf(by.rotateSecret({ id, shop_domain }))
+    assert.is(await move('second.myshopify.com'), 'store_taken')
+    assert.is(await move('third.myshopify.com', other.stores), 'not_found')
+    assert.is(await outcomeOf(stores.rotateSecret({ id })), 'validation_failed')
+    assert.is(await outcomeOf(stores.rotateSecret({ id, revoke_former: true })), 'validation_failed')
+    await stores.remove({ id: second.id })
+    assert.is((await stores.rotateSecret({ id, shop_domain: 'second.myshopify.com' })).id, id)
+    assert.is(
+      await outcomeOf(stores.connect({ shop_domain: 'second.myshopify.com', webhook_secret: 'secret-3rd' })),
+      'store_taken',
+    )
   })
 
   it.run()
