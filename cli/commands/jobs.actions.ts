@@ -1,7 +1,15 @@
+import { writeFile } from 'node:fs/promises'
+import { mayExport } from '../../server/exports/export-columns.rule.ts'
 import { type ExportJobRow, listExports, wireJob } from '../../server/exports/exports.service.ts'
+import { exportParts } from '../../server/exports/run-export.service.ts'
+import { OPERATOR, recordAudit } from '../../server/flags/audit.service.ts'
 import { pageById } from '../../server/platform/api/page.ts'
+import { findUser } from '../../server/users/users.service.ts'
+import type { ExportFormat, ExportResource } from '../../shared/schemas/jobs.ts'
+import { readMoment } from '../arguments.ts'
 import type { PageOptions } from '../command.ts'
-import { reads } from '../context.ts'
+import { reads, writes } from '../context.ts'
+import { Failure } from '../failures.ts'
 import { nameOf, peopleOf } from '../lists.ts'
 import { wireTime } from '../terminal/output.ts'
 
@@ -11,7 +19,7 @@ export const list = reads(async ({ platform, out }, options: PageOptions) => {
   out.showPage(page, {
     columns: [
       { title: 'Started by', flexible: true, cell: (job) => nameOf(person(job.user_id)) },
-      { title: 'What', cell: (job) => `${job.resource} as ${job.format}` },
+      { title: 'What', cell: (job) => `${job.resource} as ${job.format}${job.excel ? ' for Excel' : ''}` },
       { title: 'State', cell: (job) => job.state },
       { title: 'Rows', right: true, cell: rowsText },
       out.moment('Begun', (job) => job.created_at),
@@ -24,6 +32,7 @@ export const list = reads(async ({ platform, out }, options: PageOptions) => {
       user: person(job.user_id),
       resource: job.resource,
       format: job.format,
+      excel: job.excel === 1,
       from: wireTime(job.from_at),
       to: wireTime(job.to_at),
       attempts: job.attempts,
@@ -36,3 +45,44 @@ function rowsText({ rows_done, rows_total, state }: ExportJobRow): string {
   if (state === 'succeeded' || rows_total === null) return rows_done.toLocaleString('en')
   return `${rows_done.toLocaleString('en')} of ${rows_total.toLocaleString('en')}`
 }
+
+interface ExportOptions {
+  user?: string
+  format: ExportFormat
+  excel?: boolean
+  from?: string
+  to?: string
+}
+
+export const exportFile = writes(
+  async ({ platform, config, out }, resource: ExportResource, file: string, options: ExportOptions) => {
+    const { format, excel = false } = options
+    const user = options.user === undefined ? null : await findUser(platform, options.user)
+    const role = user?.role ?? 'admin'
+    if (!mayExport(role, resource)) throw new Failure('Billing cycles are of merchants.')
+    const content = {
+      ...{ user_id: user?.id ?? OPERATOR, role, resource, format, excel: excel ? 1 : null },
+      ...{ from_at: readMoment(options.from, config), to_at: readMoment(options.to, config) },
+    }
+    await platform.database.transaction((tx) =>
+      recordAudit(platform, tx, {
+        ...{ actor: OPERATOR, action: 'export.file', subjectType: 'export', subjectId: resource },
+        after: { user: user?.id ?? null, format, from: content.from_at, to: content.to_at },
+      }),
+    )
+    let rows = 0
+    const parts = exportParts(platform, content, (done) => {
+      rows = done
+      out.progress(`${rows.toLocaleString('en')} rows written`)
+    })
+    await writeFile(file, parts, { flag: 'wx', mode: 0o600 }).catch((error: NodeJS.ErrnoException) => {
+      if (error.syscall === undefined) throw error
+      throw new Failure(
+        error.code === 'EEXIST' ? `${file} exists. Name a new file.` : `${file}: ${error.message}`,
+      )
+    })
+    out.show({ file, resource, format, excel, rows }, () => [
+      `Wrote ${rows.toLocaleString('en')} ${rows === 1 ? 'row' : 'rows'} to ${file}.`,
+    ])
+  },
+)

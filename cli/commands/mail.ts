@@ -45,4 +45,23 @@ export function addMailCommands(program: CliCommand): void {
     .paged()
     .examples('jobs list', 'jobs list --limit 10 --json')
     .action(jobActions.list)
+  jobs
+    .subcommand('export', 'write the rows of all users, or of one, to a file; leaves an audit entry')
+    .argument(
+      '<resource>',
+      'sales, payouts, clicks, billing_cycles or applications',
+      oneOf(['sales', 'payouts', 'clicks', 'billing_cycles', 'applications']),
+    )
+    .argument('<file>', 'the file to make')
+    .option('--user <user>', "only the rows of this user's own lists, by id or e-mail")
+    .choice('--format <format>', 'csv or ndjson', 'csv')
+    .option('--excel', 'CSV that Excel shows right: byte order mark, order ids as text')
+    .option('--from <time>', 'RFC 3339, or a date: its midnight in BILLING_TIMEZONE; inclusive')
+    .option('--to <time>', 'the same; exclusive')
+    .demand('Pass --excel with the format csv only.', ({ excel, format }) => !excel || format === 'csv')
+    .examples(
+      'jobs export sales sales.csv --excel',
+      'jobs export clicks clicks.ndjson --format ndjson --from 2026-11-01',
+    )
+    .action(jobActions.exportFile)
 }

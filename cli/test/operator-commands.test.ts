@@ -1,5 +1,6 @@
 // long
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { startExport } from '../../server/exports/exports.service.ts'
@@ -168,6 +169,28 @@ for (const dialect of testDialects()) {
     const [job] = (await books.json('jobs', 'list')).items
     assert.equal([job.state, job.resource, job.user.id], ['queued', 'sales', books.creatorId])
     await books.says(['jobs', 'list'], /sales as csv\tqueued\t0\t/)
+  })
+
+  it('writes an export to a new file, for spreadsheets if asked to', async () => {
+    const file = join(books.market.bed.testDatabase.folder, 'sales.csv')
+    const { rows } = await books.json('jobs', 'export', 'sales', file, '--excel')
+    const lines = readFileSync(file, 'utf8').split('\r\n')
+    assert.ok(lines[0]?.startsWith('\ufeffid,') && lines[0].includes('merchant_id'), lines[0])
+    assert.is(lines.length, rows + 2)
+    assert.match(lines[1] ?? '', /,"=""\d+""",/)
+    const { action, actor, after } = await lastAudit()
+    assert.equal([action, actor, after.user], ['export.file', 'operator', null])
+    await books.refuses(['jobs', 'export', 'sales', file], /exists\. Name a new file/)
+    const own = join(books.market.bed.testDatabase.folder, 'own.ndjson')
+    const asLines = ['jobs', 'export', 'sales', own, '--user', books.creatorId, '--format', 'ndjson']
+    await books.says(asLines, /Wrote \d+ rows? to /)
+    for (const line of readFileSync(own, 'utf8').split('\n').slice(0, -1)) {
+      assert.is(JSON.parse(line).creator_id, books.creatorId)
+      assert.is(JSON.parse(line).platform_fee, undefined)
+    }
+    await books.refuses([...asLines, '--excel'], /with the format csv only/, 2)
+    await books.refuses(['jobs', 'export', 'billing_cycles', file, '--user', books.creatorId], /of merchants/)
+    await books.refuses(['jobs', 'export', 'sales', '/dev/full/x', '--yes'], /\/dev\/full\/x: /)
   })
 
   it('resolves a flag once, with a note', async () => {

@@ -45,6 +45,9 @@ export const OPERATOR_WORK: Record<string, Recipe> = {
   status: way(),
   completion: way('bash'),
   'jobs list': way(),
+  'jobs export': ({ books }) => ({
+    args: ['sales', join(books.market.bed.testDatabase.folder, 'export.csv')],
+  }),
   'mail list': way(),
   'mail preferences': ({ books }) => ({ args: [books.creatorId, '--off', 'payout.paid'] }),
   'mail show': async ({ books }) => ({ args: [await queuedMail(books.market.platform, books.creatorId)] }),

@@ -103,7 +103,7 @@ export function createClickRecorder(platform: Platform): ClickRecorder {
     let visitor: string | null = null
     if (tracked && kind === 'visit' && address) {
       const from = addresses.of(address, createdAt)
-      watch.observe({ visitor: from, linkId, at: createdAt })
+      watch.observe({ visitor: from, linkId, at: createdAt, address })
       visitor = from + agentMarkOf(agent)
     }
     const row = {

@@ -109,6 +109,43 @@ test('numbers are exempt', () => {
   assert.is(csvCell('+1;-2', 'number'), '+1;-2')
 })
 
+test('for spreadsheets, a text that looks like a number is a constant, and nothing else is a formula', () => {
+  const excel = { excel: true }
+  const constants = [
+    '820982911946154508',
+    '0300',
+    '3-4',
+    '11/26',
+    '12:30',
+    '5e10',
+    '1E+5',
+    '۱۲۳',
+    '٣',
+    '1,000',
+    '.5',
+    '7 %',
+  ]
+  for (const text of [...constants, '+92 300 1234567', '-5', '019']) {
+    assert.is(csvCell(text, 'text', excel), `"=""${text}"""`)
+  }
+  const texts = ['#1001', '2026-11-20T17:30:00.000Z', 'جمعۃ', 'e10', '12 suits', '-', '...', '5e10e']
+  for (const text of texts) assert.is(csvCell(text, 'text', excel), csvCell(text, 'text'), text)
+  assert.is(csvCell('=1+1', 'text', excel), "'=1+1")
+  assert.is(csvCell('+1;=2', 'text', excel), "'+1;'=2")
+  assert.is(csvCell('1'.repeat(101), 'text', excel), '1'.repeat(101))
+  for (const amount of ['1250.00', '-5.00']) assert.is(csvCell(amount, 'number', excel), amount)
+  assert.is(csvRecords([{ path: 'order_id', kind: 'text' }], excel)({ order_id: '82' }), '"=""82"""\r\n')
+  const unit = fc.constantFrom(...'0819+-=@"\';,\t\r\n%/.: eE()A۳')
+  fc.assert(
+    fc.property(fc.string({ unit, maxLength: 12 }), (text) => {
+      const [[value = ''] = []] = readCsv(csvLine([csvCell(text, 'text', excel)]))
+      if (value.startsWith('=')) assert.match(value, /^="[^"=@;A-D()]+"$/u)
+      else assert.not.match(value, /^[+\-@\t\r]/)
+    }),
+    { numRuns: 2000 },
+  )
+})
+
 test('a missing value, an empty text and a boolean differ', () => {
   assert.is(csvLine([csvCell(null, 'text'), csvCell('', 'text'), csvCell(false, 'text')]), ',"",false\r\n')
   assert.is(csvCell(undefined, 'number'), '')

@@ -15,6 +15,8 @@ export const ExportJob = defineEntity({
     role: enumText<Role>(),
     resource: enumText<ExportResource>(),
     format: enumText<ExportFormat>(),
+    /** 1 for CSV that spreadsheets show right; otherwise `null`. */
+    excel: count().strictNullable(),
     /** The period of created_at: inclusive, exclusive. */
     from_at: epochMs().strictNullable(),
     to_at: epochMs().strictNullable(),

@@ -23,6 +23,8 @@ const MAX_UNFINISHED = 5
 interface ExportRequest {
   resource: ExportResource
   format: ExportFormat
+  /** CSV for spreadsheets. */
+  excel?: boolean
   /** The period of created_at, epoch ms: inclusive, exclusive. */
   from: number | null
   to: number | null
@@ -51,6 +53,7 @@ export async function startExport(
     role: owner.role,
     resource: request.resource,
     format: request.format,
+    excel: request.excel ? 1 : null,
     from_at: request.from,
     to_at: request.to,
     state: 'queued',

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
+import { buffer } from 'node:stream/consumers'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { type ExportResource, exportResource } from '../../shared/schemas/jobs.ts'
@@ -45,7 +45,7 @@ for (const dialect of testDialects()) {
     assert.is(job.state, 'succeeded', job.error ?? '')
     const file = await openExportFile(bed.platform, actor.userId, id)
     if (file === 'expired') throw new Error('expired at once')
-    return { job, content: await text(file.content) }
+    return { job, content: (await buffer(file.content)).toString() }
   }
 
   it.before(async () => {
@@ -201,6 +201,19 @@ for (const dialect of testDialects()) {
       .execute()
     assert.ok(jobs.length > 30)
     for (const job of jobs) assert.is(job.rows_total, job.rows_done, `${job.resource} for ${job.role}`)
+  })
+
+  it('makes CSV that spreadsheets show right, if asked to', async () => {
+    const order_id = '820982911946154508'
+    await addSales(bed.platform, [{ ...saleRow(bed.platform, world, world.links[0]), order_id }])
+    const sales = { resource: 'sales', format: 'csv' } as const
+    const { content } = await exportAs(world.kurta, { ...sales, excel: true })
+    assert.ok(content.startsWith('\ufeffid,'), content)
+    assert.ok(content.includes(`,"=""${order_id}""",#1001,`), content)
+    const plain = (await exportAs(world.kurta, sales)).content
+    assert.ok(plain.startsWith('id,') && plain.includes(`,${order_id},#1001,`), plain)
+    const asLines = { resource: 'sales', format: 'ndjson', excel: true } as const
+    assert.is(await outcomeOf(as(world.kurta).startExport(asLines)), 'validation_failed')
   })
 
   it.run()

@@ -6,13 +6,7 @@ import { scanCycles } from '../billing/billing.service.ts'
 import { scanClicks } from '../clicks/clicks.service.ts'
 import { flagForgedRows } from '../flags/forged-rows.service.ts'
 import { scanPayouts } from '../payouts/payouts.service.ts'
-import {
-  ABOVE_ALL_IDS,
-  idAfter,
-  type KeysetScan,
-  ownScope,
-  type ScanPage,
-} from '../platform/database/keyset-scan.ts'
+import { ABOVE_ALL_IDS, idAfter, type KeysetScan, ownScope } from '../platform/database/keyset-scan.ts'
 import { rowProblem } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import { type BackoffPolicy, retryDelay } from '../platform/queue/backoff.rule.ts'
@@ -20,7 +14,7 @@ import type { Held } from '../platform/queue/lease-queue.ts'
 import { currentReads } from '../platform/replica-reads.ts'
 import type { FileStorage } from '../platform/storage/storage.ts'
 import { scanSales } from '../sales/sales.service.ts'
-import { csvHeader, csvRecords, exportColumns } from './export-columns.rule.ts'
+import { BYTE_ORDER_MARK, csvHeader, csvRecords, exportColumns } from './export-columns.rule.ts'
 import {
   deleteFinished,
   EXPORT_QUEUE,
@@ -109,8 +103,14 @@ function keyOf(job: ExportJobRow, attempt: number): string {
   return `${job.id}-${attempt}.${job.format}`
 }
 
-/** The rows of a resource that the job's owner may see, as wire objects. */
-function rowsOf(platform: Platform, { user_id, role, resource }: ExportJobRow): KeysetScan<object> {
+/** What a file shows. */
+type ExportContent = Pick<
+  ExportJobRow,
+  'user_id' | 'role' | 'resource' | 'format' | 'excel' | 'from_at' | 'to_at'
+>
+
+/** The rows of a resource that this user may see, as wire objects. */
+function rowsOf(platform: Platform, { user_id, role, resource }: ExportContent): KeysetScan<object> {
   const scope = role === 'admin' ? 'all' : ownScope({ userId: user_id, role })
   switch (resource) {
     case 'sales':
@@ -125,6 +125,41 @@ function rowsOf(platform: Platform, { user_id, role, resource }: ExportJobRow): 
       if (role === 'creator') throw new Error('a creator has no billing cycles')
       return scanCycles(platform, role === 'admin' ? null : user_id)
   }
+}
+
+/** The parts of a file with these rows below an id, newest first. Calls `afterPage` with the number of rows read. */
+async function* partsOf(
+  { resource, role, format, excel, from_at, to_at }: ExportContent,
+  rows: KeysetScan<object>,
+  from: string | null,
+  afterPage: (rows: number) => Promise<void>,
+): AsyncGenerator<string> {
+  const columns = exportColumns(resource, role)
+  const csv = format === 'csv'
+  const style = { excel: excel === 1 }
+  if (csv) yield (style.excel ? BYTE_ORDER_MARK : '') + csvHeader(columns)
+  const lineOf = csv ? csvRecords(columns, style) : (item: object) => `${JSON.stringify(item)}\n`
+  for (let below = from; below !== null; ) {
+    const { items, last } = await rows.read({ below, size: PAGE, from: from_at, to: to_at })
+    if (items.length > 0) yield items.map(lineOf).join('')
+    await afterPage(items.length)
+    below = last
+  }
+}
+
+/** The parts of a file for the operator, who may see every user's rows. Calls `onRows` with the number of rows so far. */
+export async function* exportParts(
+  platform: Platform,
+  content: ExportContent,
+  onRows: (rows: number) => void,
+): AsyncGenerator<string> {
+  const rows = rowsOf(await currentReads(platform), content)
+  let done = 0
+  yield* partsOf(content, rows, ABOVE_ALL_IDS, async (read) => {
+    done += read
+    onRows(done)
+    await nextTurn()
+  })
 }
 
 /** One attempt at a job, from its claim on. */
@@ -148,35 +183,24 @@ class ExportRun {
   async *content(): AsyncGenerator<string> {
     const { total, upTo } = await this.#count()
     await this.#renew({ rows_total: total })
-    const columns = exportColumns(this.#job.resource, this.#job.role)
-    const csv = this.#job.format === 'csv'
-    if (csv) yield csvHeader(columns)
-    if (upTo === null) return
-    const lineOf = csv ? csvRecords(columns) : (item: object) => `${JSON.stringify(item)}\n`
-    for (let below: string | null = idAfter(upTo); below !== null; ) {
-      const { items, last } = await this.#rows.read(this.#page(below, PAGE))
-      if (items.length > 0) yield items.map(lineOf).join('')
-      this.#done += items.length
+    yield* partsOf(this.#job, this.#rows, upTo && idAfter(upTo), async (rows) => {
+      this.#done += rows
       await this.#afterPage()
-      below = last
-    }
+    })
   }
 
   async #count(): Promise<{ total: number; upTo: string | null }> {
     let total = 0
     let upTo: string | null = null
     for (let below: string | null = ABOVE_ALL_IDS; below !== null; ) {
-      const page = await this.#rows.count(this.#page(below, COUNTED_PAGE))
+      const { from_at: from, to_at: to } = this.#job
+      const page = await this.#rows.count({ below, size: COUNTED_PAGE, from, to })
       total += page.rows
       upTo ??= page.first
       below = page.last
       await this.#afterPage()
     }
     return { total, upTo }
-  }
-
-  #page(below: string, size: number): ScanPage {
-    return { below, size, from: this.#job.from_at, to: this.#job.to_at }
   }
 
   /** Lets other work run, and renews the lease with the progress now and then. */

@@ -1,6 +1,7 @@
 import { CycleFull } from '../billing/billing.service.ts'
 import { type ClaimedEvent, type EventOutcome, settle, settleAll } from '../inbox/inbox.service.ts'
 import { BODY_GONE, CONFLICTING, unreadable } from '../inbox/set-aside.service.ts'
+import { recheckProductHosts } from '../offers/product-host.service.ts'
 import {
   type PlacedOrder,
   type PlacedOutcome,
@@ -14,7 +15,7 @@ import { type RecordedSale, type ReportedOrder, recordOrders } from '../sales/sa
 import type { OrderFacts } from '../shopify/order-facts.ts'
 import { isOrderPaid, placedTopic } from '../shopify/topics.ts'
 import { recordActivity } from '../stores/store-activity.service.ts'
-import { noteFirstEvents, recordShownHosts } from '../stores/store-events.service.ts'
+import { learnHosts, noteFirstEvents } from '../stores/store-events.service.ts'
 import { getStoresById } from '../stores/stores.service.ts'
 import { isToBeRead, NOTHING_READ, type ReadOrder, type ReadOrders, readOrder } from './read-order.ts'
 
@@ -64,11 +65,12 @@ async function record(
     else if ('order' in read) reports.push(read)
     else outcomes.set(event.id, read)
   })
-  await recordShownHosts(
-    platform,
-    tx,
-    reports.map(({ eventId, storeId, order }) => ({ id: eventId, storeId, hosts: order.shop_hosts })),
-  )
+  const shown = [...reports, ...placed]
+    .filter(({ order }) => !order.test)
+    .map(({ eventId: id, storeId: scope, order }) => ({ id, scope, hosts: order.shop_hosts }))
+  for (const merchantId of await learnHosts(platform, tx, stores, shown)) {
+    await recheckProductHosts(platform, tx, merchantId)
+  }
   const recorded = await recordOrders(platform, tx, reports)
   reports.forEach((report, index) => {
     const sale = recorded[index] as RecordedSale

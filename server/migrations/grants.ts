@@ -24,7 +24,6 @@ export const CHANGES: Record<keyof Schema, readonly Change[]> = {
   billing_accounts: ['update'],
   stores: ['update'],
   store_secrets: ['update', 'delete'],
-  store_hosts: [],
   store_days: ['update'],
   unclaimed_domains: ['update', 'delete'],
   offers: ['update'],

@@ -1,5 +1,8 @@
+import { sql } from 'kysely'
 import * as assert from 'uvu/assert'
 import type { OfferSort } from '../../shared/schemas/offers.ts'
+import { foldOffers } from '../migrations/00006-values.ts'
+import { ddl } from '../migrations/ddl.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import { foldedWords } from '../platform/database/folded-text.ts'
 import { lockRows } from '../platform/database/protected-rows.ts'
@@ -38,6 +41,26 @@ for (const { it, dialect } of marketSuites<{ merchant: Actor; visitor: Visitor }
     const signs = `* " ' \\ :* & 🇵🇰 % ()`.split(' ')
     const none = "narkali|anar cafe|'; drop table offers; --|NEAR(lawn kurta)|words:lawn|NOT".split('|')
     for (const q of [...signs, ...none, 'x'.repeat(200)]) assert.equal(await found(q), [], q)
+  })
+
+  it('finds Urdu words by letters that look alike, in older offers too', async ({
+    bed,
+    platform,
+    merchant,
+    visitor,
+  }) => {
+    const { id } = await addLiveOffer(platform, merchant, { title: 'جمعۃ سیل', description: 'ھاتھ کا کام' })
+    const finds = async (query: Query) => (await visitor.list(query)).items.length === 1
+    const words = ['جمعة', 'جمعہ', 'ہاتھ', 'هاته كا', 'ہاتہ کا کام']
+    for (const q of words) assert.ok(await finds({ q }), q)
+    assert.not.ok(await finds({ q: 'گام' }))
+    const { writer } = bed.testDatabase.database
+    const asBefore = { search_words: 'جمعۃ سیل ھاتھ کا کام', category_key: 'ڪپڙی', niche_key: 'ھاتھ' }
+    await writer.updateTable('offers').set(asBefore).where('id', '=', id).execute()
+    assert.not.ok(await finds({ q: 'جمعہ' }))
+    const statements = foldOffers(ddl(dialect)).filter((statement) => statement !== '')
+    for (const statement of statements) await sql.raw(statement).execute(writer)
+    for (const q of words) assert.ok(await finds({ q, category: 'کپڙي', niche: 'ہاته' }), q)
   })
 
   it('property: no text breaks the search', async ({ platform, merchant, visitor }) => {

@@ -2,9 +2,8 @@ import * as assert from 'uvu/assert'
 import { OPERATOR } from '../flags/audit.service.ts'
 import { resolveFlag } from '../flags/flags.service.ts'
 import { appRouter } from '../http/router.ts'
-import { countOf } from '../platform/database/bulk-values.ts'
-import { connectStore } from '../stores/stores.service.ts'
-import { OFFER } from '../test/testkit/listings.ts'
+import { connectStore, hostsOfMerchant } from '../stores/stores.service.ts'
+import { addShownHost, OFFER } from '../test/testkit/listings.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import type { Marketplace, Shop } from '../test/testkit/marketplace.ts'
 import { orderBody } from '../test/testkit/orders.ts'
@@ -88,18 +87,67 @@ for (const { it } of marketSuites<{ shop: Shop }>('hosts of offers')) {
     await order(market, shop, { order_status_url: 'https://status.pk/62/orders/1/authenticate' })
     await order(market, shop, { landing_site: 'https://www.landing.pk/?aff_ref=1' })
     await order(market, await market.addShop(), { order_status_url: 'https://others.pk/1' })
+    await order(market, shop, { order_status_url: 'https://of-a-test.pk/1', test: true })
     await market.drainUntilIdle()
-    for (const host of ['status.pk', 'landing.pk', 'others.pk']) {
+    for (const host of ['status.pk', 'landing.pk', 'others.pk', 'of-a-test.pk']) {
       await createOffer(platform, shop.merchantId, at(host))
     }
-    assert.equal(await hostsFlagged(market, shop.merchantId), ['others.pk'])
+    assert.equal(await hostsFlagged(market, shop.merchantId), ['others.pk', 'of-a-test.pk'])
   })
 
-  it('are kept for a store up to twenty', async ({ market, shop }) => {
+  it('of a shop that has shown none are looked at when its first order shows one', async ({ market }) => {
+    const { platform } = market
+    const actor = await addUser(platform, 'merchant')
+    const merchantId = actor.userId
+    const fields = { shop_domain: 'chenab-lawn.myshopify.com', webhook_secret: 'secret-of-chenab' }
+    const { id: storeId } = await connectStore(platform, merchantId, fields)
+    const access = { domain: fields.shop_domain, secret: fields.webhook_secret }
+    const shop = { actor, merchantId, storeId, ...access }
+    const goLive = async (host: string) => {
+      const { id } = await createOffer(platform, merchantId, at(host))
+      await setOfferStatus(platform, merchantId, id, 'live')
+      return id
+    }
+    await goLive('www.chenab.pk')
+    await goLive('elsewhere.pk')
+    assert.equal(await flagsAbout(market, merchantId), [], 'most shops have a domain of their own')
+    await order(market, shop, { order_status_url: 'https://chenab.pk/62/orders/1/authenticate' })
+    await market.drainUntilIdle()
+    assert.equal(await hostsFlagged(market, merchantId), ['elsewhere.pk'])
+    await order(market, shop, { order_status_url: 'https://elsewhere.pk/62/orders/2/authenticate' })
+    await market.drainUntilIdle()
+    const [flag, ...more] = await flagsAbout(market, merchantId)
+    assert.equal([flag?.status, more], ['resolved', []])
+    const changed = await goLive('chenab.pk')
+    await updateOffer(platform, merchantId, changed, { product_url: 'https://third.pk/x' })
+    assert.is((await flagsAbout(market, merchantId)).at(-1)?.evidence.hosts[0].former_host, 'chenab.pk')
+  })
+
+  it('are kept for a store up to twenty, and count only as the service wrote them', async ({
+    bed,
+    market,
+    shop,
+  }) => {
+    const { platform } = market
     for (let n = 0; n < 25; n += 1) await order(market, shop, { order_status_url: `https://s${n}.pk/` })
     await market.drainUntilIdle()
-    const hosts = market.platform.database.reader.selectFrom('store_hosts')
-    assert.is(await countOf(hosts.where('store_id', '=', shop.storeId)), 20)
+    const hosts = () => platform.database.transaction((tx) => hostsOfMerchant(platform, tx, shop.merchantId))
+    assert.is((await hosts()).shown.length, 20)
+    const { writer } = bed.testDatabase.database
+    await writer
+      .updateTable('stores')
+      .set({ own_hosts: '["evil.pk"]' })
+      .where('id', '=', shop.storeId)
+      .execute()
+    assert.equal(await hosts(), { shopDomains: [], shown: [] })
+    await order(market, shop, { order_status_url: 'https://late.pk/' })
+    await market.drainUntilIdle()
+    const { own_hosts } = await platform.database.reader
+      .selectFrom('stores')
+      .select('own_hosts')
+      .where('id', '=', shop.storeId)
+      .executeTakeFirstOrThrow()
+    assert.is(own_hosts, '["evil.pk"]')
   })
 
   it('of a merchant without a store are looked at when the offer goes live', async ({ market }) => {
@@ -107,7 +155,8 @@ for (const { it } of marketSuites<{ shop: Shop }>('hosts of offers')) {
     const { userId } = await addUser(platform, 'merchant')
     const { id } = await createOffer(platform, userId, at('elsewhere.pk'))
     assert.equal(await flagsAbout(market, userId), [])
-    await connectStore(platform, userId, { shop_domain: 'new.myshopify.com', webhook_secret: 'secret-new' })
+    const access = { shop_domain: 'new.myshopify.com', webhook_secret: 'secret-new' }
+    await addShownHost(platform, (await connectStore(platform, userId, access)).id)
     await setOfferStatus(platform, userId, id, 'live')
     assert.equal(await hostsFlagged(market, userId), ['elsewhere.pk'])
   })

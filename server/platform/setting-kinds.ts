@@ -140,6 +140,8 @@ export const appKey = z.string().regex(/^[A-Za-z0-9+/_-]{43}=?$/, 'must be 32 by
 
 const list = z.string().transform((text) => partsOf(text).filter(Boolean))
 
+export const networks = list.pipe(z.array(proxyAddress))
+
 export const formerKeys = list.pipe(z.array(appKey))
 
 export const flag = z.enum(['true', 'false'], 'must be true or false').transform((text) => text === 'true')

@@ -12,6 +12,7 @@ import {
   httpUrl,
   mailbox,
   money,
+  networks,
   origins,
   postgresUrl,
   proxies,
@@ -278,8 +279,16 @@ const Limits = {
 
 const Flags = {
   FLAG_CLICKS: whole(0, 1_000_000, 100).describe(
-    'visits of a link from one address within `FLAG_CLICKS_SECONDS` that raise `click_velocity`; 0 = off',
+    'visits of a link from one address within `FLAG_CLICKS_SECONDS` that raise `click_velocity`, if the address is of a data center or the link sold nothing (`FLAG_CLICKS_UNSOLD`); 0 = off',
   ),
+  FLAG_CLICKS_UNSOLD: whole(0, 1_000_000_000, 300).describe(
+    'visits of a link within `FLAG_CONVERSION_DAYS`, each at least 3 days old, without an accepted sale: the second sign for `FLAG_CLICKS`; 0 = off',
+  ),
+  DATACENTER_NETWORKS: networks
+    .default([])
+    .describe(
+      'addresses and networks of data centers beside the large ones that the service knows, such as `203.0.113.0/24`, comma-separated',
+    ),
   FLAG_CLICKS_SECONDS: whole(10, 3600, 600).describe('the time for `FLAG_CLICKS`, in seconds'),
   FLAG_CONVERSION_RATE: rate(30).describe(
     'the share of the visits of a link that become accepted sales, in percent, above which `conversion_unusual` is raised',

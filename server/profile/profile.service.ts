@@ -19,6 +19,7 @@ import {
   ownDestinations,
 } from '../users/sealed-accounts.service.ts'
 import { hasSecondFactor, requireFreshSession } from '../users/second-factor.service.ts'
+import { isSessionFresh } from '../users/sessions.service.ts'
 import { wireUser } from '../users/user-wire.ts'
 import {
   lockActiveUser,
@@ -72,8 +73,9 @@ interface ProfileChange {
 }
 
 /**
- * Changes what is given. A creator's first payout destination and a merchant's first billing account count at once. Replacing one needs
- * the password and raises a flag; a replaced payout destination takes effect after 24 hours. Refuses with `validation_failed`,
+ * Changes what is given. A creator's first payout destination and a merchant's first billing account count at once; the first destination
+ * needs a recent log-in, a step-up or the password once there are earnings. Replacing one needs the password and raises a flag; a
+ * replaced payout destination takes effect after 24 hours. Refuses with `validation_failed`,
  * `step_up_required` and `invalid_credentials`.
  */
 export async function updateProfile(
@@ -86,12 +88,15 @@ export async function updateProfile(
   if (change.destination) await requireVerifiedEmail(platform, platform.database.reader, userId)
   if (account) await requireFreshSession(platform, userId, change.sessionId)
   const passwordGiven = account !== null && (await checkPassword(platform, row, change))
+  const { sessionId } = change
+  const isConfirmed =
+    passwordGiven || !sessionId || (await isSessionFresh(platform, userId, sessionId, { orLogin: true }))
   return platform.database.transaction(async (tx) => {
     if (change.displayName !== undefined && change.displayName !== row.display_name) {
       await renameUser(tx, userId, change.displayName)
       if (row.role === 'merchant') await refreshMerchantName(platform, tx, userId)
     }
-    if (account) await changeAccount(tx, row, account, passwordGiven)
+    if (account) await changeAccount(tx, row, account, { passwordGiven, isConfirmed })
     return readProfile(platform, tx, userId)
   })
 }
@@ -160,7 +165,7 @@ async function changeAccount(
   tx: Tx,
   user: UserRow,
   account: NewAccount,
-  passwordGiven: boolean,
+  { passwordGiven, isConfirmed }: { passwordGiven: boolean; isConfirmed: boolean },
 ): Promise<void> {
   // The password was compared before the transaction.
   const isUnchanged = await lockActiveUser(tx, user)
@@ -169,7 +174,18 @@ async function changeAccount(
   if (change === 'same') return
   if (change === 'replacement' && !passwordGiven)
     throw invalid('current_password', `is required to replace a ${account.name}`)
+  // A token that was stolen while money waits for its first destination must not be enough to take it.
+  if (change === 'first' && user.role === 'creator' && !isConfirmed && (await hasEarned(tx, user.id)))
+    throw invalid(
+      'current_password',
+      'is required once there are earnings, or a log-in of the last 10 minutes',
+    )
   await account.add(tx, change)
+}
+
+async function hasEarned(tx: Tx, creatorId: string): Promise<boolean> {
+  const { pending, released } = await creatorBalance(tx, creatorId)
+  return pending + released > 0
 }
 
 function invalid(path: string, message: string): Refusal {

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { DAY_MS } from '../../shared/durations.ts'
-import { shopDomain } from '../../shared/schemas/stores.ts'
+import { plainShopDomain, shopDomain } from '../../shared/schemas/stores.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { RefusalReason } from './store.entity.ts'
 import {
@@ -111,5 +111,5 @@ function byText<Row>(textOf: (row: Row) => string): (one: Row, other: Row) => nu
 
 /** Domains that deliveries name and no merchant claims, most deliveries first; one domain if given. */
 export function countedUnclaimed({ database }: Platform, domain?: string): Promise<UnclaimedDomainRow[]> {
-  return unclaimedDomains(database.reader, domain?.trim().toLowerCase())
+  return unclaimedDomains(database.reader, domain === undefined ? undefined : plainShopDomain(domain))
 }

@@ -1,9 +1,12 @@
+import { DAY_MS } from '../../shared/durations.ts'
+import { plainShopDomain } from '../../shared/schemas/stores.ts'
 import { recordAudit } from '../flags/audit.service.ts'
 import { pauseLiveOffers } from '../offers/offers.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import { advisoryLock, type Tx } from '../platform/database/database.ts'
 import { changeRow, lockRows } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
+import { flagDomain } from './store-events.service.ts'
 import {
   lockOwnStore,
   merchantHasStore,
@@ -45,7 +48,7 @@ interface ClaimDecision {
 
 /** The claims in use on a domain, oldest first, for operators. */
 export function claimsInUse({ database }: Platform, domain: string) {
-  return claimsOn(database.reader, normalizeDomain(domain))
+  return claimsOn(database.reader, plainShopDomain(domain))
 }
 
 /**
@@ -56,7 +59,7 @@ export function releaseClaim(platform: Platform, decision: ClaimDecision): Promi
   const { merchantId, actor, reason } = decision
   return platform.database.transaction(async (tx) => {
     await advisoryLock(tx, merchantStoresLock(merchantId))
-    const claimed = { shop_domain: normalizeDomain(decision.domain), merchant_id: merchantId }
+    const claimed = { shop_domain: plainShopDomain(decision.domain), merchant_id: merchantId }
     const [claim] = await lockRows(tx, 'stores', { ...claimed, removed_at: null })
     if (!claim) throw storeNotFound()
     return takeOutOfUse(platform, tx, claim, { actor, action: 'store.release', reason })
@@ -67,7 +70,7 @@ export function releaseClaim(platform: Platform, decision: ClaimDecision): Promi
 export function allowClaim(platform: Platform, decision: ClaimDecision): Promise<StoreRow> {
   const { merchantId, actor, reason } = decision
   return platform.database.transaction(async (tx) => {
-    const claimed = { shop_domain: normalizeDomain(decision.domain), merchant_id: merchantId }
+    const claimed = { shop_domain: plainShopDomain(decision.domain), merchant_id: merchantId }
     const [store] = await lockRows(tx, 'stores', claimed)
     if (!store || store.released_at === null)
       throw new Refusal('not_found', 'No claim of this merchant on this domain was released.')
@@ -82,11 +85,37 @@ export function allowClaim(platform: Platform, decision: ClaimDecision): Promise
   })
 }
 
+/** For this long a claim holds its place on a full domain without a signed delivery, ms. */
+const UNPROVED_FOR_MS = DAY_MS
+
+/**
+ * For a further claim of a merchant on a domain that is full: ends the oldest claim that has received no signed event, if it was first made a
+ * day ago, and flags the domain. Returns whether there was one.
+ */
+export async function makeRoom(
+  platform: Platform,
+  tx: Tx,
+  claims: readonly StoreRow[],
+  merchantId: string,
+): Promise<boolean> {
+  const madeBefore = platform.clock.now() - UNPROVED_FOR_MS
+  const oldest = claims.find((claim) => claim.first_event_at === null && claim.created_at <= madeBefore)
+  if (!oldest) return false
+  await advisoryLock(tx, merchantStoresLock(oldest.merchant_id))
+  const [claim] = await lockRows(tx, 'stores', { id: oldest.id, removed_at: null, first_event_at: null })
+  if (!claim) return false
+  const reason = `No signed delivery proved it, and ${claims.length} claims are the most for a domain.`
+  await takeOutOfUse(platform, tx, claim, { actor: merchantId, action: 'store.displace', reason })
+  const what = `${claim.shop_domain} had ${claims.length} claims: one without a signed delivery made room for another.`
+  await flagDomain(platform, tx, claim.shop_domain, what, claims)
+  return true
+}
+
 async function takeOutOfUse(
   platform: Platform,
   tx: Tx,
   store: StoreRow,
-  by: { actor: string; action: 'store.remove' | 'store.release'; reason: string | null },
+  by: { actor: string; action: 'store.remove' | 'store.release' | 'store.displace'; reason: string | null },
 ): Promise<RemovedStore> {
   const before = stateOf(store)
   const removed_at = platform.clock.now()
@@ -105,8 +134,4 @@ async function takeOutOfUse(
   })
   dropCachedClaims(platform, tx, store.shop_domain)
   return { store, offersPaused }
-}
-
-function normalizeDomain(text: string): string {
-  return text.trim().toLowerCase()
 }

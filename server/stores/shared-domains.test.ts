@@ -9,9 +9,11 @@ import { marketSuites } from '../test/testkit/market-suites.ts'
 import type { Marketplace, Shop } from '../test/testkit/marketplace.ts'
 import { onMovingClock } from '../test/testkit/moving-clock.ts'
 import { orderBody } from '../test/testkit/orders.ts'
-import { addUser, outcomeOf } from '../test/testkit/people.ts'
+import { addUser, outcomeOf, requestOf } from '../test/testkit/people.ts'
 import { fc } from '../test/testkit/property.ts'
-import { allowClaim, releaseClaim, removeStore } from './remove-store.service.ts'
+import { DAY } from '../test/testkit/testbed.ts'
+import { allowClaim, makeRoom, releaseClaim, removeStore } from './remove-store.service.ts'
+import { storesRouter } from './stores.procedures.ts'
 import { connectStore, MAX_CLAIMS_PER_DOMAIN, rotateSecret } from './stores.service.ts'
 import { claimsForWebhook, findSigner } from './webhook-claims.service.ts'
 
@@ -179,12 +181,47 @@ for (const { it } of marketSuites('claims on one domain')) {
         ),
       ),
     )
-    assert.equal(outcomes.sort(), [...Array(7).fill('conflict'), 'ok'])
+    assert.equal(outcomes.sort(), ['ok', ...Array(7).fill('quota_exceeded')])
     assert.is((await claimsForWebhook(platform, DOMAIN)).length, MAX_CLAIMS_PER_DOMAIN)
     const [flag, ...more] = await sharedFlags(market)
     assert.equal(more, [])
     assert.is(flag?.evidence.claims.length, MAX_CLAIMS_PER_DOMAIN)
     assert.ok(flag?.evidence.refused_merchant_id)
+  })
+
+  it('lets the owner in where claims that proved nothing for a day fill the domain', async ({ market }) => {
+    const { platform, clock } = market
+    const squatters: Awaited<ReturnType<typeof claim>>[] = []
+    for (let n = 0; n < MAX_CLAIMS_PER_DOMAIN; n += 1) squatters.push(await claim(market))
+    const [first, second] = squatters as [(typeof squatters)[0], (typeof squatters)[0]]
+    const owner = await addUser(platform, 'merchant')
+    const fields = { shop_domain: DOMAIN, webhook_secret: 'secret-of-the-owner' }
+    const connect = () => storesRouter.createCaller(requestOf(platform, owner)).connect(fields)
+    assert.is(await outcomeOf(connect()), 'quota_exceeded')
+    await sell(market, first)
+    clock.pass(DAY)
+    const { id } = await connect()
+    assert.is(await signerOf(market, second.secret), null, 'the oldest without a signed delivery')
+    assert.is(await signerOf(market, first.secret), first.storeId, 'a claim that was proved stays')
+    assert.is(await signerOf(market, fields.webhook_secret), id)
+    assert.is((await claimsForWebhook(platform, DOMAIN)).length, MAX_CLAIMS_PER_DOMAIN)
+    const { action, actor } = await platform.database.reader
+      .selectFrom('audit_entries')
+      .select(['action', 'actor'])
+      .where('subject_id', '=', second.storeId)
+      .orderBy('id', 'desc')
+      .executeTakeFirstOrThrow()
+    assert.equal([action, actor], ['store.displace', owner.userId])
+    assert.match((await sharedFlags(market)).at(-1)?.summary ?? '', /made room for another/)
+    const secret = fields.webhook_secret
+    await sell(market, { actor: owner, merchantId: owner.userId, storeId: id, secret } as Shop)
+    clock.pass(DAY)
+    for (let n = 0; n < MAX_CLAIMS_PER_DOMAIN; n += 1) {
+      const { userId } = await addUser(platform, 'merchant')
+      const claim = { shop_domain: DOMAIN, webhook_secret: `secret-of-${userId}` }
+      await outcomeOf(connectStore(platform, userId, claim, makeRoom))
+    }
+    assert.is(await signerOf(market, secret), id, 'a proved claim stays')
   })
 
   it('has an operator release a claim, which cannot return until it is allowed', async ({ market }) => {

@@ -2,8 +2,9 @@ import { raiseFlag } from '../flags/flags.service.ts'
 import { originsOf } from '../inbox/operator-deliveries.service.ts'
 import { isoTime } from '../platform/clock.ts'
 import { advisoryLock, type Tx } from '../platform/database/database.ts'
+import { rowProblem } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
-import { claimsInUse, hostsOfStores, insertHosts, markFirstEvent, type StoreRow } from './stores.store.ts'
+import { claimsInUse, hostsOf, lockStores, markFirstEvent, type StoreRow, setHosts } from './stores.store.ts'
 
 /** The advisory lock on the claims on a domain. */
 export function domainLock(domain: string): string {
@@ -80,25 +81,41 @@ const MAX_HOSTS_PER_STORE = 20
 /** The host names that a signed order shows. */
 interface HostReport {
   id: string
-  storeId: string
+  scope: string
   hosts: readonly string[]
 }
 
-/** Stores the host names that signed orders show, up to 20 for each store. Orders that an operator sent do not count. */
-export async function recordShownHosts(platform: Platform, tx: Tx, reports: readonly HostReport[]) {
-  const showing = reports.filter(({ hosts }) => hosts.length > 0)
-  const storeIds = [...new Set(showing.map(({ storeId }) => storeId))]
-  const known = new Map(storeIds.map((id) => [id, new Set<string>()]))
-  for (const row of await hostsOfStores(tx, storeIds)) known.get(row.store_id)?.add(row.host)
-  const showsNew = ({ storeId, hosts }: HostReport) => hosts.some((host) => !known.get(storeId)?.has(host))
-  const rows: Parameters<typeof insertHosts>[1][number][] = []
-  for (const { storeId, hosts } of await sentByStores(tx, showing.filter(showsNew))) {
-    const ofStore = known.get(storeId)
-    for (const host of hosts) {
-      if (!ofStore || ofStore.has(host) || ofStore.size >= MAX_HOSTS_PER_STORE) continue
-      ofStore.add(host)
-      rows.push({ store_id: storeId, host, created_at: platform.clock.now() })
-    }
+/**
+ * Remembers the host names that signed orders show, up to 20 for each store. Orders that an operator sent do not count. Returns the
+ * merchants whose stores have shown a new one.
+ */
+export async function learnHosts(
+  { keys }: Platform,
+  tx: Tx,
+  stores: ReadonlyMap<string, StoreRow>,
+  reports: readonly HostReport[],
+): Promise<Set<string>> {
+  const learning = reports.filter(({ scope, hosts }) => {
+    const store = stores.get(scope)
+    if (!store || store.removed_at !== null || rowProblem(keys, 'stores', store) !== null) return false
+    return freshHosts(store, hosts).length > 0
+  })
+  const sent = Map.groupBy(await sentByStores(tx, learning), ({ scope }) => scope)
+  const merchantIds = new Set<string>()
+  // In one order, so that two workers cannot wait for each other.
+  for (const store of sent.size === 0 ? [] : await lockStores(tx, [...sent.keys()].sort())) {
+    const shown = (sent.get(store.id) ?? []).flatMap(({ hosts }) => hosts)
+    const fresh = freshHosts(store, shown)
+    if (fresh.length === 0) continue
+    await setHosts(tx, store, [...hostsOf(store), ...fresh])
+    merchantIds.add(store.merchant_id)
   }
-  await insertHosts(tx, rows)
+  return merchantIds
+}
+
+/** What of these hosts is to be remembered. */
+function freshHosts(store: StoreRow, shown: readonly string[]): string[] {
+  const known = hostsOf(store)
+  const fresh = [...new Set(shown)].filter((host) => !known.includes(host))
+  return fresh.slice(0, MAX_HOSTS_PER_STORE - known.length)
 }

@@ -1,5 +1,14 @@
 import { defineEntity } from '@mikro-orm/core'
-import { count, enumText, epochMs, id, refersTo, rowDigest, text } from '../platform/database/columns.ts'
+import {
+  count,
+  enumText,
+  epochMs,
+  id,
+  json,
+  refersTo,
+  rowDigest,
+  text,
+} from '../platform/database/columns.ts'
 import { User } from '../users/user.entity.ts'
 
 /** Why a delivery in a known shop's name was refused. */
@@ -31,6 +40,8 @@ export const Store = defineEntity({
     refused_count: count().default(0),
     /** When the merchant was last notified of refusals. */
     rejecting_sent_at: epochMs().strictNullable(),
+    /** JSON array of the host names that its validly signed orders have shown; `null` before the first. */
+    own_hosts: json().strictNullable(),
     row_digest: rowDigest(),
   },
   indexes: [
@@ -42,17 +53,6 @@ export const Store = defineEntity({
   uniques: [
     { name: 'stores_claim_in_use', properties: ['merchant_id', 'shop_domain'], where: 'removed_at is null' },
   ],
-})
-
-/** Host names that the store's validly signed orders have shown, a few for each store. */
-export const StoreHost = defineEntity({
-  name: 'StoreHost',
-  tableName: 'store_hosts',
-  properties: {
-    store_id: () => refersTo(Store, 'store_id').primary(),
-    host: text().primary(),
-    created_at: epochMs(),
-  },
 })
 
 /** A store's webhook secrets: the present one, and for a day after a rotation the former one. */

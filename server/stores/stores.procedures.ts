@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { idInput, listInput } from '../../shared/schemas/common.ts'
 import { changeStoreInput, connectStoreInput, store, storePage } from '../../shared/schemas/stores.ts'
 import { procedure, router } from '../platform/api/procedure.ts'
-import { removeStore } from './remove-store.service.ts'
+import { makeRoom, removeStore } from './remove-store.service.ts'
 import { showStore, showStores } from './store-activity.service.ts'
 import { connectStore, getStore, listStores, moveStore, rotateSecret } from './stores.service.ts'
 
@@ -11,7 +11,7 @@ export const storesRouter = router({
     rest: { method: 'POST', path: '/stores', status: 201 },
     summary: 'Connect a store that reports sales',
     description:
-      'A store that the same merchant removed earlier comes back under its former id. Several merchants may claim one shop domain; each delivery belongs to the claim whose secret verifies it. Refused with `conflict` when an operator released your claim on the domain, or when the domain has 10 claims.',
+      'A store that the same merchant removed earlier comes back under its former id. Several merchants may claim one shop domain; each delivery belongs to the claim whose secret verifies it. Refused with `conflict` when an operator released your claim on the domain, and with `quota_exceeded` when the domain has 10 claims: one that has received no signed delivery for a day after it was made then makes room for yours; a test notification proves yours.',
     errors: ['store_taken', 'secret_taken', 'quota_exceeded', 'conflict'],
     details: {
       quota_exceeded: 'At most 10 stores per account. Remove one before you connect another.',
@@ -22,7 +22,7 @@ export const storesRouter = router({
     .input(connectStoreInput)
     .output(store)
     .mutation(async ({ ctx, input }) =>
-      showStore(ctx.platform, await connectStore(ctx.platform, ctx.actor.userId, input)),
+      showStore(ctx.platform, await connectStore(ctx.platform, ctx.actor.userId, input, makeRoom)),
     ),
 
   list: procedure(['merchant'], {

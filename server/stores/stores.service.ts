@@ -1,8 +1,9 @@
+import { plainShopDomain } from '../../shared/schemas/stores.ts'
 import { recordAudit } from '../flags/audit.service.ts'
 import { type PageRequest, pageById } from '../platform/api/page.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import { advisoryLock, type Queries, type Tx } from '../platform/database/database.ts'
-import { authentic, changeRow, insertRow, lockRows } from '../platform/database/protected-rows.ts'
+import { authentic, changeRow, insertRow, lockRows, rowProblem } from '../platform/database/protected-rows.ts'
 import { isId } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import { checkQuota } from '../users/users.service.ts'
@@ -18,7 +19,7 @@ import {
   claimsOnDomain,
   countStoresInUse,
   deleteSecrets,
-  hostsOfStores,
+  hostsOf,
   ownStore,
   type StoreRow,
   secretsOf,
@@ -43,17 +44,29 @@ const MAX_FORMER_SECRETS = 3
 /** Each delivery may be tried against the secrets of every claim. */
 export const MAX_CLAIMS_PER_DOMAIN = 10
 
+/** Ends one of these claims on a domain in favor of another merchant's. Returns whether it did. */
+type MakeRoom = (
+  platform: Platform,
+  tx: Tx,
+  claims: readonly StoreRow[],
+  merchantId: string,
+) => Promise<boolean>
+
+const keepAll: MakeRoom = () => Promise.resolve(false)
+
 /**
  * Connects a merchant's store by its host name (lower case), beside other merchants' claims on it: merchants type their own
  * secrets, so a signature proves no ownership. A store that this merchant removed earlier comes back as the same row, so that an
  * order which it reported cannot be reported again under a new store.
- * Refuses with `store_taken` (this merchant has connected it), `secret_taken`, `quota_exceeded`, `conflict` (an operator released
- * the merchant's claim, or the domain is full), and `rate_limited` after too many taken secrets.
+ * Refuses with `store_taken` (this merchant has connected it), `secret_taken`, `quota_exceeded` (the merchant has too many stores, or
+ * the domain too many claims and `makeRoom` finds none to end), `conflict` (an operator released the merchant's claim), and `rate_limited`
+ * after too many taken secrets.
  */
 export async function connectStore(
   platform: Platform,
   merchantId: string,
   input: { shop_domain: string; webhook_secret: string },
+  makeRoom: MakeRoom = keepAll,
 ): Promise<StoreRow> {
   const domain = input.shop_domain
   const connected = await refusingDuplicates(platform, merchantId, async (tx) => {
@@ -63,7 +76,7 @@ export async function connectStore(
       detail: `At most ${MAX_STORES} stores per account. Remove one before you connect another.`,
     })
     await advisoryLock(tx, domainLock(domain))
-    if (!(await mayClaim(platform, tx, merchantId, domain))) return null
+    if (!(await mayClaim(platform, tx, merchantId, domain, makeRoom))) return null
     const [former] = await lockRows(tx, 'stores', { shop_domain: domain, merchant_id: merchantId })
     const before = former ? stateOf(former) : null
     const fresh = { removed_at: null, connected_at: platform.clock.now(), ...NOTHING_RECEIVED }
@@ -133,8 +146,8 @@ export function rotateSecret(
 
 /**
  * Moves a claim to another name of its shop, since Shopify lets a shop change its `.myshopify.com` name. Secrets and sales stay, and with
- * them the knowledge which orders have been reported. Refuses with `not_found`, `store_taken` (this merchant has connected that name) and
- * `conflict` (an operator released the merchant's claim on it, or it is full).
+ * them the knowledge which orders have been reported. Refuses with `not_found`, `store_taken` (this merchant has connected that name),
+ * `quota_exceeded` (it has too many claims) and `conflict` (an operator released the merchant's claim on it).
  */
 export async function moveStore(
   platform: Platform,
@@ -174,10 +187,16 @@ const NOTHING_RECEIVED = {
 }
 
 /**
- * Whether there is room for one more claim on a locked domain; if not, the domain is flagged. Refuses with `store_taken` and `conflict` as
+ * Whether there is room for one more claim on a locked domain, or `makeRoom` ends another one; if not, the domain is flagged. Refuses with `store_taken` and `conflict` as
  * `connectStore` does.
  */
-async function mayClaim(platform: Platform, tx: Tx, merchantId: string, domain: string): Promise<boolean> {
+async function mayClaim(
+  platform: Platform,
+  tx: Tx,
+  merchantId: string,
+  domain: string,
+  makeRoom: MakeRoom = keepAll,
+): Promise<boolean> {
   const claims = authentic(platform.keys, 'stores', await claimsOnDomain(tx, domain))
   const own = claims.filter((claim) => claim.merchant_id === merchantId)
   if (own.some((claim) => claim.removed_at === null)) throw storeTaken()
@@ -186,7 +205,7 @@ async function mayClaim(platform: Platform, tx: Tx, merchantId: string, domain: 
     throw new Refusal('conflict', detail)
   }
   const inUse = claims.filter((claim) => claim.removed_at === null)
-  if (inUse.length < MAX_CLAIMS_PER_DOMAIN) return true
+  if (inUse.length < MAX_CLAIMS_PER_DOMAIN || (await makeRoom(platform, tx, inUse, merchantId))) return true
   // The flag is committed although the merchant is refused, who may own the shop.
   const what = `${domain} has ${MAX_CLAIMS_PER_DOMAIN} claims, and another merchant was refused.`
   await flagDomain(platform, tx, domain, what, inUse, { refused_merchant_id: merchantId })
@@ -195,8 +214,8 @@ async function mayClaim(platform: Platform, tx: Tx, merchantId: string, domain: 
 
 function refuseFullDomain(domain: string): never {
   throw new Refusal(
-    'conflict',
-    `${domain} has ${MAX_CLAIMS_PER_DOMAIN} claims already. Ask the operator to release the wrong ones.`,
+    'quota_exceeded',
+    `${domain} has ${MAX_CLAIMS_PER_DOMAIN} claims already. If the shop is yours, ask the operator to release the others, or try again in a day: a claim without a signed delivery makes room then.`,
   )
 }
 
@@ -218,12 +237,14 @@ export function merchantStoresLock(merchantId: string): string {
   return `stores of merchant ${merchantId}`
 }
 
-/** The shop domains of a merchant's stores in use, and the host names that their signed orders have shown. */
-export async function hostsOfMerchant(tx: Tx, merchantId: string) {
+/** The shop domains of a merchant's stores in use, and the host names that their signed orders have shown. A store that was changed in the database has none. */
+export async function hostsOfMerchant({ keys }: Platform, tx: Tx, merchantId: string) {
   const stores = await storesOf(tx, merchantId, { before: null, limit: MAX_STORES })
-  const ids = stores.map(({ id }) => id)
-  const shown = (await hostsOfStores(tx, ids)).map(({ host }) => host)
-  return { shopDomains: stores.map((store) => store.shop_domain), shown }
+  const authenticStores = stores.filter((store) => rowProblem(keys, 'stores', store) === null)
+  return {
+    shopDomains: authenticStores.map((store) => store.shop_domain),
+    shown: authenticStores.flatMap(hostsOf),
+  }
 }
 
 /** Shop domains by store id. */
@@ -234,7 +255,7 @@ export async function shopDomainsOf(db: Queries, storeIds: readonly string[]) {
 
 /** The stores with this id or shop domain, removed ones too. */
 export async function claimsOf(db: Queries, idOrDomain: string): Promise<StoreRow[]> {
-  const text = idOrDomain.trim().toLowerCase()
+  const text = plainShopDomain(idOrDomain)
   return isId(text) ? [...(await storesById(db, [text])).values()] : claimsOnDomain(db, text)
 }
 

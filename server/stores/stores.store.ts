@@ -120,17 +120,14 @@ export async function storesById(db: Queries, texts: readonly string[]) {
   return new Map(stores.map((store) => [store.id, store]))
 }
 
-/** The host names that these stores' orders have shown. */
-export async function hostsOfStores(db: Queries | Tx, storeIds: readonly string[]) {
-  if (storeIds.length === 0) return []
-  const hosts = db.selectFrom('store_hosts').select(['store_id', 'host']).where('store_id', 'in', storeIds)
-  return hosts.orderBy('host').execute()
+/** The host names that a store's signed orders have shown. */
+export function hostsOf({ own_hosts }: StoreRow): string[] {
+  return own_hosts === null ? [] : (JSON.parse(own_hosts) as string[])
 }
 
-export async function insertHosts(tx: Tx, rows: Selectable<Schema['store_hosts']>[]): Promise<void> {
-  if (rows.length === 0) return
-  const insert = tx.insertInto('store_hosts').values(rows)
-  await insert.onConflict((conflict) => conflict.doNothing()).execute()
+/** Stores what a locked store's signed orders have shown. */
+export function setHosts(tx: Tx, store: StoreRow, hosts: readonly string[]) {
+  return changeRow(tx, 'stores', store, { own_hosts: JSON.stringify(hosts) })
 }
 
 export type StoreDayRow = Selectable<Schema['store_days']>

@@ -97,22 +97,48 @@ for (const { it } of marketSuites('stores')) {
     )
   })
 
-  it('refuses what is no host name, and unknown fields', async ({ bed }) => {
+  it('connects the shop of any address that a merchant pastes', async ({ bed }) => {
     const { stores } = await merchantOf(bed)
     for (const shop_domain of [
-      'https://a.pk',
-      'a.pk/x',
-      'a.pk:80',
-      'shop',
-      '1.2.3.4',
-      'a..pk',
-      '-a.pk',
-      '',
+      'https://Kurta.myshopify.com/',
+      'http://kurta.myshopify.com',
+      '//kurta.myshopify.com/admin',
+      'kurta.myshopify.com/products/lawn?variant=1#top',
+      'https://kurta.myshopify.com:443/',
+      '\u2066kurta.myshopify.com\u2069',
+      '\tkurta.\u200bmyshopify.com.\n',
+      '<https://kurta.myshopify.com>',
+      'https://admin.shopify.com/store/kurta',
+      'admin.shopify.com/store/KURTA/settings/domains?x=1',
     ]) {
-      assert.is(
-        await outcomeOf(stores.connect({ shop_domain, webhook_secret: 'secret-one' })),
-        'validation_failed',
-      )
+      const made = await stores.connect({ shop_domain, webhook_secret: 'secret-one' })
+      assert.is(made.shop_domain, DOMAIN, shop_domain)
+      await stores.remove({ id: made.id })
+    }
+  })
+
+  it('refuses what is no shop of Shopify, with the way to its name, and unknown fields', async ({ bed }) => {
+    const { stores } = await merchantOf(bed)
+    const own = ['chenab-lawn.pk', 'https://www.kurta.pk/', 'shop', '1.2.3.4', 'myshopify.com', '']
+    const odd = [
+      '-a.myshopify.com',
+      'a-.myshopify.com',
+      'a.b.myshopify.com',
+      'a.myshopify.com.evil.pk',
+      'a_b.myshopify.com',
+    ]
+    const other = [
+      'admin.shopify.com/store/',
+      'admin.shopify.com/store/a_b',
+      'x@a.myshopify.com',
+      'a.myshopify.com:80',
+    ]
+    for (const shop_domain of [...own, ...odd, ...other, `${'a'.repeat(64)}.myshopify.com`]) {
+      const refusal = await stores
+        .connect({ shop_domain, webhook_secret: 'secret-one' })
+        .catch((error) => error)
+      assert.is(refusal.cause?.code, 'validation_failed', shop_domain)
+      assert.match(JSON.stringify(refusal.cause), /Settings → Domains/, shop_domain)
     }
     for (const webhook_secret of ['short', 'with a space', 'x'.repeat(257)]) {
       assert.is(await outcomeOf(stores.connect({ shop_domain: DOMAIN, webhook_secret })), 'validation_failed')

@@ -9,15 +9,34 @@ const messageOf = (text: string) => {
   return check.ok ? `allowed: ${check.text}` : check.message
 }
 
-test('the registry example is valid as written, spaced and in small letters', () => {
-  for (const text of [
-    VALID,
-    'PK36 SCBL 0000 0011 2345 6702',
-    ' pk36scbl0000001123456702\n',
-    'PK36\u00a0SCBL 0000001123456702',
-  ]) {
-    assert.equal(checkIban(text), { ok: true, text: VALID })
-  }
+/** As banks' apps, chat programs, e-mails and PDF statements write the registry's example. */
+const PASTED_IBANS = [
+  VALID,
+  'PK36 SCBL 0000 0011 2345 6702',
+  ' pk36scbl0000001123456702\n',
+  'PK36\u00a0SCBL\u202f0000\u20070011\u00a02345\u00a06702',
+  'PK36-SCBL-0000-0011-2345-6702',
+  'PK36\u2011SCBL\u20130000\u22120011\u20142345-6702',
+  '\u200ePK36SCBL0000001123456702\u200e',
+  '\u202aPK36 SCBL 0000 0011 2345 6702\u202c',
+  '\u2066IBAN: PK36 SCBL 0000 0011 2345 6702\u2069',
+  'PK36SC\u200bBL00000\u200d0112\ufeff3456\u00ad702',
+  'IBAN: PK36SCBL0000001123456702',
+  'IBAN:\tPK36 SCBL 0000 0011 2345 6702.',
+  'IBAN PK36 SCBL 0000 0011 2345 6702',
+  'iban：pk36scbl0000001123456702',
+  'Account No. (IBAN): PK36SCBL0000001123456702',
+  'آئی بی اے این: PK36SCBL0000001123456702',
+  '*PK36SCBL0000001123456702*',
+  '“PK36SCBL0000001123456702”',
+  '(PK36SCBL0000001123456702)',
+  'PK۳۶SCBL۰۰۰۰۰۰۱۱۲۳۴۵۶۷۰۲',
+  'PK٣٦ SCBL ٠٠٠٠ ٠٠١١ ٢٣٤٥ ٦٧٠٢',
+  'PK36SCBL000000112345670٢،',
+]
+
+test('an IBAN is taken as people paste it', () => {
+  for (const text of PASTED_IBANS) assert.equal(checkIban(text), { ok: true, text: VALID }, text)
 })
 
 test('what is no Pakistani IBAN is said to be none', () => {
@@ -29,10 +48,17 @@ test('what is no Pakistani IBAN is said to be none', () => {
     'GB29NWBK60161331926819',
     'AE070331234567890123456',
     'PK36SCB10000001123456702',
-    'PK36-SCBL-0000-0011-2345-6702',
     'PKA6SCBL0000001123456702',
     'PK36ſCBL0000001123456702',
-    'PK36SCBL000000112345670٢',
+    'PK36\u212aCBL0000001123456702',
+    'PK36SCBL000000112345670२',
+    'PK36+SCBL0000001123456702',
+    'PK36SCBL0000001123456702\0',
+    `${VALID}: ${VALID}`,
+    `${VALID} ${VALID}`,
+    'IBAN:',
+    `IBAN: IBAN: ${VALID}`,
+    `${'x'.repeat(50)}: ${VALID}`,
   ]) {
     assert.match(messageOf(text), /must be a Pakistani IBAN/, text)
   }
@@ -89,28 +115,63 @@ test('property: one digit typed for a digit, or one letter for a letter, never p
   )
 })
 
-test('takes a mobile number in every form that people use, and answers one form', () => {
-  for (const text of ['03001234567', '0300 1234567', '0300-1234567', '+923001234567', '+92 300 123 4567']) {
-    assert.equal(checkRaastId(text), { ok: true, text: '03001234567' }, text)
-  }
-  for (const text of ['923001234567', '0092 300 1234567', '3001234567', ' 03001234567 ']) {
-    assert.equal(checkRaastId(text), { ok: true, text: '03001234567' }, text)
-  }
+/** As contacts, chat programs, visiting cards and banks' apps write it. */
+const PASTED_NUMBERS = [
+  '03001234567',
+  '0300 1234567',
+  '0300-1234567',
+  '+923001234567',
+  '+92 300 123 4567',
+  '923001234567',
+  '0092 300 1234567',
+  '3001234567',
+  ' 03001234567 ',
+  '\u202a+92 300 1234567\u202c',
+  '\u200e+92\u00a0300\u20111234567',
+  '(0300) 1234567',
+  '+92 (0)300 1234567',
+  '+92-(0)-300-123-4567',
+  '0300.123.4567',
+  '0300/1234567',
+  'tel:+923001234567',
+  'tel:+92-300-1234567',
+  'Mobile No: 0300 1234567',
+  'Raast ID: 03001234567',
+  '۰۳۰۰۱۲۳۴۵۶۷',
+  '٠٣٠٠ ١٢٣٤٥٦٧',
+  '+۹۲ ۳۰۰ ۱۲۳۴۵۶۷',
+  '*0300-1234567*',
+]
+
+test('a mobile number is taken in every form that people paste, and answered in one', () => {
+  for (const text of PASTED_NUMBERS) assert.equal(checkRaastId(text), { ok: true, text: '03001234567' }, text)
 })
 
 test('refuses what is no Pakistani mobile number', () => {
-  const wrong = [
-    '',
-    '0300123456',
-    '030012345678',
-    '04212345678',
-    '+913001234567',
-    '03OO1234567',
-    '٠٣٠٠١٢٣٤٥٦٧',
-  ]
-  for (const text of [...wrong, 'a@example.pk', '+03001234567', '0300.1234567', '3520112345671']) {
+  const wrong = ['', '0300123456', '030012345678', '04212345678', '+913001234567', '03OO1234567']
+  const odd = ['a@example.pk', '+03001234567', '3520112345671', '++923001234567', '+92 00300 1234567']
+  for (const text of [
+    ...wrong,
+    ...odd,
+    '0300 1234567 or 0301 1234567',
+    '०३००१२३४५६७',
+    'tel:tel:03001234567',
+  ]) {
     assert.is(checkRaastId(text).ok, false, text)
   }
+})
+
+test('property: marks, spaces and hyphens anywhere change nothing', () => {
+  const noise = fc.constantFrom('\u200e', '\u200b', '\u2069', ' ', '\u00a0', '-', '\u2011', '.', '')
+  const noises = fc.array(noise, { minLength: 25, maxLength: 25 })
+  fc.assert(
+    fc.property(noises, (marks) => {
+      const noisy = (text: string) => [...text].map((character, at) => `${marks[at]}${character}`).join('')
+      assert.equal(checkIban(noisy(VALID)), { ok: true, text: VALID })
+      assert.equal(checkRaastId(noisy('+923001234567')), { ok: true, text: '03001234567' })
+    }),
+    { numRuns: 200 },
+  )
 })
 
 test.run()

@@ -154,10 +154,18 @@ export async function markSessionFresh(
   await updateRows(tx, 'sessions', { id, user_id }, { fresh_until: platform.clock.now() + FRESH_MS })
 }
 
-/** Whether a session of this user had a step-up in the last 10 minutes. */
-export async function isSessionFresh(platform: Platform, userId: string, id: string): Promise<boolean> {
+/** Whether a session of this user had a step-up in the last 10 minutes; with `orLogin`, or was opened by a log-in since then. */
+export async function isSessionFresh(
+  platform: Platform,
+  userId: string,
+  id: string,
+  { orLogin = false } = {},
+): Promise<boolean> {
   const found = await openSessionOf(platform, { userId, id })
-  return (found?.session.fresh_until ?? 0) > platform.clock.now()
+  if (!found) return false
+  const { fresh_until, created_at } = found.session
+  const until = Math.max(fresh_until ?? 0, orLogin ? created_at + FRESH_MS : 0)
+  return until > platform.clock.now()
 }
 
 /** Ends one of a user's sessions. Refuses with `not_found`, also for another user's. */

@@ -9,7 +9,13 @@ import { openWatchedWorld, type WatchedWorld } from '../test/testkit/watched-wor
 import { serverOver } from '../test/testkit/web.ts'
 import { ClickWatch } from './click-watch.service.ts'
 
-const SETTINGS = { FLAG_CLICKS: '5', FLAG_CLICKS_SECONDS: '60' }
+const SETTINGS = {
+  FLAG_CLICKS: '5',
+  FLAG_CLICKS_SECONDS: '60',
+  DATACENTER_NETWORKS: '203.0.113.0/24,2001:db8::/32',
+}
+/** Of a data center, by these settings. */
+const ROBOT = '203.0.113.7'
 const BROWSER = 'Mozilla/5.0 (Linux; Android 14) AppleWebKit/537.36 Chrome/140.0.0.0 Mobile Safari/537.36'
 
 for (const dialect of testDialects()) {
@@ -29,13 +35,13 @@ for (const dialect of testDialects()) {
     const at = clock.now()
     const observe = (address: string, times: number) => {
       const visitor = addresses.of(address, at)
-      for (let time = 0; time < times; time += 1) watch.observe({ visitor, linkId: link.id, at })
+      for (let time = 0; time < times; time += 1) watch.observe({ visitor, linkId: link.id, at, address })
     }
-    observe('203.0.113.7', 4)
+    observe(ROBOT, 4)
     for (let last = 0; last < 100; last += 1) observe(`203.0.113.${100 + last}`, 1)
     await watch.flush()
     assert.equal(await world.flags('click_velocity'), [])
-    observe('203.0.113.7', 1)
+    observe(ROBOT, 1)
     observe('2001:db8:1:2::1', 3)
     observe('2001:db8:1:2::2', 3)
     await watch.flush()
@@ -45,6 +51,46 @@ for (const dialect of testDialects()) {
     assert.is(flag?.evidence.creator_id, world.creator.userId)
   })
 
+  it('accuses no creator of a crowd behind one carrier address', async ({ world }) => {
+    const { platform, clock, link } = world
+    const clicks = createClickRecorder(platform)
+    const carrier = {
+      linkId: link.id,
+      tracked: true,
+      kind: 'visit',
+      address: '39.32.10.1',
+      agent: BROWSER,
+    } as const
+    const crowd = async (visits: number) => {
+      for (let visit = 0; visit < visits; visit += 1) {
+        await clicks.record({ ...carrier, id: platform.ids.next(), createdAt: clock.now() })
+      }
+      await clicks.idle()
+    }
+    await crowd(150)
+    assert.equal(await world.flags('click_velocity'), [])
+    clock.pass(5 * DAY)
+    await world.watch()
+    await crowd(150)
+    assert.equal(await world.flags('click_velocity'), [], 'too few visits to expect a sale')
+    for (let day = 0; day < 2; day += 1) {
+      await crowd(200)
+      clock.pass(DAY)
+      await world.watch()
+    }
+    await crowd(150)
+    assert.equal(await world.flags('click_velocity'), [], 'cash on delivery takes days')
+    clock.pass(3 * DAY)
+    await world.watch()
+    // The key of the hashes is read again on the way.
+    await crowd(20)
+    const [flag, ...more] = await world.flags('click_velocity')
+    assert.equal(
+      [flag?.subject_id, flag?.evidence.data_center, flag?.evidence.sales, more],
+      [link.id, false, 0, []],
+    )
+  })
+
   it('flags what two processes count together on PostgreSQL', async ({ world }) => {
     if (dialect === 'sqlite') return
     const { platform, clock, link } = world
@@ -52,7 +98,7 @@ for (const dialect of testDialects()) {
     const visit = async (times: number, visitor: string) => {
       for (const watch of watches) {
         for (let time = 0; time < times; time += 1)
-          watch.observe({ visitor, linkId: link.id, at: clock.now() })
+          watch.observe({ visitor, linkId: link.id, at: clock.now(), address: ROBOT })
         await watch.flush()
       }
     }
@@ -71,7 +117,7 @@ for (const dialect of testDialects()) {
     const addresses = new AddressHashes()
     const visit = () => {
       const at = clock.now()
-      watch.observe({ visitor: addresses.of('203.0.113.7', at), linkId: link.id, at })
+      watch.observe({ visitor: addresses.of(ROBOT, at), linkId: link.id, at, address: ROBOT })
     }
     const flaggedHash = async () => {
       for (let time = 0; time < 5; time += 1) visit()
@@ -98,8 +144,8 @@ for (const dialect of testDialects()) {
     const off = new ClickWatch({ ...platform, config: { ...platform.config, FLAG_CLICKS: 0 } })
     const on = new ClickWatch(platform)
     for (let time = 0; time < 20; time += 1) {
-      off.observe({ visitor: 'one', linkId: link.id, at: clock.now() })
-      on.observe({ visitor: 'one', linkId: platform.ids.next(), at: clock.now() })
+      off.observe({ visitor: 'one', linkId: link.id, at: clock.now(), address: ROBOT })
+      on.observe({ visitor: 'one', linkId: platform.ids.next(), at: clock.now(), address: ROBOT })
     }
     await Promise.all([off.flush(), on.flush()])
     assert.equal(await world.flags('click_velocity'), [])
@@ -111,7 +157,8 @@ for (const dialect of testDialects()) {
     const server = await serverOver(platform, { clicks })
     const follow = async (headers: Record<string, string>, times: number) => {
       for (let time = 0; time < times; time += 1) {
-        const answer = await server.inject({ method: 'GET', url: `/go/${link.slug}`, headers })
+        const url = `/go/${link.slug}`
+        const answer = await server.inject({ method: 'GET', url, headers, remoteAddress: ROBOT })
         assert.is(answer.statusCode, 302)
       }
       await clicks.idle()

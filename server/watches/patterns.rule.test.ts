@@ -7,6 +7,7 @@ import {
   conversionDropped,
   countVisit,
   isBurstOfRejections,
+  isRobotic,
   type JudgedSale,
   missesCoupon,
   rejectsMoreThanBefore,
@@ -132,6 +133,17 @@ test('an order misses the coupon code of an offer if none of its codes was in fo
   assert.not(misses(coupon('offer 2', 'paused')))
   assert.not(misses())
   assert.ok(misses({ ...coupon('offer 1', 'live'), starts_at: at + 1000 }))
+})
+
+test('many visits from one address need a second sign', () => {
+  const tally = (visits: number, sales: number) => ({ visits, clicks: visits, sales })
+  assert.ok(isRobotic({ dataCenter: true, settled: undefined }, 300))
+  assert.ok(isRobotic({ dataCenter: true, settled: tally(10, 5) }, 0))
+  assert.ok(isRobotic({ dataCenter: false, settled: tally(300, 0) }, 300))
+  for (const settled of [undefined, tally(299, 0), tally(5000, 1)]) {
+    assert.not.ok(isRobotic({ dataCenter: false, settled }, 300))
+  }
+  assert.not.ok(isRobotic({ dataCenter: false, settled: tally(5000, 0) }, 0))
 })
 
 test.run()

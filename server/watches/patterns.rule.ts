@@ -87,6 +87,19 @@ export function unusualConversion(
   return null
 }
 
+/**
+ * Whether many visits from one address are more than a mobile carrier's address, which stands for thousands of people with one user agent:
+ * they came from a data center, or the link had visits enough to sell something and did not. `unsold`: as many visits; 0 = off.
+ */
+export function isRobotic(
+  signs: { dataCenter: boolean; settled: LinkTally | undefined },
+  unsold: number,
+): boolean {
+  const { dataCenter, settled } = signs
+  if (dataCenter || unsold === 0) return dataCenter
+  return settled !== undefined && settled.sales === 0 && settled.visits >= unsold
+}
+
 /** A link's visits and accepted sales in some days, and before them. */
 export interface LinkCourse {
   visits: number

@@ -31,12 +31,23 @@ export const job = z
   .meta({ id: 'Job' })
 export type Job = z.infer<typeof job>
 
-export const startExportInput = z.strictObject({
-  resource: exportResource,
-  format: exportFormat,
-  from: wireTimeInput.optional().describe('Inclusive, on created_at.'),
-  to: wireTimeInput.optional().describe('Exclusive, on created_at.'),
-})
+export const startExportInput = z
+  .strictObject({
+    resource: exportResource,
+    format: exportFormat,
+    excel: z
+      .boolean()
+      .default(false)
+      .describe(
+        'CSV only: begins with a byte order mark and writes texts that look like numbers or dates as `="820982911946154508"`, so that Excel shows Urdu and order ids as they are when the file is opened by a double click.',
+      ),
+    from: wireTimeInput.optional().describe('Inclusive, on created_at.'),
+    to: wireTimeInput.optional().describe('Exclusive, on created_at.'),
+  })
+  .refine(({ format, excel }) => format === 'csv' || !excel, {
+    path: ['excel'],
+    message: 'is for the format csv only',
+  })
 /** A click as exports show it; there is no list of clicks. */
 export const exportedClick = z.object({
   id: idParam,

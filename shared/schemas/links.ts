@@ -36,7 +36,7 @@ export const subId = z
 export const linkReference = z.object({ slug, url: linkUrl })
 
 export const UNIQUE_CLICKS =
-  'Of `clicks`, without repeats of a counted visit: a visitor, recognized by address and browser, counts once an hour per link. Approximate: counted visits are kept in memory only.'
+  'Of `clicks`, without repeats of a counted visit: a visitor, recognized by address and browser, counts once an hour per link. Approximate: counted visits are kept in memory only, and many phones of one carrier share an address and a browser text, so fewer are counted than came. A low share of `clicks` is no sign of fraud.'
 
 const linkedOffer = z.object({
   id: idParam,

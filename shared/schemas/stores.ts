@@ -1,17 +1,42 @@
 import { z } from 'zod'
+import { withoutInvisible } from '../pasted-text.ts'
 import { idParam, pageOf, wireTime } from './common.ts'
 
 const HOST_NAME = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+(?:[a-z]{2,63}|xn--[a-z0-9-]{1,59})$/
 
-/** A store's host name, in small letters; without scheme, port or path. */
-export const shopDomain = z
+/** A host name, in small letters; without scheme, port or path. */
+export const shopDomain = z.string().trim().toLowerCase().max(253).regex(HOST_NAME)
+
+const SCHEME = /^(?:https?:)?\/\//
+const ADMIN_PAGE = /^admin\.shopify\.com\/store\/([a-z0-9-]+)(?![^/?#])/
+const AFTER_HOST = /(?::443)?(?:[/?#].*)?$/s
+/** What shows that a host was meant, at the ends of what people copy out of a sentence. */
+const AROUND_HOST = /^[<("'*]+|[>)"'*.,;]+$/g
+
+const LONGEST_ADDRESS = 2048
+
+/** The host name in an address of a shop, or of its pages in Shopify's admin, as people paste it. Other texts come back trimmed, longer ones as they are. */
+export function plainShopDomain(pasted: string): string {
+  if (pasted.length > LONGEST_ADDRESS) return pasted
+  const text = withoutInvisible(pasted).trim().toLowerCase().replace(AROUND_HOST, '').replace(SCHEME, '')
+  const name = ADMIN_PAGE.exec(text)?.[1]
+  return name === undefined ? text.replace(AFTER_HOST, '') : `${name}.myshopify.com`
+}
+
+const SHOPIFY_NAME = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.myshopify\.com$/
+
+/** The name of a shop as its webhooks carry it, from what a merchant pastes. */
+export const shopDomainInput = z
   .string()
-  .trim()
-  .toLowerCase()
-  .max(253)
-  .regex(HOST_NAME, 'must be a plain host name such as my-shop.myshopify.com')
+  .max(LONGEST_ADDRESS)
+  .overwrite(plainShopDomain)
+  .refine(
+    (domain) => SHOPIFY_NAME.test(domain),
+    'must be the name that ends in .myshopify.com, such as my-shop.myshopify.com. Shopify shows it under Settings → Domains; the shop of admin.shopify.com/store/my-shop is my-shop.myshopify.com',
+  )
   .meta({
-    description: 'The host name that the store sends as Shopify-Shop-Domain or X-Shopify-Shop-Domain.',
+    description:
+      "The shop's `.myshopify.com` name, which its webhooks carry, also where the shop has a domain of its own. Also taken out of a pasted address: `https://my-shop.myshopify.com/`, `admin.shopify.com/store/my-shop`; in any case, with spaces or invisible characters around. Answered as the plain host name.",
     example: 'my-shop.myshopify.com',
   })
 
@@ -83,11 +108,14 @@ export const store = z
   .meta({ id: 'Store' })
 export type Store = z.infer<typeof store>
 
-export const connectStoreInput = z.strictObject({ shop_domain: shopDomain, webhook_secret: webhookSecret })
+export const connectStoreInput = z.strictObject({
+  shop_domain: shopDomainInput,
+  webhook_secret: webhookSecret,
+})
 export const changeStoreInput = z
   .strictObject({
     id: idParam,
-    shop_domain: shopDomain.optional().describe('The new name of the same shop, if it has changed.'),
+    shop_domain: shopDomainInput.optional().describe('The new name of the same shop, if it has changed.'),
     webhook_secret: webhookSecret.optional(),
     revoke_former: z
       .boolean()

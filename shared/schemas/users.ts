@@ -88,20 +88,31 @@ export const changePasswordInput = z.strictObject({
 /** Of a procedure that takes nothing. */
 export const noInput = z.strictObject({}).prefault({})
 
+/** Checked by bank-accounts.rule.ts, which knows how people paste accounts. */
+const pastedIban = z.string().max(120).meta({
+  description:
+    'A Pakistani IBAN as people paste it: spaces, hyphens, dots, brackets, invisible characters and a label such as "IBAN:" are removed, Urdu and Arabic digits read.',
+  example: 'PK36SCBL0000001123456702',
+})
+
 const payoutDestinationInput = z
   .strictObject({
-    iban: z.string().max(60).meta({ example: 'PK36SCBL0000001123456702' }),
+    iban: pastedIban,
     account_title: lineOfText(1, 100).meta({ example: 'AYESHA KHAN' }),
   })
-  .describe('Where payouts go; creators only. A Pakistani IBAN, spaces allowed.')
+  .describe('Where payouts go; creators only.')
 
 const billingAccountInput = z
   .strictObject({
-    iban: z.string().max(60).optional().meta({ example: 'PK36SCBL0000001123456702' }),
-    raast_id: z.string().max(60).optional().meta({ example: '03001234567' }),
+    iban: pastedIban.optional(),
+    raast_id: z.string().max(120).optional().meta({
+      description:
+        'The mobile number of a Raast ID, such as 03001234567, +92 (0)300 1234567 or tel:+923001234567; cleaned as an IBAN is.',
+      example: '03001234567',
+    }),
   })
   .describe(
-    'The account that invoices are paid from, for processors that send payment requests; merchants only. Either a Pakistani IBAN, spaces allowed, or a Raast ID (a mobile number).',
+    'The account that invoices are paid from, for processors that send payment requests; merchants only. Either an IBAN or a Raast ID.',
   )
 
 export const updateMeInput = z

@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { shopDomain } from '../../../shared/schemas/stores.ts'
+import { shopDomainInput } from '../../../shared/schemas/stores.ts'
 import { Refusal } from '../../platform/api/refusal.ts'
 import { etagOf, type Guard, htmlPage, htmlReply, isCurrent, pagePolicy } from '../pages.ts'
 import type { RenderedGuide } from './render-guide.ts'
@@ -126,7 +126,7 @@ const EXAMPLES = { address: 'https://HOST', domain: 'rafi-ajrak.myshopify.com' }
  */
 async function fillIn(page: string, store: unknown, publicBaseUrl: string): Promise<string> {
   const { escapeHtml } = await import('./render-guide.ts')
-  const domain = shopDomain.safeParse(store).data
+  const domain = shopDomainInput.safeParse(store).data
   const address = escapeHtml(publicBaseUrl)
   const filled = page
     .replaceAll(EXAMPLES.address, () => address)

@@ -15,11 +15,17 @@ test('a key knows neither case nor spelling', () => {
     ['کپڑے', 'كپڑے', 'کَپڑے', 'کپـڑے'],
     ['لڑکی', 'لڑكي'],
     ['٣ پیس', '۳ پیس', '3 پیس'],
+    ['جمعۃ', 'جمعة', 'جمعہ', 'جمعه', 'جمعھ', 'جمعە', 'جمعۂ', 'جمعۀ', 'ﺟﻤﻌﺔ'],
+    ['ھاتھ', 'ہاتھ', 'هاته', 'ہاتہ'],
+    ['یکی', 'يكي', 'ىڪى', 'ېکؠ', 'ێكۍ', 'یکئ'],
+    ['ٱلکرم', 'الكرم', 'الڪرم'],
   ]
   for (const spellings of same) {
     assert.is(new Set(spellings.map(foldedKey)).size, 1, spellings.join(' / '))
   }
   assert.is.not(foldedKey('Shoes & bags'), foldedKey('Shoes bags'))
+  const others = ['کپڑے', 'کپڑی', 'کپڑا', 'گپڑا', 'کپرا', 'کپڑو', 'چپڑا', 'حپڑا']
+  assert.is(new Set(others.map(foldedKey)).size, others.length)
   assert.is(foldedKey('ﷺ'.repeat(60)).length, 120)
 })
 

@@ -47,7 +47,7 @@ export const DIGESTED_TABLES = {
   },
   stores: {
     unprotected: {
-      first_event_at: 'is only shown, and sorts the claims on one domain',
+      first_event_at: 'is only shown, sorts the claims on one domain, and says which of ten makes room',
       last_refused_at: 'is only shown',
       last_refusal: 'is only shown',
       refused_since: 'says when a merchant is notified of refused deliveries',
@@ -114,7 +114,7 @@ export const DIGESTED_TABLES = {
   schedule_runs: { key: ['name'], counted: false, columns: ['name', 'started_at', 'finished_at', 'outcome'] },
   export_jobs: {
     counted: false,
-    columns: ['id', 'user_id', 'role', 'resource', 'format', 'from_at', 'to_at', 'created_at'],
+    columns: ['id', 'user_id', 'role', 'resource', 'format', 'excel', 'from_at', 'to_at', 'created_at'],
   },
 } as const satisfies DigestedTables
 

@@ -249,7 +249,7 @@ export const ADVERSARIES: readonly Adversary[] = [
     },
   }),
   ...by('creator', { flagged: ['click_velocity'] })({
-    async 'follows the own link again and again'(world) {
+    async 'follows the own link again and again from a rented server'(world) {
       for (let time = 0; time < 25; time += 1) await world.follow()
     },
   }),

@@ -16,6 +16,7 @@ const BROWSER = 'Mozilla/5.0 (Linux; Android 14) AppleWebKit/537.36 Chrome/140.0
 /** Low thresholds, so that a story needs few clicks and orders. */
 const SETTINGS = {
   FLAG_CLICKS: '25',
+  DATACENTER_NETWORKS: '127.0.0.0/8',
   FLAG_CONVERSION_DAYS: '3',
   FLAG_CONVERSION_RATE: '90',
   FLAG_CONVERSION_VISITS: '10',

@@ -7,6 +7,7 @@ import {
   setOfferStatus,
 } from '../../offers/offers.service.ts'
 import type { Actor } from '../../platform/api/procedure.ts'
+import { updateRows } from '../../platform/database/protected-rows.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { connectStore } from '../../stores/stores.service.ts'
 import type { StoreAccess } from './orders.ts'
@@ -42,19 +43,9 @@ export function accessOf({ userId }: Actor): StoreAccess {
 }
 
 /** Has the store's orders show the host of `OFFER`, as if a signed one had, so that it is not flagged. */
-export async function addShownHost({ clock, database }: Platform, storeId: string): Promise<void> {
-  const shown = {
-    store_id: storeId,
-    host: new URL(OFFER.product_url).hostname,
-    created_at: clock.now(),
-  }
-  await database.transaction((tx) =>
-    tx
-      .insertInto('store_hosts')
-      .values(shown)
-      .onConflict((conflict) => conflict.doNothing())
-      .execute(),
-  )
+export async function addShownHost({ database }: Platform, storeId: string): Promise<void> {
+  const own_hosts = JSON.stringify([new URL(OFFER.product_url).hostname])
+  await database.transaction((tx) => updateRows(tx, 'stores', { id: storeId }, { own_hosts }))
 }
 
 /** The id of this merchant's one store. */

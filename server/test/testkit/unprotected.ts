@@ -38,7 +38,6 @@ export const UNPROTECTED: { readonly [T in Table]?: { readonly [K in keyof Unpro
   },
   mail_opt_outs: { '*': 'state: which mails about events a person gets' },
   store_secrets: { 'deleted rows': 'use: a delivery that no secret verifies is refused' },
-  store_hosts: { '*': 'shown: host names that are suggested and compared with product addresses' },
   store_days: { '*': COUNTS },
   unclaimed_domains: { '*': COUNTS },
   clicks: { repeated: COUNTS, sub_id: 'shown: the mark by which a creator tells placements apart' },
