@@ -73,7 +73,7 @@ it('delivers all orders several times in any order, and expects what the terms o
   assert.equal([link.slug, link.commission_rate, link.product_ids], [slug, 12.5, ['8123456789012']])
   assert.equal(
     skipped.map(({ fixture }: { fixture: string }) => fixture),
-    ['coupon-code', 'outside-attribution-window'],
+    ['coupon-code', 'outside-attribution-window', 'whatsapp-order'],
   )
   type Item = {
     fixture: string
