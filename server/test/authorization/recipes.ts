@@ -274,8 +274,12 @@ export async function freshApplication(
 }
 
 async function endOfLink({ scene: { platform }, tenant }: Occasion): Promise<Input> {
-  const offerId = await freshLiveOffer(platform, tenant)
-  return { slug: (await addLink(platform, tenant.merchant, tenant.creator, offerId)).slug, status: 'ended' }
+  // Another creator: an account may apply only so often.
+  const creator = await addUser(platform, 'creator')
+  return {
+    slug: (await addLink(platform, tenant.merchant, creator, tenant.link.offer_id)).slug,
+    status: 'ended',
+  }
 }
 
 /** An accepted sale of the tenant's shop that the tenant's creator has brought. */
