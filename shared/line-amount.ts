@@ -18,6 +18,7 @@ export function exactAmount(whole: string, fraction: string): LineAmount {
 }
 
 export function sumOfAmounts(amounts: readonly LineAmount[]): LineAmount {
+  if (amounts.every((amount) => amount === 0)) return 0
   const sum = amounts.reduce((total, amount) => total + scaled(amount), 0n)
   const rest = String(sum % SCALE)
     .padStart(PLACES, '0')
@@ -27,6 +28,8 @@ export function sumOfAmounts(amounts: readonly LineAmount[]): LineAmount {
 
 /** `amount × pieces ÷ of`, rounded once, half up to the paisa. */
 export function timesRounded(amount: LineAmount, pieces: number, of = 1): Paisa {
+  // A product that is a safe integer is exact.
+  if (of === 1 && typeof amount === 'number' && Number.isSafeInteger(amount * pieces)) return amount * pieces
   const divisor = SCALE * BigInt(of)
   return Number((2n * scaled(amount) * BigInt(pieces) + divisor) / (2n * divisor))
 }

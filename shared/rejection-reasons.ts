@@ -13,6 +13,7 @@ export const SALE_REJECTION_REASONS = [
   'creator_suspended',
   'merchant_suspended',
   'self_purchase',
+  'product_unknown',
   'product_not_in_offer',
   'nothing_payable',
 ] as const

@@ -177,16 +177,27 @@ function eventLines(story: SaleExplanation, pending: ExplainedPendingOrder | nul
   return [...lines, '  The order led to no click on a link of this merchant and has no coupon code in force.']
 }
 
-function basisLines({ decision }: SaleExplanation['receipt'], out: Output): string[] {
-  const notCounted = (why: string | null) => (why === 'gift_card' ? 'no: gift card' : 'no: not in the offer')
+type BasisLine = SaleExplanation['receipt']['decision']['basis_lines'][number]
+
+const NOT_COUNTED: Record<NonNullable<BasisLine['why_not']>, string> = {
+  gift_card: 'no: gift card',
+  tip: 'no: tip',
+  fee: 'no: fee',
+  other_product: 'no: not in the offer',
+}
+
+function basisLines({ facts, decision }: SaleExplanation['receipt'], out: Output): string[] {
   const table = out.table(decision.basis_lines, [
     { title: 'Line', flexible: true, cell: (line) => line.title || line.product_id },
     { title: 'Pieces', right: true, cell: (line) => line.quantity },
     { title: 'Price', right: true, cell: (line) => displayLineAmount(line.unit_price) },
     money('Discount', (line) => line.discount),
     money('Tax', (line) => line.tax),
+    ...(decision.basis_lines.some((line) => line.refunded !== undefined)
+      ? [money<BasisLine>('Refunded', (line) => line.refunded ?? 0)]
+      : []),
     money('Net', (line) => line.net),
-    { title: 'Counts', cell: (line) => (line.counted ? 'yes' : notCounted(line.why_not)) },
+    { title: 'Counts', cell: (line) => (line.why_not === null ? 'yes' : NOT_COUNTED[line.why_not]) },
   ])
   const rate = percent(decision.commission_rate)
   const feeRate = percent(decision.platform_fee_rate)
@@ -195,6 +206,7 @@ function basisLines({ decision }: SaleExplanation['receipt'], out: Output): stri
     ...(decision.basis_lines.length > 0
       ? table
       : ['  The order is not in PKR, so none of its amounts count.']),
+    ...amountNotes(facts.order),
     '',
     `  Basis         ${net}`,
     ...(decision.acceptance_status === 'accepted'
@@ -204,6 +216,23 @@ function basisLines({ decision }: SaleExplanation['receipt'], out: Output): stri
         ]
       : ['  Commission    none, since the sale is rejected']),
   ]
+}
+
+function amountNotes({
+  discount_spread,
+  amount_refunded,
+  unclear,
+}: SaleExplanation['receipt']['facts']['order']) {
+  const notes: string[] = []
+  if (discount_spread !== undefined)
+    notes.push(`  No line carried ${displayMoney(discount_spread)} of the discounts: spread over all lines.`)
+  if (amount_refunded !== undefined)
+    notes.push(
+      `  ${displayMoney(amount_refunded)} was refunded without naming items: deducted from all lines in proportion.`,
+    )
+  return unclear
+    ? [...notes, `  The order does not tell: ${unclear.join(', ')}. An operator was asked to look.`]
+    : notes
 }
 
 function moneyLines(story: SaleExplanation, out: Output): string[] {
@@ -263,6 +292,7 @@ const SENTENCES: Record<Check['name'], string> = {
   creator_suspended: 'The creator was not suspended',
   merchant_suspended: 'The merchant was not suspended',
   self_purchase: 'The buyer was not the creator',
+  product_unknown: 'The shop still knows the product, or an earlier report names it',
   product_not_in_offer: 'A product of the offer was ordered',
   nothing_payable: 'There is something to pay',
 }

@@ -90,7 +90,7 @@ test('serve says where everything is', async () => {
   const { announcement } = server
   assert.match(announcement.url, /^http:\/\/127\.0\.0\.1:\d+$/)
   assert.is(announcement.database, join(folder, 'affiliate.db'))
-  assert.is(announcement.migrated.length, 1)
+  assert.ok(announcement.migrated.length > 0)
   assert.is((await fetch(announcement.openapi_url)).status, 200)
   assert.is((await fetch(`${announcement.url}/readyz`)).status, 200)
 })

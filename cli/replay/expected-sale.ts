@@ -8,6 +8,7 @@ import { amountOf, type SaleExpectation, type StoreFixture } from './fixture-fil
 /** Decided by the link's terms, so the manifest's terms do not say it. */
 const OF_TERMS: readonly RejectionReason[] = [
   'outside_attribution_window',
+  'product_unknown',
   'product_not_in_offer',
   'nothing_payable',
 ]
@@ -42,7 +43,7 @@ export function expectSale(fixture: StoreFixture, filled: FilledOrder): SaleExpe
   const terms = filled.linkOfSender ? filled.terms : null
   const lines = linesOf(fixture, filled.productId)
   const named = terms?.product_ids ?? []
-  const covered = lines.filter(({ productId }) => named.length === 0 || named.includes(productId))
+  const covered = lines.filter(({ productId }) => named.length === 0 || named.includes(productId ?? ''))
   const net = sum(covered.map((line) => line.net))
   const commission = terms === null ? 0 : rateOf(net, terms.commission_rate)
   const reasons = new Set<RejectionReason>()
@@ -54,7 +55,8 @@ export function expectSale(fixture: StoreFixture, filled: FilledOrder): SaleExpe
   if (terms !== null) {
     const windowEnd = filled.clickedAt + terms.attribution_window_days * DAY_MS
     if (!filled.byCoupon && filled.orderedAt > windowEnd) reasons.add('outside_attribution_window')
-    if (covered.length === 0) reasons.add('product_not_in_offer')
+    if (covered.length === 0)
+      reasons.add(own === 'product_unknown' ? 'product_unknown' : 'product_not_in_offer')
     if (commission === 0) reasons.add('nothing_payable')
   }
   const reason = SALE_REJECTION_REASONS.find((one) => reasons.has(one)) ?? null

@@ -25,7 +25,7 @@ const storeFixture = z.object({
     product_ids: z.array(z.string()).nullable(),
   }),
   /** The net amount of each line, where it depends on the products that a link names. */
-  lines: z.array(z.object({ product_id: z.string(), net: z.string() })).optional(),
+  lines: z.array(z.object({ product_id: z.string().nullable(), net: z.string() })).optional(),
   /** The fixture is about time: it starts from a click of at least so many days ago. */
   click: z.object({ days_ago: z.number(), required: z.boolean() }).optional(),
   expect: saleExpectation,

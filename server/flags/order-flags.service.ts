@@ -16,12 +16,16 @@ export interface OrderNote {
 /** Of one report, and of several. */
 const SUMMARIES = {
   order_changed: [
-    'A store reported a known order again with a different reference, code, amount or date.',
-    'A store reported known orders again with a different reference, code, amount or date',
+    'A store reported a known order again as refunded, or with a different reference, code, amount or date.',
+    'A store reported known orders again as refunded, or with a different reference, code, amount or date',
   ],
   order_date_suspicious: [
     'A store reported an order whose creation time cannot be right, precedes the coupon code or is unusually old.',
     'A store reported orders whose creation time cannot be right, precedes the coupon code or is unusually old',
+  ],
+  order_unclear: [
+    'A store reported an order that does not tell what it earns: the product of a line, a discount, a refund, or a sum that differs from its lines.',
+    'A store reported orders that do not tell what they earn: the product of a line, a discount, a refund, or a sum that differs from its lines',
   ],
 } satisfies Partial<Record<FlagKind, [string, string]>>
 

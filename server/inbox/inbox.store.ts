@@ -179,6 +179,20 @@ export async function countSetAside(
   return new Map(rows.map(({ scope, events }) => [scope, Number(events)]))
 }
 
+/** When an event that cannot be read for this reason came last, epoch ms, by scope. */
+export async function lastUnreadableOf(db: Queries, scopes: readonly string[], reason: string) {
+  if (scopes.length === 0) return new Map<string, number>()
+  const rows = await db
+    .selectFrom('inbound_events')
+    .select((select) => ['scope', select.fn.max<number>('received_at').as('at')])
+    .where('state', '=', sql.lit('set_aside'))
+    .where('scope', 'in', scopes)
+    .where('reason', '=', reason)
+    .groupBy('scope')
+    .execute()
+  return new Map(rows.map(({ scope, at }) => [scope, Number(at)]))
+}
+
 /** The most unreadable orders that are shown for one order id or name. */
 const MOST_FOUND = 20
 

@@ -10,6 +10,7 @@ import {
   countSetAside,
   type EventRow,
   hasUnmappedEvents,
+  lastUnreadableOf,
   makeDue,
   type SetAsideClass,
   unmappedEventsAfter,
@@ -157,6 +158,11 @@ export function countUnreadableOrders(
   now: number,
 ): Promise<Map<string, number>> {
   return countSetAside(db, storeIds, 'unreadable', now - 7 * DAY_MS)
+}
+
+/** When an order that cannot be read for this reason came last, epoch ms, by store id. */
+export function lastUnreadable(db: Queries, storeIds: readonly string[], why: string) {
+  return lastUnreadableOf(db, storeIds, unreadable(why).reason)
 }
 
 /** Events that become due in one transaction. */

@@ -93,8 +93,8 @@ async function record(
     tx,
     events
       .filter(({ scope }) => stores.has(scope))
-      .map(({ id, scope: storeId, received_at: receivedAt }) => ({
-        ...{ storeId, receivedAt },
+      .map(({ id, topic, scope: storeId, received_at: receivedAt }) => ({
+        ...{ storeId, receivedAt, isPaid: isOrderPaid(topic) },
         source: sources.get(id) ?? null,
       })),
   )
@@ -109,7 +109,7 @@ export function saleSignal(status: RecordedSale['acceptanceStatus']): string {
 
 function orderOf({ config }: Platform, event: ClaimedEvent): ReadOrder {
   if (!isToBeRead(event) || event.text === null) return null
-  return readOrder(event.text, event.topic, config.TRACKING_PARAMETER)
+  return readOrder(event.text, event.topic, config)
 }
 
 function reportOf(

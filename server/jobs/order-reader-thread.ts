@@ -2,11 +2,11 @@ import { type MessagePort, receiveMessageOnPort, workerData } from 'node:worker_
 import { type LeadingText, leadingTexts, upcomingEvents } from '../inbox/upcoming-events.service.ts'
 import type { Database } from '../platform/database/database.ts'
 import { openDatabase } from '../platform/database/open-database.ts'
-import { isToBeRead, KEPT_BYTES, type KeptOrder, readOrder } from './read-order.ts'
+import { isToBeRead, KEPT_BYTES, type KeptOrder, type OrderNaming, readOrder } from './read-order.ts'
 
 export interface ThreadSettings {
   url: string
-  trackingParameter: string
+  names: OrderNaming
   port: MessagePort
 }
 
@@ -27,7 +27,7 @@ export type ReaderMessage =
 const AT_ONCE = 100
 const BYTES_AT_ONCE = 8 * 1024 * 1024
 
-const { url, trackingParameter, port } = workerData as ThreadSettings
+const { url, names, port } = workerData as ThreadSettings
 
 /** Due events that the worker has, or was notified of. */
 let known = new Set<string>()
@@ -71,7 +71,7 @@ function readAll(texts: ReadonlyMap<string, LeadingText | null>, topics: Readonl
     if (found === null) return []
     const { text, bodyHash } = found
     try {
-      const order = readOrder(text, topics.get(id) ?? null, trackingParameter)
+      const order = readOrder(text, topics.get(id) ?? null, names)
       return [[id, { order, bytes: text.length, bodyHash }]]
     } catch {
       // The worker meets the same error when it applies the event, and handles it.

@@ -75,7 +75,7 @@ for (const { it } of marketSuites<Context>('reading orders ahead')) {
     await reader.close()
     const wanted = claimed.slice(1).flatMap((event): [string, unknown][] => {
       if (!isToBeRead(event)) return []
-      return [[event.id, readOrder(event.text ?? '', event.topic, platform.config.TRACKING_PARAMETER)]]
+      return [[event.id, readOrder(event.text ?? '', event.topic, platform.config)]]
     })
     assert.equal([...read].map(([id, { order }]) => [id, order]).sort(), wanted.sort())
     assert.is([...read.values()].filter(({ order }) => order && 'malformed' in order).length, 2)

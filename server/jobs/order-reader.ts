@@ -54,10 +54,10 @@ export function createOrderReader(
   function begin() {
     if (performance.now() < restUntil) return null
     const { port1: port, port2 } = new MessageChannel()
-    const { TRACKING_PARAMETER: trackingParameter, ...config } = platform.config
+    const { TRACKING_PARAMETER, FEE_TITLES, ...config } = platform.config
     // Poolers refuse the option that makes its connection read-only.
     const url = config.DATABASE_DIRECT_URL ?? config.DATABASE_URL
-    const workerData: ThreadSettings = { url, trackingParameter, port: port2 }
+    const workerData: ThreadSettings = { url, names: { TRACKING_PARAMETER, FEE_TITLES }, port: port2 }
     const worker = new Worker(thread, { workerData, transferList: [port2], resourceLimits: room })
     worker.unref()
     worker.on('error', (error) => {

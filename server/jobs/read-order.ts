@@ -1,3 +1,4 @@
+import type { Config } from '../platform/config.ts'
 import { MalformedOrder, type OrderNames } from '../shopify/fields.ts'
 import { mayNameLink } from '../shopify/names-link.ts'
 import { type OrderFacts, readOrderFacts } from '../shopify/order-facts.ts'
@@ -38,17 +39,20 @@ export function isToBeRead(event: { topic: string | null; conflict_hash: string 
   return event.conflict_hash === '' && (isOrderPaid(event.topic) || placedTopic(event.topic) !== null)
 }
 
+/** How the operator names what stands in orders. */
+export type OrderNaming = Pick<Config, 'TRACKING_PARAMETER' | 'FEE_TITLES'>
+
 export function readOrder(
   text: string,
   topic: string | null,
-  trackingParameter: string,
+  { TRACKING_PARAMETER, FEE_TITLES }: OrderNaming,
 ): OrderFacts | UnreadableOrder | PassedOver {
   const placed = placedTopic(topic)
   // A cancellation may be of an order that is known.
   const mayBePassedOver = placed === 'create' || placed === 'updated'
-  if (mayBePassedOver && !mayNameLink(text, trackingParameter)) return { namesNoLink: true }
+  if (mayBePassedOver && !mayNameLink(text, TRACKING_PARAMETER)) return { namesNoLink: true }
   try {
-    return readOrderFacts(text, trackingParameter)
+    return readOrderFacts(text, TRACKING_PARAMETER, FEE_TITLES)
   } catch (error) {
     if (error instanceof MalformedOrder) return { malformed: error.reason, names: error.names }
     throw error

@@ -4,6 +4,7 @@ import { up as initial } from './00001-initial.ts'
 import { up as subIds } from './00002-sub-ids.ts'
 import { up as terms } from './00003-terms.ts'
 import { up as pendingOrders } from './00004-pending-orders.ts'
+import { up as storeTopics } from './00005-store-topics.ts'
 import { up as values } from './00006-values.ts'
 import { type Ddl, ddl } from './ddl.ts'
 
@@ -13,6 +14,7 @@ const MIGRATIONS: Record<string, (ddl: Ddl) => string[]> = {
   '00002-sub-ids': subIds,
   '00003-terms': terms,
   '00004-pending-orders': pendingOrders,
+  '00005-store-topics': storeTopics,
   '00006-values': values,
 }
 

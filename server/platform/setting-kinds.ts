@@ -149,6 +149,9 @@ export const flag = z.enum(['true', 'false'], 'must be true or false').transform
 /** Secrets separated by commas, at least one. */
 export const secrets = list.refine((parts) => parts.length > 0, 'must hold at least one secret')
 
+/** Titles separated by commas; may be none. */
+export const titles = list
+
 /** As a browser sends it: scheme, host and any port other than the scheme's default. */
 export const origins = z
   .string()

@@ -25,9 +25,43 @@ import {
   smtpUrl,
   text,
   timeZone,
+  titles,
   whole,
   wholeNumber,
 } from './setting-kinds.ts'
+
+/** As checkouts and forms for cash on delivery name what they add to an order. */
+export const DEFAULT_FEE_TITLES = [
+  'cash on delivery',
+  'cash on delivery charges',
+  'cash on delivery fee',
+  'COD',
+  'COD charges',
+  'COD fee',
+  'convenience fee',
+  'courier charges',
+  'delivery',
+  'delivery charges',
+  'delivery fee',
+  'express delivery',
+  'handling charges',
+  'handling fee',
+  'packaging charges',
+  'packing charges',
+  'payment fee',
+  'priority delivery',
+  'processing fee',
+  'service charges',
+  'service fee',
+  'shipping',
+  'shipping charges',
+  'shipping cost',
+  'shipping fee',
+  'shipping protection',
+  'transaction fee',
+  'ڈیلیوری چارجز',
+  'ڈیلیوری فیس',
+]
 
 /**
  * Every setting with its default and its meaning, in the order of `guides/settings.md`. `npm run settings:guide` writes the
@@ -155,6 +189,11 @@ const Money = {
   SCHEDULE_RECONCILIATION: cronOrOff
     .default('35 4 * * *')
     .describe("when invoices and payouts are compared with the processor's records"),
+  FEE_TITLES: titles
+    .prefault(DEFAULT_FEE_TITLES.join(', '))
+    .describe(
+      'titles of order lines that are fees and no goods, comma-separated; they earn no commission. Compared without case, numbers, marks and the currency. Replaces the default list',
+    ),
   PENDING_ORDER_DAYS: whole(1, 3650, 60).describe(
     'days after which an order that was placed and not paid is no longer expected; a later payment still becomes a sale',
   ),

@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert'
 import { type RejectionReason, SALE_REJECTION_REASONS } from '../../shared/rejection-reasons.ts'
 import type { LinkTerms } from '../links/links.service.ts'
 import { sha256 } from '../platform/crypto/vault.ts'
-import { readOrderFacts } from '../shopify/order-facts.ts'
+import { type OrderLine, readOrderFacts } from '../shopify/order-facts.ts'
 import type { OracleReason } from '../test/oracle/sale.ts'
 import { fc } from '../test/testkit/property.ts'
 import { CLICK, CLICK_ID, CLICKED_AT, FACTS, LINE, LINK, ORDER, SUIT } from '../test/testkit/sale-facts.ts'
@@ -11,9 +11,11 @@ import {
   attributionOf,
   CLOCK_TOLERANCE_MS,
   decideSale,
+  isKnownVersion,
   isUsableClick,
   namedBy,
   orderSource,
+  readReceipt,
   SALE_RULE_VERSION,
   type SaleReceipt,
 } from './accept-sale.rule.ts'
@@ -42,6 +44,9 @@ const withCoupon = (changes: Partial<SaleCoupon>, given = facts): SaleFacts => (
   coupons: [{ ...coupon, ...changes }],
 })
 
+/** A line whose product the shop has deleted. */
+const unknown: OrderLine = { ...line, product_id: null, product_unknown: true }
+
 const withOrder = (changes: Partial<SaleOrder>): SaleFacts => ({ ...facts, order: { ...order, ...changes } })
 const withClick = (changes: Partial<SaleClick>): SaleFacts => ({ ...facts, click: { ...click, ...changes } })
 const withLink = (changes: Partial<LinkTerms>): SaleFacts => withClick({ link: { ...link, ...changes } })
@@ -58,7 +63,7 @@ test('an order in order is accepted, with every check on the receipt and half pa
     decision.checks.map(({ name, verdict }) => [name, verdict]),
     SALE_REJECTION_REASONS.map((name) => [
       name,
-      name === 'coupon_not_in_force' ? 'not_applicable' : 'passed',
+      ['coupon_not_in_force', 'product_unknown'].includes(name) ? 'not_applicable' : 'passed',
     ]),
   )
   assert.is(decision.attributed_by, 'click')
@@ -98,11 +103,23 @@ const EXAMPLES: Record<OracleReason, SaleFacts[]> = {
     withOrder({ created_at: CLICKED_AT + 30 * DAY + 1 }),
     withLink({ attribution_window_days: 0 }),
   ],
-  creator_suspended: [{ ...facts, creator_suspended: true }, withCoupon({ creator_suspended: true })],
+  creator_suspended: [
+    { ...facts, creator_suspended: true },
+    withCoupon({ creator_suspended: true }, untracked),
+    withCoupon({ creator_suspended: true }, { ...facts, creator_suspended: true }),
+  ],
   merchant_suspended: [{ ...facts, merchant_suspended: true }],
   self_purchase: [{ ...facts, buyer_is_creator: true }, withCoupon({ buyer_is_creator: true })],
+  product_unknown: [
+    withOrder({ lines: [unknown] }),
+    withOrder({ lines: [{ ...line, product_id: '5' }, unknown] }),
+    withCoupon({}, { ...untracked, order: { ...untracked.order, lines: [unknown] } }),
+  ],
   product_not_in_offer: [
-    withCoupon({ link: { ...coupon.link, product_ids: ['5'] } }),
+    withCoupon({ link: { ...coupon.link, product_ids: ['5'] } }, untracked),
+    withOrder({ lines: [{ ...line, product_id: null }] }),
+    withOrder({ lines: [{ ...unknown, product_id: '5' }] }),
+    withOrder({ lines: [{ ...line, product_id: '5', bundle_product_id: '6' }] }),
     withLink({ product_ids: ['5'] }),
     withOrder({ lines: [] }),
   ],
@@ -111,6 +128,7 @@ const EXAMPLES: Record<OracleReason, SaleFacts[]> = {
     withOrder({ lines: [{ ...line, unit_price: 3 }] }),
     withOrder({ lines: [{ ...line, gift_card: true }] }),
     withOrder({ lines: [{ ...line, quantity: 0 }] }),
+    withOrder({ amount_refunded: 499_900 }),
   ],
 }
 
@@ -194,6 +212,7 @@ test('a coupon code in force comes before the click, whose checks then do not ap
       'untracked_click',
       'click_after_order',
       'outside_attribution_window',
+      'product_unknown',
     ],
   )
   const old = withCoupon({}, withOrder({ created_at: CLICKED_AT + 300 * DAY }))
@@ -235,6 +254,90 @@ test('of several coupon codes the first in force in the order of the list counts
   const second = { ...coupon, code: 'SANA15', link }
   assert.is(attributionOf({ ...facts, coupons: [ended, coupon, second] })?.code, 'BILAL10')
   assert.is(attributionOf({ ...facts, coupons: [ended, second, coupon] })?.code, 'SANA15')
+})
+
+const suspended = { creator_suspended: true }
+const otherProduct = { link: { ...coupon.link, product_ids: ['5'] } }
+const giftCardOnly: SaleFacts = {
+  ...withLink({ product_ids: null }),
+  order: { ...order, lines: [line, { ...line, product_id: '5', gift_card: true }] },
+}
+
+test('a coupon code that cannot earn gives way to a click or code that can, and the receipt says why', () => {
+  const ended: Partial<SaleCoupon> = { offer_status: 'ended' }
+  for (const [changes, because] of [
+    [suspended, 'creator_suspended'],
+    [otherProduct, 'product_not_in_offer'],
+    [ended, null],
+  ] as const) {
+    const given = withCoupon(changes)
+    const decision = decideSale(given)
+    assert.equal(
+      [decision.attributed_by, decision.rejection_reason, decision.commission_rate],
+      ['click', null, 1250],
+    )
+    const { verdict, saw } = verdictOf(given, 'coupon_not_in_force') ?? {}
+    assert.is(verdict, 'not_applicable')
+    assert.equal([saw?.passed_over, saw?.because], because ? ['BILAL10', because] : [undefined, undefined])
+    const second = { ...coupon, code: 'SANA15', link }
+    const both = { ...given, coupons: [...(given.coupons ?? []), second] }
+    assert.is(attributionOf(both)?.code, 'SANA15', 'the next code')
+    assert.is(verdictOf(both, 'coupon_not_in_force')?.verdict, 'passed')
+  }
+  assert.is(attributionOf(withCoupon(otherProduct, giftCardOnly))?.by, 'click', 'a gift card earns nothing')
+  assert.is(
+    attributionOf(withCoupon({ buyer_is_creator: true }))?.by,
+    'coupon',
+    'one that may not is no obstacle',
+  )
+})
+
+test('a coupon code that cannot earn stays where no click can earn either', () => {
+  const clicks: SaleFacts[] = [
+    untracked,
+    { ...facts, creator_suspended: true },
+    withClick({ tracked: false }),
+    withLink({ merchant_id: 'someone else' }),
+    withLink({ product_ids: ['7'] }),
+    withOrder({ created_at: CLICKED_AT + 31 * DAY }),
+  ]
+  for (const given of clicks) assert.is(attributionOf(withCoupon(suspended, given))?.by, 'coupon')
+})
+
+test('a line of a bundle counts by the product of the bundle', () => {
+  const lines = [{ ...line, product_id: '5', bundle_product_id: SUIT }]
+  assert.is(reasonFor(withOrder({ lines })), null)
+  const other = [{ ...line, product_id: '5', bundle_product_id: '6' }]
+  assert.equal(verdictOf(withOrder({ lines: other }), 'product_not_in_offer')?.saw, {
+    products_in_offer: 1,
+    lines: 1,
+    lines_in_offer: 0,
+    lines_of_bundles: 1,
+  })
+})
+
+test('a deleted product that an earlier report names counts like any other', () => {
+  assert.is(reasonFor(withOrder({ lines: [{ ...unknown, product_id: SUIT }] })), null)
+  assert.is(verdictOf(withOrder({ lines: [line, unknown] }), 'product_unknown')?.verdict, 'not_applicable')
+  assert.is(reasonFor(withLink({ product_ids: null })), null)
+})
+
+test('a receipt of version 3 is read, decided and explained as it was', () => {
+  const given: SaleFacts = { ...withCoupon(suspended), rule_version: 3 }
+  const decision = decideSale(given)
+  assert.equal(
+    [decision.rule_version, decision.rejection_reason, decision.attributed_by],
+    [3, 'creator_suspended', 'coupon'],
+  )
+  assert.not.ok(decision.checks.some(({ name }) => name === 'product_unknown'))
+  const { rule_version: _, ...stored } = given
+  const receipt = readReceipt(JSON.stringify({ facts: stored, decision }))
+  assert.equal(receipt && decideSale(receipt.facts), decision)
+  assert.is(receipt && attributionOf(receipt.facts)?.by, 'coupon')
+  assert.equal([2, 3, 4, 5].map(isKnownVersion), [false, true, true, false])
+  const todays = { facts, decision: decideSale(facts) }
+  assert.equal(readReceipt(JSON.stringify(todays)), todays)
+  for (const text of ['', '{}', '{"facts":{}}', '{"facts":{"order":{}}}']) assert.is(readReceipt(text), null)
 })
 
 test('what led to the link: a coupon code in force, else the place of the tracking reference', () => {
@@ -407,7 +510,7 @@ test('a receipt is always the same text, byte for byte', () => {
   const receipt: SaleReceipt = { facts: given, decision: decideSale(given) }
   const text = JSON.stringify(receipt)
   assert.is(receipt.decision.acceptance_status, 'accepted')
-  assert.is(sha256(text), 'd7b04cd949014981aff8878fa78e778a74f8a05136a3f409ae5389f7ab3781a5', text)
+  assert.is(sha256(text), '557183edd25038cc3fd6edc4c4c622d1687b33a89a8615830901d33ab7058fba', text)
 })
 
 test.run()

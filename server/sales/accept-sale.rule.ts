@@ -12,11 +12,19 @@ import {
   commissionOn,
   isCovered,
   platformFeeOn,
+  whyNotCounted,
 } from './commission.rule.ts'
 import type { SaleClick, SaleCoupon, SaleFacts, SaleOrder } from './sale-facts.ts'
 
 /** Stored on each receipt. Raise it with every change that could decide or compute a stored sale differently. */
-export const SALE_RULE_VERSION = 3
+export const SALE_RULE_VERSION = 4
+/** Receipts of earlier versions are of releases that no longer open. */
+const OLDEST_RULE_VERSION = 3
+
+/** Whether receipts of this version are replayed. */
+export function isKnownVersion(version: number): boolean {
+  return version >= OLDEST_RULE_VERSION && version <= SALE_RULE_VERSION
+}
 
 /** `not_applicable`: because of an earlier failure there is nothing to check. */
 export interface SaleCheck {
@@ -50,10 +58,16 @@ export interface SaleReceipt {
   decision: SaleDecision
 }
 
-/** Parses a stored receipt; `null` if it is unreadable, which `ledger verify` reports. */
+/**
+ * Parses a stored receipt; `null` if it is unreadable, which `ledger verify` reports. Facts of an earlier version of the rule say so: they
+ * are decided, and explained, by that version.
+ */
 export function readReceipt(text: string): SaleReceipt | null {
   const receipt = jsonOrNull(text) as SaleReceipt | null
-  return receipt?.facts?.order && receipt.decision ? receipt : null
+  if (!receipt?.facts?.order || !receipt.decision) return null
+  const { facts, decision } = receipt
+  const { rule_version } = decision
+  return rule_version === SALE_RULE_VERSION ? receipt : { facts: { ...facts, rule_version }, decision }
 }
 
 /** How far a store's clock may be behind ours. */
@@ -75,16 +89,46 @@ export interface Attribution {
 }
 
 /**
- * A coupon code in force comes before any click, because buyers type it on purpose; of several, the first in the order's list. A click
+ * A coupon code in force comes before any click, because buyers type it on purpose; of several, the first in the order's list. A code that
+ * cannot earn gives way to one that can, and to a click that can: its creator would get nothing, and take it from another one. A click
  * counts if its link belongs to the reporting merchant: terms of another merchant's link do not apply to this order and must not be
  * shown. `null` without either.
  */
 export function attributionOf(facts: SaleFacts): Attribution | null {
-  const coupon = couponInForce(facts)
-  if (coupon) return { by: 'coupon', code: coupon.code, click: null, link: coupon.link, ...partiesOf(coupon) }
+  const coupons = facts.coupons?.filter((one) => isInForce(one, facts.order)) ?? []
+  const earning = versionOf(facts) === 3 ? coupons[0] : coupons.find((one) => obstacleOf(one, facts) === null)
+  const click = byClick(facts)
+  const coupon = earning ?? (click && isEarningClick(click, facts) ? undefined : coupons[0])
+  return coupon
+    ? { by: 'coupon', code: coupon.code, click: null, link: coupon.link, ...partiesOf(coupon) }
+    : click
+}
+
+function byClick(facts: SaleFacts): Attribution | null {
   const { click } = facts
   if (click?.link.merchant_id !== facts.reporting_merchant_id) return null
   return { by: 'click', code: null, click, link: click.link, ...partiesOf(facts) }
+}
+
+/** Why the link's creator cannot earn from this order; `null` when nothing of that stands against it. */
+function obstacleOf(
+  { link, creator_suspended }: Pick<Attribution, 'link' | 'creator_suspended'>,
+  { order }: SaleFacts,
+): 'creator_suspended' | 'product_not_in_offer' | null {
+  if (creator_suspended) return 'creator_suspended'
+  const counts = order.lines.some(
+    (line) => line.quantity > 0 && whyNotCounted(line, link.product_ids) === null,
+  )
+  return counts ? null : 'product_not_in_offer'
+}
+
+function isEarningClick(attribution: Attribution, facts: SaleFacts): boolean {
+  const to = { merchantId: facts.reporting_merchant_id, createdAt: facts.order.created_at }
+  return isUsableClick(attribution.click as SaleClick, to) && obstacleOf(attribution, facts) === null
+}
+
+function versionOf({ rule_version = SALE_RULE_VERSION }: SaleFacts): number {
+  return rule_version
 }
 
 function partiesOf({ creator_suspended, buyer_is_creator, buyer_name_matches }: SaleCoupon | SaleFacts) {
@@ -174,14 +218,16 @@ const NOT_APPLICABLE: Finding = { verdict: 'not_applicable', saw: {} }
 /** Decides whether a reported order becomes an accepted sale, and what it pays. All checks run and are kept. */
 export function decideSale(facts: SaleFacts): SaleDecision {
   const evidence = gather(facts)
-  const checks = SALE_REJECTION_REASONS.map((name): SaleCheck => {
+  const rule_version = versionOf(facts)
+  const names = SALE_REJECTION_REASONS.filter((name) => rule_version > 3 || name !== 'product_unknown')
+  const checks = names.map((name): SaleCheck => {
     const { verdict, saw } = CHECKS[name](evidence)
     return { name, verdict, saw }
   })
   const rejection_reason = checks.find((check) => check.verdict === 'failed')?.name ?? null
   const commission = rejection_reason === null ? evidence.commission : 0
   return {
-    rule_version: SALE_RULE_VERSION,
+    rule_version,
     acceptance_status: rejection_reason === null ? 'accepted' : 'rejected',
     rejection_reason,
     attributed_by: evidence.attribution?.by ?? null,
@@ -233,15 +279,20 @@ const CHECKS: Record<RejectionReason, (evidence: Evidence) => Finding> = {
   },
 
   // Fails only without a tracking reference: then there is no click to fall back to.
-  coupon_not_in_force({ facts: { order }, attribution, coupons }) {
-    const coupon = couponInForce({ order, coupons }) ?? coupons[0]
+  coupon_not_in_force({ facts, attribution, coupons }) {
+    const { order } = facts
+    const credited = coupons.find(({ code }) => attribution?.code === code)
+    const inForce = couponInForce({ order, coupons })
+    const coupon = credited ?? inForce ?? coupons[0]
     if (!coupon) return NOT_APPLICABLE
+    const passedOver = inForce && inForce !== credited ? obstacleOf(inForce, facts) : null
     const saw = {
       coupon_code: coupon.code,
       starts_at: coupon.starts_at,
       ends_at: coupon.ends_at,
       offer_status: coupon.offer_status,
       ordered_at: order.created_at,
+      ...(inForce && passedOver && { passed_over: inForce.code, because: passedOver }),
     }
     if (attribution?.by === 'coupon') return finding(true, saw)
     return order.tracking_source === null ? finding(false, saw) : { verdict: 'not_applicable', saw }
@@ -302,14 +353,23 @@ const CHECKS: Record<RejectionReason, (evidence: Evidence) => Finding> = {
     return finding(!buyer_is_creator, { buyer_is_creator })
   },
 
-  product_not_in_offer({ facts, attribution }) {
-    const covered = attribution?.link.product_ids ?? []
-    if (covered.length === 0) return NOT_APPLICABLE
-    const matching = facts.order.lines.filter((line) => isCovered(line.product_id, covered)).length
+  // A product that the shop has deleted since may have been one of the offer.
+  product_unknown(evidence) {
+    const { covered, lines, matching } = coverOf(evidence)
+    if (covered === 0 || matching > 0) return NOT_APPLICABLE
+    const unknown = lines.filter((line) => line.product_unknown && line.product_id === null).length
+    return finding(unknown === 0, { lines: lines.length, lines_without_product: unknown })
+  },
+
+  product_not_in_offer(evidence) {
+    const { covered, lines, matching } = coverOf(evidence)
+    if (covered === 0 || CHECKS.product_unknown(evidence).verdict === 'failed') return NOT_APPLICABLE
+    const bundled = lines.filter((line) => line.bundle_product_id !== undefined).length
     return finding(matching > 0, {
-      products_in_offer: covered.length,
-      lines: facts.order.lines.length,
+      products_in_offer: covered,
+      lines: lines.length,
       lines_in_offer: matching,
+      ...(bundled > 0 && { lines_of_bundles: bundled }),
     })
   },
 
@@ -318,6 +378,12 @@ const CHECKS: Record<RejectionReason, (evidence: Evidence) => Finding> = {
     if (attribution === null || basis === null) return NOT_APPLICABLE
     return finding(commission > 0, { net_amount: basis.netAmount, commission })
   },
+}
+
+function coverOf({ facts: { order }, attribution }: Evidence) {
+  const covered = attribution?.link.product_ids ?? []
+  const matching = order.lines.filter((line) => isCovered(line, covered)).length
+  return { covered: covered.length, lines: order.lines, matching }
 }
 
 function finding(passes: boolean, saw: SaleCheck['saw']): Finding {

@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert'
 import { type OrderLine, readOrderFacts } from '../shopify/order-facts.ts'
 import { fractionOf, NONE, plus, shareOf } from '../test/oracle/exact.ts'
 import { fc } from '../test/testkit/property.ts'
-import { basisOf, commissionOn, platformFeeOn } from './commission.rule.ts'
+import { basisOf, commissionOn, isCovered, platformFeeOn } from './commission.rule.ts'
 
 const SUIT = '8123456789012'
 
@@ -92,6 +92,40 @@ test('gift cards are left out, and other products when the terms name some', () 
   assert.is(basisOf(order, null).netAmount, 23_100)
   assert.equal(why([]), why(null), 'an empty list names no product')
   assert.is(basisOf(order, ['5', SUIT]).netAmount, 20_100)
+})
+
+test('tips and fees are left out, unless the terms name their product; bundles count by their own product', () => {
+  const fee = line({ not_goods: 'fee', product_id: '9' })
+  const order = plain(line(), line({ not_goods: 'tip', product_id: null }), fee)
+  const why = (ids: string[] | null) => basisOf(order, ids).lines.map((one) => one.why_not)
+  assert.equal(why(null), [null, 'tip', 'fee'])
+  assert.equal(why([]), [null, 'tip', 'fee'])
+  assert.equal(why([SUIT]), [null, 'tip', 'fee'])
+  assert.equal(why([SUIT, '9']), [null, 'tip', null])
+  assert.is(basisOf(order, null).netAmount, 100_000)
+  const part = line({ product_id: '5', bundle_product_id: SUIT })
+  assert.equal([isCovered(part, [SUIT]), isCovered(part, ['5']), isCovered(part, ['6'])], [true, true, false])
+})
+
+test('what was refunded without items lowers each line in proportion, and the receipt shows it', () => {
+  const lines = [line({ unit_price: 300_000 }), line({ product_id: '5', unit_price: 100_000 })]
+  const basis = (order: object, ids: string[] | null) => basisOf({ ...plain(...lines), ...order }, ids)
+  assert.equal(
+    basis({ amount_refunded: 100_000 }, [SUIT]).lines.map(({ refunded, net }) => [refunded, net]),
+    [
+      [75_000, 225_000],
+      [25_000, 75_000],
+    ],
+  )
+  assert.is(basis({ amount_refunded: 100_000 }, [SUIT]).netAmount, 225_000)
+  assert.is(basis({ amount_refunded: 100_000 }, null).netAmount, 300_000)
+  assert.is(basis({ amount_refunded: 900_000 }, null).netAmount, 0)
+  assert.not.ok('refunded' in (basis({}, null).lines[0] ?? {}))
+  // Tax is a part of what was given back.
+  const taxedOrder = { ...taxed(line({ unit_price: 118_000, tax: 18_000 })), amount_refunded: 59_000 }
+  assert.is(basisOf(taxedOrder, null).netAmount, 50_000)
+  const returned = { ...plain(line({ quantity: 0, original_quantity: 1 })), amount_refunded: 5 }
+  assert.is(basisOf(returned, null).netAmount, 0)
 })
 
 test('a line is never below zero and takes nothing from the others', () => {

@@ -1,9 +1,11 @@
 import { type LineAmount, timesRounded } from '../../shared/line-amount.ts'
 import { assertPaisa, type Paisa } from '../../shared/money.ts'
 import { type BasisPoints, rateOf } from '../../shared/rates.ts'
-import type { OrderFacts, OrderLine } from '../shopify/order-facts.ts'
+import { currentAmount, shareOfRemaining } from '../shopify/order-amounts.rule.ts'
+import type { OrderLine } from '../shopify/order-facts.ts'
+import type { SaleOrder } from './sale-facts.ts'
 
-/** The calculation for one order line, stored on the receipt: `net = max(0, gross − discount − tax)`. Amounts in paisa. */
+/** The calculation for one order line, stored on the receipt: `net = max(0, gross − discount − tax − refunded)`. Amounts in paisa. */
 export interface BasisLine {
   product_id: string | null
   title: string
@@ -14,9 +16,11 @@ export interface BasisLine {
   discount: Paisa
   /** The deducted tax: 0 when prices do not include tax. */
   tax: Paisa
+  /** The line's share of what was refunded without naming items; missing without any. */
+  refunded?: Paisa
   net: Paisa
   counted: boolean
-  why_not: 'gift_card' | 'other_product' | null
+  why_not: 'gift_card' | 'tip' | 'fee' | 'other_product' | null
 }
 
 export interface Basis {
@@ -29,14 +33,20 @@ const HUNDRED_PERCENT: BasisPoints = 10_000
 
 /**
  * The amount that commission is calculated on. For each line: the price of the remaining pieces, less their share of the line's
- * discounts, less their share of its taxes if prices include tax. A line is never negative, so it cannot reduce the others. Gift cards
- * do not count, nor do products that `productIds` does not cover.
+ * discounts, less their share of its taxes if prices include tax, less their share of an amount that was refunded without naming items.
+ * A line is never negative, so it cannot reduce the others. Tips, fees and gift cards do not count, nor do products that `productIds`
+ * does not cover.
  */
 export function basisOf(
-  order: Pick<OrderFacts, 'taxes_included' | 'lines'>,
+  order: Pick<SaleOrder, 'taxes_included' | 'lines' | 'amount_refunded'>,
   productIds: readonly string[] | null,
 ): Basis {
-  const lines = order.lines.map((line) => basisLine(line, order.taxes_included, productIds))
+  const { amount_refunded = 0, taxes_included } = order
+  const paid = amount_refunded > 0 ? order.lines.reduce((sum, line) => sum + currentAmount(line), 0) : 0
+  const lines = order.lines.map((line) => {
+    const counted = basisLine(line, taxes_included, productIds)
+    return paid > 0 ? withRefund(counted, amount_refunded, paid) : counted
+  })
   const netAmount = lines.reduce((sum, line) => (line.counted ? sum + line.net : sum), 0)
   assertPaisa(netAmount)
   return { lines, netAmount }
@@ -61,26 +71,30 @@ function basisLine(line: OrderLine, taxesIncluded: boolean, productIds: readonly
   }
 }
 
-function whyNotCounted(line: OrderLine, productIds: readonly string[] | null): BasisLine['why_not'] {
-  if (line.gift_card) return 'gift_card'
-  return isCovered(line.product_id, productIds) ? null : 'other_product'
+/** A refund of `refunded` out of what was `paid` for all lines lowers each line in the same proportion, rounded half up to the paisa. */
+function withRefund({ counted, why_not, ...line }: BasisLine, refunded: Paisa, paid: Paisa): BasisLine {
+  const share = Math.min(line.net, timesRounded(line.net, refunded, paid))
+  return { ...line, refunded: share, net: line.net - share, counted, why_not }
 }
 
-/** Whether the terms cover a product. An empty list or `null` covers every product and custom item. */
-export function isCovered(productId: string | null, productIds: readonly string[] | null): boolean {
-  if (productIds === null || productIds.length === 0) return true
-  return productId !== null && productIds.includes(productId)
+/** Why a line earns no commission; `null` for one that does. */
+export function whyNotCounted(line: OrderLine, productIds: readonly string[] | null): BasisLine['why_not'] {
+  if (line.gift_card) return 'gift_card'
+  const isNamed = productIds !== null && productIds.length > 0 && isCovered(line, productIds)
+  if (line.not_goods && !isNamed) return line.not_goods
+  return isCovered(line, productIds) ? null : 'other_product'
 }
 
 /**
- * The share of a line's discount or tax for its remaining pieces: `total × quantity ÷ original quantity`, rounded half up to the
- * paisa. Pieces added by an edit do not increase it.
+ * Whether the terms cover a line: by its product, or by that of the bundle that it is a part of. An empty list or `null` covers every
+ * product and custom item.
  */
-export function shareOfRemaining(total: LineAmount, line: OrderLine): Paisa {
-  const { quantity, original_quantity } = line
-  return quantity >= original_quantity
-    ? timesRounded(total, 1)
-    : timesRounded(total, quantity, original_quantity)
+export function isCovered(
+  { product_id, bundle_product_id }: Pick<OrderLine, 'product_id' | 'bundle_product_id'>,
+  productIds: readonly string[] | null,
+): boolean {
+  if (productIds === null || productIds.length === 0) return true
+  return [product_id, bundle_product_id].some((id) => typeof id === 'string' && productIds.includes(id))
 }
 
 /** Commission in paisa, rounded half up. Throws for a rate above 100 %, which no link can have. */

@@ -27,6 +27,23 @@ test('what decides neither payee nor amount is no change', () => {
   assert.equal(changed({ tracking_source: 'note_attributes' }), [])
 })
 
+test('an order that was decided as paid is refunded when it comes again as refunded as a whole, voided or canceled', () => {
+  const receipt = JSON.stringify({ facts: { order }, decision: { rule_version: 4 } })
+  const unpaid = JSON.stringify({
+    facts: { order: { ...order, financial_status: 'pending' } },
+    decision: { rule_version: 4 },
+  })
+  const again = (changes: Partial<SaleOrder>, former = receipt, decided = false) =>
+    changesInTurn(new Map([['k', former]]), [{ key: 'k', order: { ...order, ...changes }, decided }])[0]
+  for (const financial_status of ['refunded', 'voided'])
+    assert.equal(again({ financial_status }), ['refunded'])
+  assert.equal(again({ cancelled: true }), ['refunded'])
+  for (const financial_status of ['paid', 'partially_refunded', null])
+    assert.equal(again({ financial_status }), [])
+  assert.equal(again({ financial_status: 'refunded' }, unpaid), [])
+  assert.equal(again({ financial_status: 'refunded' }, receipt, true), [])
+})
+
 test('a reference that is added, dropped or exchanged is a change', () => {
   assert.equal(changedParts(withoutReference, order), ['tracking_reference'])
   assert.equal(changedParts(order, withoutReference), ['tracking_reference'])

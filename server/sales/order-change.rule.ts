@@ -1,8 +1,8 @@
-import { type CouponTimes, couponInForce, readReceipt } from './accept-sale.rule.ts'
+import { type CouponTimes, couponInForce, isPaid, readReceipt } from './accept-sale.rule.ts'
 import type { SaleOrder } from './sale-facts.ts'
 
 /** The parts of an order that determine who is paid and how much. */
-export type OrderPart = 'tracking_reference' | 'coupon_code' | 'amounts' | 'created_at'
+export type OrderPart = 'tracking_reference' | 'coupon_code' | 'amounts' | 'created_at' | 'refunded'
 
 /** An order with those of its discount codes that belong or belonged to links of its merchant. */
 export interface ComparedOrder extends SaleOrder {
@@ -32,6 +32,11 @@ export function changedBeforePayment(decided: ComparedOrder, reported: ComparedO
   )
 }
 
+/** Whether nothing of a paid order is left to the store. */
+function isGivenBack({ financial_status, cancelled }: SaleOrder): boolean {
+  return cancelled || financial_status === 'refunded' || financial_status === 'voided'
+}
+
 /** A reference that is not an id counts as none. */
 function referenceIn(order: SaleOrder): string {
   return order.tracking_reference ?? ''
@@ -46,7 +51,7 @@ function codeIn(
   return couponInForce({ order, coupons: asDecided })?.code ?? null
 }
 
-function amountsIn({ currency, taxes_included, lines }: SaleOrder): string {
+function amountsIn({ currency, taxes_included, lines, amount_refunded }: SaleOrder): string {
   const amounts = lines.map((line) => [
     line.product_id,
     line.quantity,
@@ -56,7 +61,7 @@ function amountsIn({ currency, taxes_included, lines }: SaleOrder): string {
     line.tax,
     line.gift_card,
   ])
-  return JSON.stringify([currency, taxes_included, amounts])
+  return JSON.stringify([currency, taxes_included, amounts, amount_refunded])
 }
 
 /** A report of an order in a batch. */
@@ -87,7 +92,9 @@ export function changesInTurn(
     const { tracking_reference } = former
     const isThere = !decided && tracking_reference !== null && references.includes(tracking_reference)
     const order = isThere ? { ...reported, tracking_reference } : reported
-    return decided ? changedBeforePayment(former, order) : changedParts(former, order)
+    if (decided) return changedBeforePayment(former, order)
+    const isRefunded = isPaid(former) && isGivenBack(order)
+    return [...changedParts(former, order), ...(isRefunded ? (['refunded'] as const) : [])]
   })
 }
 

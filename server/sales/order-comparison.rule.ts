@@ -1,10 +1,10 @@
 import { timesRounded } from '../../shared/line-amount.ts'
 import type { Paisa } from '../../shared/money.ts'
 import type { RejectionReason } from '../../shared/rejection-reasons.ts'
+import { shareOfRemaining } from '../shopify/order-amounts.rule.ts'
 import type { ExportedOrder } from '../shopify/order-export.ts'
-import type { OrderLine } from '../shopify/order-facts.ts'
+import type { OrderLine } from '../shopify/order-lines.ts'
 import { isPaid } from './accept-sale.rule.ts'
-import { shareOfRemaining } from './commission.rule.ts'
 import type { SaleOrder } from './sale-facts.ts'
 
 /**

@@ -22,7 +22,7 @@ import { findRecorded, formerDecisions, type OrderKey, salesById } from './sales
 
 /** How an order is read and decided. Tests pass a changed rule. */
 export interface SaleRule {
-  read(rawBody: string, trackingParameter: string): OrderFacts
+  read(rawBody: string, trackingParameter: string, feeTitles?: readonly string[]): OrderFacts
   decide(facts: SaleFacts): SaleDecision
 }
 
@@ -96,8 +96,8 @@ export async function reprocessOrders(
     counts.events += events.length
     const read = await readCandidates(platform, rule, counts, events)
     const candidates = await withoutRepeats(db, counts, fresh, read)
-    const readable = candidates.flatMap(({ merchantId, order }) =>
-      isOrder(order) ? { merchantId, order } : [],
+    const readable = candidates.flatMap(({ merchantId, order, sale }) =>
+      isOrder(order) ? { merchantId, order, earlier: sale?.facts?.order.lines ?? [] } : [],
     )
     const facts = (await loadFacts(platform, db, readable))[Symbol.iterator]()
     // Read after the clicks, so that it covers clicks deleted in between.
@@ -160,7 +160,7 @@ async function readCandidates(
       event,
       merchantId,
       sale: recorded.get(event.id) ?? null,
-      order: event.text === null ? null : readOrder(rule, event.text, config.TRACKING_PARAMETER),
+      order: event.text === null ? null : readOrder(rule, event.text, config),
     }
   })
 }
@@ -193,9 +193,13 @@ function skipReason(event: StoredEvent, merchantId: string | undefined): keyof R
   return merchantId === undefined ? 'unknown_stores' : null
 }
 
-function readOrder(rule: SaleRule, body: string, trackingParameter: string): OrderFacts | MalformedOrder {
+function readOrder(
+  rule: SaleRule,
+  body: string,
+  { TRACKING_PARAMETER, FEE_TITLES }: Platform['config'],
+): OrderFacts | MalformedOrder {
   try {
-    return rule.read(body, trackingParameter)
+    return rule.read(body, TRACKING_PARAMETER, FEE_TITLES)
   } catch (error) {
     if (error instanceof MalformedOrder) return error
     throw error
@@ -249,10 +253,15 @@ function decideAgain(
   const then = sale?.facts ?? null
   const known = today
     ? factsOfTheTime(today, then, pruned)
-    : order === null && then && { facts: then, lost: [] }
+    : order === null && then && { facts: withoutVersion(then), lost: [] }
   if (!known) return null
   const { facts, lost } = known
   return { after: verdictOf(rule.decide(facts), attributionOf(facts)?.link.creator_id ?? null), lost }
+}
+
+/** Facts of any version, for today's rule. */
+function withoutVersion({ rule_version: _, ...facts }: SaleFacts): SaleFacts {
+  return facts
 }
 
 function differenceOf(one: Candidate, before: Verdict, { after, lost }: DecidedAgain) {

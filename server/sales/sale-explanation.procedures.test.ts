@@ -1,5 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { SALE_REJECTION_REASONS } from '../../shared/rejection-reasons.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import { testDialects } from '../test/testkit/databases.ts'
 import { type Marketplace, openMarketplace } from '../test/testkit/marketplace.ts'
@@ -68,7 +69,7 @@ for (const dialect of testDialects()) {
       const { receipt } = explained
       assert.equal(
         [receipt.rule_version, receipt.checks.length, receipt.commission_rate, receipt.commission],
-        [SALE_RULE_VERSION, 15, 12.5, '2000.00'],
+        [SALE_RULE_VERSION, SALE_REJECTION_REASONS.length, 12.5, '2000.00'],
       )
       assert.equal([receipt.attribution_window_days, receipt.product_ids], [30, [PRODUCT]])
       assert.ok((receipt.terms_locked_at ?? '') <= (receipt.clicked_at ?? ''))

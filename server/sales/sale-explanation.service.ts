@@ -13,7 +13,7 @@ import type { Platform } from '../platform/platform.ts'
 import { listAttempts } from '../processor/attempts.service.ts'
 import { shopDomainsOf, storeIdsOf } from '../stores/stores.service.ts'
 import { type PersonRow, peopleOf } from '../users/users.service.ts'
-import { attributionOf, orderSource, type SaleReceipt } from './accept-sale.rule.ts'
+import { attributionOf, orderSource, readReceipt, type SaleReceipt } from './accept-sale.rule.ts'
 import {
   findSale,
   findSalesByOrder,
@@ -132,7 +132,7 @@ export async function explainSale(platform: Platform, scope: ScanScope, saleId: 
   const [sale] = (await withNames(platform, [found])) as [NamedSale]
   const people = await peopleOf(db, [sale.merchant_id, sale.creator_id])
   const origins = await originsOf(db, [{ id: sale.event_id, source: 'store' }])
-  const receipt = JSON.parse(sale.receipt) as SaleReceipt
+  const receipt = readReceipt(sale.receipt) as SaleReceipt
   const { click, coupons } = receipt.facts
   const attribution = attributionOf(receipt.facts)
   return {
@@ -153,7 +153,7 @@ export async function explainSale(platform: Platform, scope: ScanScope, saleId: 
     link: attribution?.link ?? null,
     /** At most one: of an order that was first reported as unpaid. */
     formerDecisions: (await formerDecisions(db, [sale.id])).map((former) => {
-      return { ...former, receipt: JSON.parse(former.receipt) as SaleReceipt }
+      return { ...former, receipt: readReceipt(former.receipt) as SaleReceipt }
     }),
     /** The last one; `null` without one. */
     creditRequest: await creditRequestAbout(db, sale.id),

@@ -1,7 +1,7 @@
 import type { BasisPoints } from '../../shared/rates.ts'
 import type { LinkTerms } from '../links/links.service.ts'
 import type { OfferStatus } from '../offers/offer-status.rule.ts'
-import type { OrderFacts } from '../shopify/order-facts.ts'
+import type { OrderFacts, OrderLine } from '../shopify/order-facts.ts'
 import type { TrackingSource } from '../shopify/tracking.ts'
 import { mailboxOf } from '../users/mailbox.rule.ts'
 
@@ -32,6 +32,8 @@ export interface SaleFacts {
   merchant_suspended: boolean
   /** The platform fee as a share of the commission. */
   platform_fee_rate: BasisPoints
+  /** The version of the rule, set when the receipt of an earlier one is read; missing for today's. */
+  rule_version?: number
 }
 
 /**
@@ -102,7 +104,25 @@ export function saleOrderOf(order: OrderFacts, place = 0): SaleOrder {
     tracking_source: source,
     ...(place > 0 && { references_passed_over: place }),
     lines: order.lines,
+    ...(order.discount_spread !== undefined && { discount_spread: order.discount_spread }),
+    ...(order.amount_refunded !== undefined && { amount_refunded: order.amount_refunded }),
+    ...(order.unclear && { unclear: order.unclear }),
   }
+}
+
+/**
+ * The lines of an order, in which a product that the shop has deleted since is the one that an earlier report of the order names: in the
+ * line of the same title and price. Two products with both leave it open.
+ */
+export function withKnownProducts(lines: readonly OrderLine[], earlier: readonly OrderLine[]): OrderLine[] {
+  return lines.map((line) => {
+    if (!line.product_unknown || line.product_id !== null) return line
+    const same = earlier.filter(
+      ({ title, unit_price }) => title === line.title && unit_price === line.unit_price,
+    )
+    const [product_id = null, another] = new Set(same.flatMap((one) => one.product_id ?? []))
+    return another === undefined ? { ...line, product_id } : line
+  })
 }
 
 /** Whether one of the order's e-mails and the creator's reach the same mailbox. */

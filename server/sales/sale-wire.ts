@@ -100,6 +100,13 @@ function wireReceipt(
       saw: check.name === 'coupon_not_in_force' && coupons.length === 0 ? {} : wireSaw(check.saw),
     })),
     lines: lines.map(wireLine),
+    ...(facts.order.discount_spread !== undefined && {
+      discount_spread: formatMoney(facts.order.discount_spread),
+    }),
+    ...(facts.order.amount_refunded !== undefined && {
+      amount_refunded: formatMoney(facts.order.amount_refunded),
+    }),
+    ...(facts.order.unclear && { unclear: facts.order.unclear }),
     lines_left_out: decision.basis_lines.length - lines.length,
     net_amount: formatMoney(decision.net_amount),
     commission_rate:
@@ -142,6 +149,7 @@ export function rateSource(
 /** A line of an order with what it counts for. */
 export function wireLine({
   title,
+  refunded,
   ...line
 }: SaleReceipt['decision']['basis_lines'][number]): SaleReceiptWire['lines'][number] {
   return {
@@ -151,6 +159,7 @@ export function wireLine({
     gross: formatMoney(line.gross),
     discount: formatMoney(line.discount),
     tax: formatMoney(line.tax),
+    ...(refunded !== undefined && { refunded: formatMoney(refunded) }),
     net: formatMoney(line.net),
   }
 }

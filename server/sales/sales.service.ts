@@ -11,7 +11,8 @@ import { afterCommit, type Queries, type Tx, WriteConflict } from '../platform/d
 import { type KeysetScan, pageItems, type ScanScope } from '../platform/database/keyset-scan.ts'
 import type { Platform } from '../platform/platform.ts'
 import { userTopic } from '../platform/topics.ts'
-import type { OrderFacts } from '../shopify/order-facts.ts'
+import type { OrderFacts, OrderLine } from '../shopify/order-facts.ts'
+import { siblingStores } from '../stores/stores.service.ts'
 import { accountTitlesOf } from '../users/sealed-accounts.service.ts'
 import { peopleOf } from '../users/users.service.ts'
 import {
@@ -23,6 +24,7 @@ import {
   isUsableClick,
   namedBy,
   orderSource,
+  readReceipt,
   type SaleReceipt,
 } from './accept-sale.rule.ts'
 import { changesInTurn } from './order-change.rule.ts'
@@ -35,6 +37,7 @@ import {
   type SaleClick,
   type SaleFacts,
   saleOrderOf,
+  withKnownProducts,
 } from './sale-facts.ts'
 import { wireSale } from './sale-wire.ts'
 import {
@@ -71,6 +74,8 @@ export interface ReportedOrder {
   receivedAt?: number
   /** When the store triggered the event, epoch ms; from an unsigned header. */
   triggeredAt?: number | null
+  /** The lines of an earlier report, which may name products that the shop has deleted since. */
+  earlier?: readonly OrderLine[]
 }
 
 /**
@@ -103,8 +108,9 @@ interface Decision {
 
 /**
  * Turns reported orders into sales: loads all facts, decides each sale, then writes sales, cycle totals and journal entries for the
- * whole batch in the caller's transaction. Each order of a store is one sale, however often it is reported. A sale rejected as
- * `not_paid` is decided again, once, when its order is reported as paid. Results are in the order of `reported`.
+ * whole batch in the caller's transaction. Each order is one sale, however often it is reported, also when the shop has another name by
+ * then: Shopify's order ids are unique over all shops. A sale rejected as `not_paid` is decided again, once, when its order is reported
+ * as paid. Results are in the order of `reported`.
  */
 export async function recordOrders(
   platform: Platform,
@@ -112,19 +118,24 @@ export async function recordOrders(
   reported: readonly ReportedOrder[],
 ): Promise<RecordedSale[]> {
   const reports = reported.map((report): Report => {
-    return { ...report, key: orderKey(orderOf(report)), decision: null }
+    return { ...report, key: orderKey(report), decision: null }
   })
-  const recorded = await findRecorded(tx, reports.map(orderOf))
-  const sales = new Map(recorded.map((row) => [orderKey(row), row]))
-  const receipts = new Map(recorded.map((row) => [orderKey(row), row.receipt]))
+  const siblings = await siblingStores(tx, [...new Set(reports.map(({ storeId }) => storeId))])
+  const recorded = await findRecorded(
+    tx,
+    reports.flatMap((report) => orderKeys(report, siblings)),
+  )
+  const sales = new Map(recorded.map((row) => [keyOfSale(row), row]))
+  const receipts = new Map(recorded.map((row) => [keyOfSale(row), row.receipt]))
   // One round for most batches; another one if a batch has several reports of one order.
   for (;;) {
     const next = nextToDecide(reports, sales)
     if (next.length === 0) break
-    await decideOrders(platform, tx, next, sales)
+    await decideOrders(platform, tx, next, sales, siblings)
   }
   await flagChanges(platform, tx, reports, receipts, sales)
   await flagDates(platform, tx, reports)
+  await flagUnclear(platform, tx, reports)
   return reports.map(({ key, decision }) => {
     const { id, acceptance_status } = sales.get(key) as SaleRow
     return {
@@ -137,12 +148,20 @@ export async function recordOrders(
   })
 }
 
-function orderOf({ storeId, order }: ReportedOrder): OrderKey {
-  return { store_id: storeId, order_id: order.order_id }
+/** Where the sale of an order may be: at its store, or at another one of the same merchant, under which the shop was connected before. */
+function orderKeys({ storeId, order }: ReportedOrder, siblings: ReadonlyMap<string, string[]>): OrderKey[] {
+  return [storeId, ...(siblings.get(storeId) ?? [])].map((store_id) => ({
+    store_id,
+    order_id: order.order_id,
+  }))
 }
 
-function orderKey(order: OrderKey): string {
-  return `${order.store_id}\n${order.order_id}`
+function orderKey({ merchantId, order }: Pick<ReportedOrder, 'merchantId' | 'order'>): string {
+  return `${merchantId}\n${order.order_id}`
+}
+
+function keyOfSale({ merchant_id, order_id }: Pick<SaleRow, 'merchant_id' | 'order_id'>): string {
+  return `${merchant_id}\n${order_id}`
 }
 
 /** For each order the first report that creates its sale or decides it again. */
@@ -166,6 +185,7 @@ async function decideOrders(
   tx: Tx,
   reports: readonly Report[],
   sales: Map<string, SaleRow>,
+  siblings: ReadonlyMap<string, string[]>,
 ): Promise<void> {
   // One time for the whole batch, so that no sale is dated after the end of its cycle. If the clock was set back, it is still not
   // before the event or the former decision.
@@ -173,7 +193,11 @@ async function decideOrders(
     platform.clock.now(),
     ...reports.map(({ key, receivedAt = 0 }) => Math.max(receivedAt, sales.get(key)?.created_at ?? 0)),
   )
-  const facts = await loadFacts(platform, tx, reports)
+  const facts = await loadFacts(
+    platform,
+    tx,
+    reports.map((report) => ({ ...report, earlier: earlierLines(report, sales.get(report.key)) })),
+  )
   const decisions = reports.map((report, index): Decision => {
     const former = sales.get(report.key) ?? null
     const saleFacts = facts[index] as SaleFacts
@@ -186,12 +210,33 @@ async function decideOrders(
   const cycles = await addSalesToCycles(platform, tx, accepted, decidedAt)
   for (const row of rows)
     if (row.acceptance_status === 'accepted') row.billing_cycle_id = cycles.get(row.merchant_id) ?? null
+  await refuseRecordedElsewhere(tx, reports, siblings)
   await notifyFirstSales(platform, tx, rows)
   await writeSales(platform, tx, rows)
   await writeEntries(platform, tx, accepted.map(saleAccepted), decidedAt)
   await publishSales(platform, tx, decisions.map(withSlug))
   notifyParties(platform, tx, [...rows, ...decisions.flatMap(({ former }) => former ?? [])])
   for (const report of reports) if (report.decision) sales.set(report.key, report.decision.sale)
+}
+
+function earlierLines({ earlier = [] }: Report, former: SaleRow | undefined): readonly OrderLine[] {
+  return [...(readReceipt(former?.receipt ?? '')?.facts.order.lines ?? []), ...earlier]
+}
+
+/**
+ * Throws `WriteConflict` if meanwhile another worker recorded one of these orders for another store of its merchant, whose cycle is locked
+ * by now. No constraint spans two stores.
+ */
+async function refuseRecordedElsewhere(
+  tx: Tx,
+  reports: readonly Report[],
+  siblings: ReadonlyMap<string, string[]>,
+): Promise<void> {
+  if (siblings.size === 0) return
+  const fresh = reports.filter(({ decision }) => decision?.former === null)
+  const elsewhere = fresh.flatMap((report) => orderKeys(report, siblings).slice(1))
+  if ((await findRecorded(tx, elsewhere)).length > 0)
+    throw new WriteConflict('one of the orders has been recorded under another name of its shop')
 }
 
 function withSlug({ sale, facts }: Decision) {
@@ -205,16 +250,29 @@ function notifyParties(platform: Platform, tx: Tx, rows: readonly SaleRow[]): vo
   })
 }
 
-/** The place of the first reference with a usable click; else of the first with a click of the merchant; else the first. */
-function placeOfClick(
+/**
+ * The index of the reference that counts: the newest usable click in the first place that has one; else the first click of the merchant;
+ * else the first reference.
+ */
+function indexOfClick(
   { merchantId, order }: Pick<ReportedOrder, 'merchantId' | 'order'>,
   clicks: ReadonlyMap<string, SaleClick>,
 ): number {
   const found = clickIdsOf(order).map((id) => clicks.get(id ?? ''))
   const to = { merchantId, createdAt: order.created_at }
-  const usable = found.findIndex((click) => click && isUsableClick(click, to))
-  const own = found.findIndex((click) => click?.link.merchant_id === merchantId)
-  return Math.max(0, usable === -1 ? own : usable)
+  const isUsable = (click: SaleClick | undefined) => click !== undefined && isUsableClick(click, to)
+  const first = found.findIndex(isUsable)
+  if (first === -1)
+    return Math.max(
+      0,
+      found.findIndex((click) => click?.link.merchant_id === merchantId),
+    )
+  const times = found.map((click, index) =>
+    order.references[index]?.source === order.references[first]?.source && isUsable(click)
+      ? (click?.created_at ?? 0)
+      : 0,
+  )
+  return times.indexOf(Math.max(...times))
 }
 
 function codedOrder(
@@ -228,7 +286,7 @@ function codedOrder(
 export async function loadFacts(
   platform: Pick<Platform, 'config' | 'keys'>,
   db: Queries,
-  reports: readonly Pick<ReportedOrder, 'merchantId' | 'order'>[],
+  reports: readonly Pick<ReportedOrder, 'merchantId' | 'order' | 'earlier'>[],
 ): Promise<SaleFacts[]> {
   const clickIds = reports.flatMap(({ order }) => clickIdsOf(order).filter((id) => id !== null))
   const linked = await linksOfClicks(db, platform.keys, clickIds)
@@ -246,7 +304,8 @@ export async function loadFacts(
   const named = reports.some((report) => report.order.buyer_names.length > 0)
   const titles = await accountTitlesOf(db, named ? creatorIds : [])
   return reports.map((report, index) => {
-    const order = saleOrderOf(report.order, placeOfClick(report, clicks))
+    const lines = withKnownProducts(report.order.lines, report.earlier ?? [])
+    const order = saleOrderOf({ ...report.order, lines }, indexOfClick(report, clicks))
     const click = clicks.get(order.tracking_reference ?? '') ?? null
     const aboutCreator = (link: { creator_id: string } | undefined) => ({
       creator_suspended: link !== undefined && isSuspended(link.creator_id),
@@ -279,7 +338,7 @@ function saleRow(
   const receipt: SaleReceipt = { facts, decision }
   return {
     id,
-    store_id: storeId,
+    store_id: former?.store_id ?? storeId,
     merchant_id: merchantId,
     order_id: facts.order.order_id,
     order_name: facts.order.order_name,
@@ -348,11 +407,12 @@ async function flagChanges(
     references: clickIdsOf(order),
     decided: decision !== null,
   }))
-  const notes = changesInTurn(receipts, compared).flatMap((changed, index) => {
-    if (changed.length === 0) return []
+  const notes = changesInTurn(receipts, compared).flatMap((parts, index) => {
     const report = reports[index] as Report
-    const details = { changed, decided_again: report.decision !== null }
-    return noteOf(report, sales.get(report.key)?.id ?? '', details)
+    const sale = sales.get(report.key)
+    const changed = parts.filter((part) => part !== 'refunded' || sale?.acceptance_status === 'accepted')
+    if (changed.length === 0) return []
+    return noteOf(report, sale?.id ?? '', { changed, decided_again: report.decision !== null })
   })
   await flagOrders(platform, tx, 'order_changed', notes)
 }
@@ -384,6 +444,19 @@ function datesOf({ config }: Platform, report: Report, { sale, facts }: Decision
     firstReportedAt: Math.min(receivedAt, sale.created_at),
   }
   return suspiciousDates(dates, config.FLAG_ORDER_AGE_DAYS)
+}
+
+/** Flags orders that led to a link and whose body does not tell what they earn. */
+async function flagUnclear(platform: Platform, tx: Tx, reports: readonly Report[]): Promise<void> {
+  const notes = reports.flatMap((report) => {
+    const { decision } = report
+    if (!decision || decision.sale.link_id === null) return []
+    const { id, rejection_reason, acceptance_status } = decision.sale
+    const amounts = acceptance_status === 'accepted' ? (decision.facts.order.unclear ?? []) : []
+    const unclear = rejection_reason === 'product_unknown' ? ['product'] : amounts
+    return unclear.length === 0 ? [] : noteOf(report, id, { unclear })
+  })
+  await flagOrders(platform, tx, 'order_unclear', notes)
 }
 
 function noteOf(report: ReportedOrder, saleId: string, details: Record<string, unknown>): OrderNote {

@@ -49,21 +49,35 @@ export function readList(value: unknown, name: string): Fields[] {
   return value
 }
 
-/** A store's id as its digits; see `parseBoundedJson` for ids above 2^53. */
-export function readId(value: unknown, name: string): string {
+/** A store's id as its digits, or `null` where there is none; see `parseBoundedJson` for ids above 2^53. */
+export function idIn(value: unknown): string | null {
   if (typeof value === 'number' && Number.isSafeInteger(value) && value > 0) return String(value)
-  if (typeof value === 'string' && ID.test(value)) return value
+  return typeof value === 'string' && ID.test(value) ? value : null
+}
+
+export function readId(value: unknown, name: string): string {
+  const id = idIn(value)
+  if (id !== null) return id
   throw new MalformedOrder(
     `${name} is ${value === undefined || value === null ? 'missing' : 'no whole number above 0'}`,
   )
 }
 
-/** A decimal string that is not negative, exactly, in hundredths of its currency (paisa for PKR). Shopify writes two places; some apps more. */
-export function readAmount(value: unknown, name: string): LineAmount {
+/**
+ * A decimal string that is not negative, exactly, in hundredths of its currency (paisa for PKR), or `null` where there is none. Shopify
+ * writes two places; some apps more.
+ */
+export function amountIn(value: unknown): LineAmount | null {
   const match = typeof value === 'string' ? AMOUNT.exec(value) : null
-  if (!match) throw new MalformedOrder(`${name} is no decimal amount in a string`)
+  if (!match) return null
   const [, whole = '0', fraction = ''] = match
   return exactAmount(whole, fraction)
+}
+
+export function readAmount(value: unknown, name: string): LineAmount {
+  const amount = amountIn(value)
+  if (amount === null) throw new MalformedOrder(`${name} is no decimal amount in a string`)
+  return amount
 }
 
 export function readCount(value: unknown, name: string): number {

@@ -16,7 +16,7 @@ const line = {
   tax_lines: [{ price: '282.20', rate: 0.18, title: 'GST' }],
   gift_card: false,
 }
-const order = {
+const BODY = {
   id: 6100000000001,
   name: '#1001',
   created_at: '2026-03-01T00:30:00+05:00',
@@ -32,7 +32,7 @@ const order = {
 }
 
 function read(changes: Record<string, unknown> = {}): OrderFacts {
-  return readOrderFacts(JSON.stringify({ ...order, ...changes }), 'aff_ref')
+  return readOrderFacts(JSON.stringify({ ...BODY, ...changes }), 'aff_ref')
 }
 function readLine(changes: Record<string, unknown>) {
   return read({ line_items: [{ ...line, ...changes }] }).lines[0]
@@ -112,7 +112,7 @@ test('a bare body is enough: what Shopify may leave out has a meaning', () => {
 })
 
 test('ids above 2^53 keep every digit, and so does a text of digits next to them', () => {
-  const text = JSON.stringify({ ...order, note: '[12345678901234567890' })
+  const text = JSON.stringify({ ...BODY, note: '[12345678901234567890' })
     .replace('6100000000001', '820982911946154508')
     .replace('8123456789012', ' 9007199254740993')
   const facts = readOrderFacts(text, 'aff_ref')
@@ -123,7 +123,7 @@ test('ids above 2^53 keep every digit, and so does a text of digits next to them
       fc.bigInt({ min: 1n, max: 2n ** 64n - 1n }),
       fc.constantFrom('', ' ', '\n\t'),
       (id, space) => {
-        const body = JSON.stringify(order).replace('"id":6100000000001', `"id":${space}${id}`)
+        const body = JSON.stringify(BODY).replace('"id":6100000000001', `"id":${space}${id}`)
         assert.is(readOrderFacts(body, 'aff_ref').order_id, String(id))
       },
     ),
@@ -133,7 +133,7 @@ test('ids above 2^53 keep every digit, and so does a text of digits next to them
 
 test('an id that is no whole number above 0 is refused', () => {
   for (const id of '0 -5 1.5 8.2e17 1e300 "00012" "x" {} true 123456789012345678901234'.split(' ')) {
-    const body = JSON.stringify(order).replace('"id":6100000000001', `"id":${id}`)
+    const body = JSON.stringify(BODY).replace('"id":6100000000001', `"id":${id}`)
     const reason = refusal(() => readOrderFacts(body, 'aff_ref'))
     assert.match(reason, /^id is no whole number above 0/, id)
   }
@@ -241,13 +241,211 @@ test('the hosts of the shop are those of the order page and of a whole first add
   }
 })
 
+test('a tip is marked, as Shopify writes it or by its title; fees by their titles', () => {
+  const marks = (changes: object, order: object = {}, fees?: string[]) => {
+    const body = { ...BODY, ...order, line_items: [{ ...line, ...changes }] }
+    return readOrderFacts(JSON.stringify(body), 'aff_ref', fees).lines[0]?.not_goods ?? null
+  }
+  const none = { product_id: null, product_exists: false }
+  const rows: [changes: object, order: object, mark: string | null][] = [
+    [{ ...none, title: 'Tip', tip_payment_gateway: 'manual' }, {}, 'tip'],
+    [{ ...none, title: 'Tip', tip_payment_gateway: null }, {}, 'tip'],
+    [{ ...none, title: 'Trinkgeld', tip: { payment_gateway: 'manual' } }, {}, 'tip'],
+    [{ ...none, title: ' TIP ' }, { total_tip_received: '500.00' }, 'tip'],
+    [{ ...none, title: 'Tip' }, { total_tip_received: '0.00' }, null],
+    [{ title: 'Tip' }, { total_tip_received: '500.00' }, null],
+    [{ ...none, title: 'Cash on Delivery fee' }, {}, 'fee'],
+    [{ ...none, title: 'COD Fee (Rs. 200)' }, {}, 'fee'],
+    [{ title: 'Cash-on-delivery charges' }, {}, 'fee'],
+    [{ ...none, title: 'ڈیلیوری چارجز' }, {}, 'fee'],
+    [{ title: 'COD liver oil' }, {}, null],
+    [{ ...none, title: 'Stitching to measure' }, { source_name: 'shopify_draft_order' }, null],
+    [{ ...none, title: '' }, {}, null],
+  ]
+  for (const [changes, order, mark] of rows) assert.is(marks(changes, order), mark, JSON.stringify(changes))
+  assert.is(marks({ title: 'COD fee' }, {}, []), null)
+  assert.is(marks({ title: 'Urgent 24 h' }, {}, ['urgent h']), 'fee')
+})
+
+test('a line of the catalogue without its product is a deleted product; a custom item of staff is none', () => {
+  const none = { product_id: null, product_exists: false }
+  const isUnknown = (changes: object, order: Record<string, unknown> = {}) =>
+    read({ ...order, line_items: [{ ...line, ...changes }] }).lines[0]?.product_unknown ?? false
+  const draft = { source_name: 'shopify_draft_order' }
+  assert.is(isUnknown(none), true)
+  assert.is(isUnknown({ ...none, sku: 'AJ-1' }, draft), true)
+  assert.is(isUnknown({ ...none, vendor: 'Chenab' }, draft), true)
+  assert.is(isUnknown({ ...none, sku: '', vendor: null }, draft), false)
+  assert.is(isUnknown({ ...none, title: 'COD fee' }), false)
+  assert.is(isUnknown({ ...none, gift_card: true }), false)
+  assert.is(isUnknown({ product_exists: false }), false)
+  assert.is(isUnknown({ product_id: null }), false)
+})
+
+test('the product of a bundle is read from the group of a line', () => {
+  const bundleOf = (changes: object, order: Record<string, unknown> = {}) =>
+    read({ ...order, line_items: [{ ...line, ...changes }] }).lines[0]?.bundle_product_id ?? null
+  const line_item_groups = [{ id: 5, product_id: 77 }, { id: 6 }, null]
+  assert.is(bundleOf({ line_item_group: { id: 5, title: 'Eid box', product_id: 77 } }), '77')
+  assert.is(bundleOf({ sales_line_item_group_id: 5 }, { line_item_groups }), '77')
+  assert.is(bundleOf({ line_item_group: { id: 5 } }, { line_item_groups }), '77')
+  for (const odd of [
+    { sales_line_item_group_id: 6 },
+    { line_item_group: 'x' },
+    { sales_line_item_group_id: null },
+  ])
+    assert.is(bundleOf(odd, { line_item_groups }), null)
+})
+
+test('without current_quantity, returned items are taken off; with it they are not taken off twice', () => {
+  const refunds = [
+    { refund_line_items: [{ line_item_id: line.id, quantity: 1 }] },
+    { refund_line_items: [{ line_item_id: line.id, quantity: 1 }, null, { line_item_id: 5 }] },
+    {},
+    null,
+  ]
+  const { current_quantity: _, ...older } = line
+  const left = (one: object) => read({ refunds, line_items: [one] }).lines[0]?.quantity
+  assert.is(left(older), 1)
+  assert.is(left({ ...older, current_quantity: null }), 1)
+  assert.is(left(line), 2)
+  assert.is(left({ ...older, id: 9 }), 3)
+  assert.is(left({ ...older, quantity: 1 }), 0)
+})
+
+const one = { product_id: 7, title: 'Kurta', quantity: 1, price: '1000.00' }
+const moneyOf = (order: Record<string, unknown>) => {
+  const { lines, discount_spread, amount_refunded, unclear } = read(order)
+  return { discounts: lines.map(({ discount }) => discount), discount_spread, amount_refunded, unclear }
+}
+const NOTHING = { discount_spread: undefined, amount_refunded: undefined, unclear: undefined }
+
+test('discounts that no line carries: by the subtotal, by free shipping, or the body does not tell', () => {
+  const two = { ...one, price: '500.00' }
+  const shipping_lines = [{ price: '200.00', discount_allocations: [] }]
+  const rows: [order: Record<string, unknown>, found: object][] = [
+    [{ line_items: [{ ...one, total_discount: '300.00' }] }, { discounts: [30_000] }],
+    [
+      { line_items: [one], total_discounts: '300.00' },
+      { discounts: [30_000], discount_spread: 30_000 },
+    ],
+    [
+      { line_items: [one, two], total_discounts: '300.01', subtotal_price: '1199.99', shipping_lines },
+      { discounts: [20_001, 10_000], discount_spread: 30_001 },
+    ],
+    // A discount on shipping.
+    [
+      { line_items: [one], total_discounts: '200.00', subtotal_price: '1000.00', shipping_lines },
+      { discounts: [0] },
+    ],
+    [
+      {
+        line_items: [one],
+        total_discounts: '200.00',
+        shipping_lines: [{ price: '200.00', discount_allocations: [{ amount: '200.00' }] }],
+      },
+      { discounts: [0] },
+    ],
+    [
+      { line_items: [one], total_discounts: '300.00', shipping_lines },
+      { discounts: [0], unclear: ['discount'] },
+    ],
+    // Less is missing than the discount says, or more.
+    [
+      { line_items: [one], total_discounts: '300.00', subtotal_price: '900.00', shipping_lines },
+      { discounts: [10_000], discount_spread: 10_000 },
+    ],
+    [
+      { line_items: [one], total_discounts: '300.00', subtotal_price: '500.00' },
+      { discounts: [0], unclear: ['subtotal'] },
+    ],
+    [{ line_items: [one], total_discounts: 'ten', subtotal_price: 7 }, { discounts: [0] }],
+  ]
+  for (const [order, found] of rows)
+    assert.equal(moneyOf(order), { ...NOTHING, ...found }, JSON.stringify(BODY))
+  const tip = { ...one, title: 'Tip', tip_payment_gateway: 'manual' }
+  assert.equal(moneyOf({ line_items: [one, tip], total_discounts: '300.00' }).discounts, [30_000, 0])
+})
+
+test('amounts that were refunded without items', () => {
+  const refunded = (...refunds: object[]) => moneyOf({ line_items: [one], refunds }).amount_refunded
+  const adjusted = (amount: string, more: object = { kind: 'refund_discrepancy' }) => ({
+    refund_line_items: [],
+    order_adjustments: [{ amount, ...more }],
+  })
+  assert.is(refunded(adjusted('-300.00')), 30_000)
+  assert.is(refunded(adjusted('-300.00'), adjusted('-100.00', { reason: 'Refund discrepancy' })), 40_000)
+  assert.is(refunded(adjusted('-200.00', { kind: 'shipping_refund' })), undefined)
+  assert.is(refunded(adjusted('-200.00', { reason: 'Shipping refund' })), undefined)
+  // Given back before its item came back.
+  assert.is(refunded(adjusted('-300.00'), adjusted('300.00')), undefined)
+  assert.is(refunded(adjusted('-5000.00')), 100_000)
+  assert.is(refunded({ transactions: [{ kind: 'refund', status: 'success', amount: '250.00' }] }), 25_000)
+  assert.is(refunded({ transactions: [{ kind: 'refund', status: 'failure', amount: '250.00' }] }), undefined)
+  const items = [{ line_item_id: 1, quantity: 1 }]
+  assert.is(
+    refunded({ refund_line_items: items, transactions: [{ kind: 'refund', amount: '9.00' }] }),
+    undefined,
+  )
+  const status = { line_items: [one], financial_status: 'partially_refunded' }
+  assert.equal(moneyOf(status).unclear, ['refund'])
+  assert.equal(moneyOf({ ...status, refunds: [adjusted('-1.00')] }).unclear, undefined)
+  assert.equal(
+    moneyOf({ ...status, line_items: [{ ...one, quantity: 2, current_quantity: 1 }] }).unclear,
+    undefined,
+  )
+})
+
+test('a subtotal that the lines do not add up to is noted, and never decides', () => {
+  const gone = { ...one, fulfillable_quantity: 0 }
+  const unclear = (order: Record<string, unknown>) => moneyOf(order).unclear
+  assert.equal(unclear({ line_items: [one, gone], subtotal_price: '1000.00' }), ['subtotal'])
+  assert.equal(unclear({ line_items: [one, gone], subtotal_price: '2000.00' }), undefined)
+  assert.equal(unclear({ line_items: [one, gone], subtotal_price: '2000.02' }), undefined, 'rounding')
+  assert.equal(
+    unclear({ line_items: [one, gone], subtotal_price: '2000.00', current_subtotal_price: '1000.00' }),
+    ['subtotal'],
+  )
+  const half = { ...one, quantity: 2, current_quantity: 1 }
+  assert.equal(unclear({ line_items: [half], subtotal_price: '2000.00' }), undefined)
+  assert.equal(unclear({ line_items: [half], current_subtotal_price: '1000.00' }), undefined)
+  const order_adjustments = [{ amount: '-300.00', kind: 'refund_discrepancy' }]
+  const refunds = [{ order_adjustments }]
+  assert.equal(unclear({ line_items: [one], refunds, current_subtotal_price: '700.00' }), undefined)
+  const tip = { ...one, title: 'Tip', tip_payment_gateway: 'manual' }
+  assert.equal(unclear({ line_items: [one, tip], subtotal_price: '1000.00' }), undefined)
+})
+
+test('what repeats the rest of a body is not read: 1000 lines that were sent already are read', () => {
+  const set = { shop_money: { amount: '1.00', currency_code: 'PKR' }, presentment_money: { amount: '1.00' } }
+  const many = Array.from({ length: 1000 }, (_, id) => ({
+    ...line,
+    id,
+    price_set: set,
+    total_discount_set: set,
+  }))
+  const fulfillments = [{ line_items: many, 'a[x]': '}' }]
+  const body = JSON.stringify({ ...BODY, fulfillments, line_items: many, note: 'after' })
+  const facts = readOrderFacts(body, 'aff_ref')
+  assert.is(facts.lines.length, 1000)
+  assert.equal(facts.lines[999], read().lines[0])
+})
+
+test('XML is called by its name', () => {
+  for (const text of ['<?xml version="1.0"?><order/>', ' <order>'])
+    assert.is(
+      refusal(() => readOrderFacts(text, 'aff_ref')),
+      'XML instead of JSON',
+    )
+})
+
 test('any JSON whatever is either read or refused as malformed', () => {
-  const keys = Object.keys(order)
+  const keys = Object.keys(BODY)
   fc.assert(
     fc.property(fc.constantFrom(...keys), fc.jsonValue(), fc.jsonValue(), (key, value, whole) => {
       for (const body of [
-        { ...order, [key]: value },
-        { ...order, line_items: [{ ...line, [key]: value }] },
+        { ...BODY, [key]: value },
+        { ...BODY, line_items: [{ ...line, [key]: value }] },
         whole,
       ]) {
         try {
@@ -275,6 +473,29 @@ test('the buyer’s names are those of the customer and of both addresses', () =
     ['Mirza', 'S. Mirza', 'Sana Mirza'],
   )
   assert.equal(names({ customer: null, billing_address: 'x' }), [])
+})
+
+test('codes are also read from discount applications, from titles that staff choose, and without invisible marks', () => {
+  const codes = (changes: Record<string, unknown>) => read(changes).discount_codes
+  const applied = (...discount_applications: unknown[]) => codes({ discount_applications })
+  assert.equal(applied({ type: 'discount_code', code: 'Sana10' }), ['SANA10'])
+  assert.equal(applied({ type: 'manual', title: 'SANA10' }), ['SANA10'])
+  assert.equal(applied({ type: 'manual', title: 'code: sana10, WhatsApp', description: '(BILAL-5)' }), [
+    'CODE',
+    'SANA10',
+    'WHATSAPP',
+    'BILAL-5',
+  ])
+  assert.equal(
+    applied({ type: 'automatic', title: 'SANA10' }, { type: 'script', title: 'SANA10' }, null, 7),
+    [],
+  )
+  assert.equal(codes({ discount_codes: [{ code: '\u200eSA\u200bNA10\u2069\ufe0f' }] }), ['SANA10'])
+  const both = {
+    discount_codes: [{ code: 'B-1' }],
+    discount_applications: [{ type: 'discount_code', code: 'b-1' }],
+  }
+  assert.equal(codes(both), ['B-1'])
 })
 
 test('discount codes that can be coupon codes are read upper case, once, in the sequence of the order', () => {

@@ -1,42 +1,25 @@
-import { type LineAmount, sumOfAmounts, timesRounded } from '../../shared/line-amount.ts'
-import { CURRENCY, displayMoney } from '../../shared/money.ts'
+import { withoutInvisible } from '../../shared/pasted-text.ts'
 import { couponCodeInput } from '../../shared/schemas/links.ts'
 import { shopDomain } from '../../shared/schemas/stores.ts'
 import { parseBoundedJson, UnreadableJson } from '../platform/bounded-json.ts'
 import {
   type Fields,
+  idIn,
   isFields,
-  LARGEST_AMOUNT,
-  LARGEST_ORDER,
   MalformedOrder,
   type OrderNames,
-  readAmount,
-  readCount,
   readFlag,
   readId,
-  readList,
   readMoment,
   readText,
 } from './fields.ts'
+import { type OrderLines, readOrderLines } from './order-lines.ts'
 import { type PlacedReference, readReferences } from './tracking.ts'
 
-/** One line of an order. Amounts are for the whole line as it was ordered, in hundredths of the order's currency. */
-export interface OrderLine {
-  /** `null` for a custom item, as draft orders have them. */
-  product_id: string | null
-  title: string
-  /** Pieces after edits and returns. */
-  quantity: number
-  /** Pieces as ordered: what `discount` and `tax` were worked out on. */
-  original_quantity: number
-  unit_price: LineAmount
-  discount: LineAmount
-  tax: LineAmount
-  gift_card: boolean
-}
+export type { OrderLine } from './order-lines.ts'
 
 /** What the service needs to know of an `orders/paid` body: plain data, all of it checked. */
-export interface OrderFacts {
+export interface OrderFacts extends OrderLines {
   order_id: string
   order_name: string
   /** Epoch ms: when the order was placed, not when it was paid. */
@@ -59,21 +42,24 @@ export interface OrderFacts {
   shop_hosts: string[]
   /** In the order's sequence, upper case. Most are the shop's own, so only those that belong to links are stored with a sale. */
   discount_codes: string[]
-  lines: OrderLine[]
 }
 
-const MAX_LINES = 1000
 const MAX_NAME = 100
 const CURRENCY_CODE = /^[A-Z]{3}$/
 
 /**
  * Reads a Shopify `orders/paid` body. Throws `MalformedOrder` for a body that no decision can be taken on; whatever is unknown
- * or not needed is passed over. `trackingParameter` names the query parameter and note attribute that carry the click.
+ * or not needed is passed over. `trackingParameter` names the query parameter and note attribute that carry the click, `feeTitles` the
+ * lines that are fees.
  */
-export function readOrderFacts(rawBody: string, trackingParameter: string): OrderFacts {
+export function readOrderFacts(
+  rawBody: string,
+  trackingParameter: string,
+  feeTitles?: readonly string[],
+): OrderFacts {
   const order = parseOrder(rawBody)
   try {
-    return factsOf(order, trackingParameter)
+    return factsOf(order, trackingParameter, feeTitles)
   } catch (error) {
     throw error instanceof MalformedOrder ? new MalformedOrder(error.reason, namesOf(order)) : error
   }
@@ -81,24 +67,37 @@ export function readOrderFacts(rawBody: string, trackingParameter: string): Orde
 
 function parseOrder(rawBody: string): Fields {
   try {
-    const order = parseBoundedJson(rawBody)
+    const order = parseBoundedJson(rawBody, isNotRead)
     if (isFields(order)) return order
   } catch (error) {
-    throw error instanceof UnreadableJson ? new MalformedOrder(error.reason, namesInHead(rawBody)) : error
+    if (!(error instanceof UnreadableJson)) throw error
+    throw new MalformedOrder(isXml(rawBody) ? XML_BODY : error.reason, namesInHead(rawBody))
   }
   throw new MalformedOrder('not an object')
 }
 
-function namesOf(order: Fields): OrderNames {
-  return { order_id: idOf(order.id), order_name: readText(order.name, MAX_NAME) }
+/** The reason of a body whose webhook was made with the other format. */
+export const XML_BODY = 'XML instead of JSON'
+
+function isXml(body: string): boolean {
+  return body.slice(0, 100).trimStart().startsWith('<')
 }
 
-function idOf(value: unknown): string | null {
-  try {
-    return readId(value, 'id')
-  } catch {
-    return null
-  }
+const [LETTER_M, LETTER_S, LETTER_T] = [0x6d, 0x73, 0x74]
+
+/**
+ * Most of a body repeats the rest of it: amounts in two currencies (`price_set`), and lines that were sent (`fulfillments`) or returned
+ * (`line_item` of a refund).
+ */
+function isNotRead(text: string, start: number, end: number): boolean {
+  const last = text.charCodeAt(end - 1)
+  if (last === LETTER_T) return end - start > 4 && text.startsWith('_set', end - 4)
+  if (last === LETTER_S) return end - start === 12 && text.startsWith('fulfillments', start)
+  return last === LETTER_M && end - start === 9 && text.startsWith('line_item', start)
+}
+
+function namesOf(order: Fields): OrderNames {
+  return { order_id: idIn(order.id), order_name: readText(order.name, MAX_NAME) }
 }
 
 /** Of a time that no decision rests on. */
@@ -117,7 +116,11 @@ function namesInHead(rawBody: string): OrderNames {
   return { order_id: ID_IN_HEAD.exec(rawBody.slice(0, 1000))?.[1] ?? null, order_name: null }
 }
 
-function factsOf(order: Fields, trackingParameter: string): OrderFacts {
+function factsOf(
+  order: Fields,
+  trackingParameter: string,
+  feeTitles: readonly string[] | undefined,
+): OrderFacts {
   const order_id = readId(order.id, 'id')
   const { currency } = order
   if (typeof currency !== 'string' || !CURRENCY_CODE.test(currency))
@@ -137,7 +140,7 @@ function factsOf(order: Fields, trackingParameter: string): OrderFacts {
     shop_hosts: readShopHosts(order),
     discount_codes: readDiscountCodes(order),
     references: readReferences(order, trackingParameter),
-    lines: readLines(order.line_items, currency),
+    ...readOrderLines(order, currency, feeTitles),
   }
 }
 
@@ -159,45 +162,6 @@ function readBuyerNames(order: Fields): string[] {
   return [...new Set(names)]
 }
 
-function readLines(value: unknown, currency: string): OrderLine[] {
-  if (!Array.isArray(value)) throw new MalformedOrder('line_items is no list')
-  if (value.length > MAX_LINES) throw new MalformedOrder(`more than ${MAX_LINES} line_items`)
-  const lines = readList(value, 'line_items').map((line, index) => readLine(line, `line_items[${index}]`))
-  const totalOf = (amountOf: (line: OrderLine) => number) =>
-    lines.reduce((sum, line) => sum + amountOf(line), 0)
-  const most = Math.max(
-    totalOf((line) => timesRounded(line.unit_price, Math.max(line.quantity, line.original_quantity))),
-    totalOf((line) => Number(line.discount)),
-    totalOf((line) => Number(line.tax)),
-  )
-  if (currency === CURRENCY && most > LARGEST_ORDER)
-    throw new MalformedOrder(
-      `its amounts exceed ${displayMoney(LARGEST_ORDER)}, the most that an order may have`,
-    )
-  if (most > LARGEST_AMOUNT) throw new MalformedOrder('amounts are out of range')
-  return lines
-}
-
-function readLine(line: Fields, name: string): OrderLine {
-  const original_quantity = readCount(line.quantity, `${name}.quantity`)
-  const quantity = line.current_quantity ?? null
-  const product_id = line.product_id ?? null
-  return {
-    product_id: product_id === null ? null : readId(product_id, `${name}.product_id`),
-    title: readText(line.title, 255) ?? '',
-    quantity: quantity === null ? original_quantity : readCount(quantity, `${name}.current_quantity`),
-    original_quantity,
-    unit_price: readAmount(line.price, `${name}.price`),
-    discount: sumOf(line.discount_allocations, 'amount', `${name}.discount_allocations`),
-    tax: sumOf(line.tax_lines, 'price', `${name}.tax_lines`),
-    gift_card: readFlag(line.gift_card, `${name}.gift_card`),
-  }
-}
-
-function sumOf(list: unknown, field: 'amount' | 'price', name: string): LineAmount {
-  return sumOfAmounts(readList(list, name).map((entry) => readAmount(entry[field], `${name}.${field}`)))
-}
-
 const LONGEST_ADDRESS = 2048
 
 /** The host names under which the order shows its shop: of the buyer's order page, and of the session's first page where that is a whole address. */
@@ -214,16 +178,32 @@ function hostIn(value: unknown): string[] {
 
 /** Shopify combines a handful of codes at most; a signed body may name any number. */
 const MAX_CODES = 25
+const MAX_TITLE = 255
 
 /**
- * The discount codes of an order that can be coupon codes, upper case and without repeats, in the order's sequence. Shopify compares codes
- * without case. A code of another shape is passed over.
+ * What can be coupon codes of an order, upper case and without repeats: its discount codes in their sequence, then those that only its
+ * discount applications name. Staff enter the code of an order by telephone as the title of a manual discount, often among other words.
+ * A code of another shape is passed over. Shopify compares codes without case.
  */
 function readDiscountCodes(order: Fields): string[] {
-  if (!Array.isArray(order.discount_codes)) return []
-  const codes = order.discount_codes.slice(0, MAX_CODES).flatMap((discount) => {
-    const code = couponCodeInput.safeParse(discount?.code)
+  const entered = listIn(order.discount_codes).map((discount) => discount?.code)
+  const applied = listIn(order.discount_applications).flatMap((discount) => {
+    const { type, code, title, description } = discount ?? {}
+    if (type === 'discount_code') return [code, title]
+    return type === 'manual' ? [title, description].flatMap(wordsIn) : []
+  })
+  const codes = [...entered, ...applied].flatMap((text) => {
+    if (typeof text !== 'string' || text.length > MAX_TITLE) return []
+    const code = couponCodeInput.safeParse(withoutInvisible(text))
     return code.success ? [code.data] : []
   })
-  return [...new Set(codes)]
+  return [...new Set(codes)].slice(0, MAX_CODES)
+}
+
+function listIn(value: unknown): (Fields | null | undefined)[] {
+  return Array.isArray(value) ? value.slice(0, MAX_CODES) : []
+}
+
+function wordsIn(text: unknown): string[] {
+  return typeof text === 'string' ? text.slice(0, MAX_TITLE).split(/[\s,;:()"']+/) : []
 }

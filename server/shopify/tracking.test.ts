@@ -16,7 +16,16 @@ test('note_attributes come before landing_site, and an empty or odd place is pas
     { name, value },
   ]
   assert.equal(first({ note_attributes: noted(' noted '), landing_site }), ['noted', 'note_attributes'])
-  const odd = [noted(''), noted(null), noted({}), noted('n', 'AFF_REF'), [null, 'x', 7], {}, null]
+  const odd = [
+    noted(''),
+    noted(null),
+    noted({}),
+    noted('n', 'my_aff_ref'),
+    [null, 'x', 7],
+    {},
+    null,
+    'aff_ref',
+  ]
   for (const note_attributes of odd)
     assert.equal(first({ note_attributes, landing_site }), ['landed', 'landing_site'])
   assert.equal(first({ note_attributes: [...noted(''), ...noted('second')] }), ['second', 'note_attributes'])
@@ -61,6 +70,7 @@ test('landing_site may be a path or an address, with broken escapes, fragments a
   assert.is(from('/x?aff_ref=a%2D1'), 'a-1')
   assert.is(from('/x#?aff_ref=a-1'), null)
   assert.is(from('/x?my_aff_ref=a-1'), null)
+  assert.is(from('/x&aff_ref=a-1'), 'a-1')
   assert.is(from('/x?aff_ref'), null)
   assert.is(from('/aff_ref=a-1'), null)
   assert.is(from(''), null)
@@ -82,6 +92,64 @@ test('all references are read in the sequence of their places, each once, 25 at 
   const many = Array.from({ length: 99 }, (_, value) => ({ name: 'aff_ref', value: `r${value}` }))
   const read = readReferences({ note_attributes: many }, 'aff_ref')
   assert.equal([read.length, read[0]?.reference, read.at(-1)?.reference], [25, 'r0', 'r24'])
+})
+
+const CLICK = '0197a3c0-5b1e-7d42-9c3f-2a64d1f0b8e7'
+
+test('a landing site that apps have changed still leads to the click', () => {
+  for (const landing_site of [
+    `/x?utm=1&amp;aff_ref=${CLICK}`,
+    `/x?AFF_REF=${CLICK}`,
+    `/x?aff-ref=${CLICK}`,
+    `/x?aff_ref=${CLICK}/`,
+    `/x?aff_ref=${CLICK}?fbclid=IwAR0`,
+    `/x?igsh=1?aff_ref=${CLICK}`,
+    `/x?aff_ref%3D${CLICK}%26utm%3D1`,
+    `/x%3Faff_ref%3D${CLICK}`,
+    `/x%253Faff_ref%253D${CLICK}`,
+    `/x&aff_ref=${CLICK}&brid=2`,
+    `/x?aff_ref=%22${CLICK}%22`,
+    `/x?aff_ref=\u200e${CLICK}`,
+  ]) {
+    assert.equal(first({ landing_site }), [CLICK, 'landing_site'], landing_site)
+  }
+  const twice = readReferences({ landing_site: `/x?aff_ref=null&aff_ref=${CLICK}` }, 'aff_ref')
+  assert.equal(
+    twice.map(({ reference }) => reference),
+    ['null', CLICK],
+  )
+})
+
+test('attributes as an object, as keys, with odd names and quoted values', () => {
+  for (const note_attributes of [
+    { gift: 'yes', aff_ref: CLICK },
+    [{ key: 'aff_ref', value: CLICK }],
+    [{ name: ' Aff Ref ', value: ` ${CLICK} ` }],
+    [{ name: 'AFF_REF', value: `"${CLICK}"` }],
+    [{ name: 'aff-ref', value: `“${CLICK}”` }],
+    [{ name: 'aff_ref', value: `\u2066${CLICK}\u2069` }],
+  ])
+    assert.equal(first({ note_attributes }), [CLICK, 'note_attributes'], JSON.stringify(note_attributes))
+  assert.is(first({ line_items: [{ properties: { _aff_ref: CLICK } }] })[1], 'line_item')
+  assert.is(first({ line_items: [{ properties: [{ name: '_Aff_Ref', value: CLICK }] }] })[1], 'line_item')
+})
+
+test('the address that a form for cash on delivery writes into an attribute or the note is read', () => {
+  const address = `https://chenab.pk/products/suit?utm_source=ig&aff_ref=${CLICK}#form`
+  for (const order of [
+    { note_attributes: [{ name: 'Full URL', value: address }] },
+    { note_attributes: { landing_page: address } },
+    { note: `Landing page: ${address}\nIP: 203.0.113.9` },
+    { note: `utm_source=ig aff_ref=${CLICK}` },
+    { note: `utm_source=ig&aff_ref%3D${CLICK}` },
+  ])
+    assert.equal(first(order), [CLICK, 'note_attributes'], JSON.stringify(order))
+  for (const note of [`ring before ${CLICK}`, 'aff_ref', null, 7]) assert.equal(first({ note }), [null, null])
+  const own = [
+    { name: 'URL', value: address },
+    { name: 'aff_ref', value: 'own' },
+  ]
+  assert.is(first({ note_attributes: own })[0], 'own', 'the attribute itself comes first')
 })
 
 test.run()

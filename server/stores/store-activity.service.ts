@@ -1,10 +1,11 @@
 import { DAY_MS } from '../../shared/durations.ts'
 import { ORDER_SOURCES, type OrderSource, type Store } from '../../shared/schemas/stores.ts'
-import { countUnreadableOrders } from '../inbox/set-aside.service.ts'
+import { countUnreadableOrders, lastUnreadable } from '../inbox/set-aside.service.ts'
 import { longestWindows } from '../offers/offers.service.ts'
 import { isoTime } from '../platform/clock.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
+import { XML_BODY } from '../shopify/order-facts.ts'
 import { REGULAR_SPAN_DAYS, type SourceCounts, storeStatus } from './store-status.rule.ts'
 import {
   addToStoreDays,
@@ -29,6 +30,8 @@ export interface AppliedEvent {
   storeId: string
   /** Epoch ms. */
   receivedAt: number
+  /** Whether it reports a paid order. */
+  isPaid: boolean
   /** Of an order that was decided for the first time and is no test; otherwise `null`. */
   source: OrderSource | null
 }
@@ -37,9 +40,11 @@ export interface AppliedEvent {
 export async function recordActivity({ clock }: Platform, tx: Tx, events: readonly AppliedEvent[]) {
   const day = dayOf(clock.now())
   const rows = new Map<string, StoreDayRow>()
-  for (const { storeId, receivedAt, source } of events) {
-    const row = rows.get(storeId) ?? { store_id: storeId, day, ...noOrders(), last_event_at: receivedAt }
+  for (const { storeId, receivedAt, isPaid, source } of events) {
+    const counts = { ...noOrders(), paid_events: 0, other_events: 0 }
+    const row = rows.get(storeId) ?? { store_id: storeId, day, ...counts, last_event_at: receivedAt }
     rows.set(storeId, row)
+    row[isPaid ? 'paid_events' : 'other_events'] += 1
     row.last_event_at = Math.max(row.last_event_at, receivedAt)
     if (source !== null) row[source] += 1
   }
@@ -65,6 +70,10 @@ function summarize(days: readonly StoreDayRow[], since: number) {
     /** Days with orders, of the 28 up to the last event. */
     orderDays: days.filter((row) => row.day > regularFrom && hasOrders(row)).length,
     tracked: sumOf(days.filter(({ day }) => day >= since)),
+    /** Whether all events since then are of other topics than paid orders. */
+    onlyOtherTopics:
+      days.some((row) => row.day >= since && row.other_events > 0) &&
+      !days.some((row) => row.day >= since && (row.paid_events > 0 || hasOrders(row))),
   }
 }
 
@@ -102,12 +111,14 @@ export async function showStores(
   const ids = rows.map(({ id }) => id)
   const unreadable = await countUnreadableOrders(db, ids, now)
   const activity = await activityOf(db, ids, now)
+  const xml = await lastUnreadable(db, ids, XML_BODY)
   const windows = await longestWindows(db, [...new Set(rows.map((row) => row.merchant_id))])
   const script_url = `${publicBaseUrl}/store.js`
   return rows.map((row): Store => {
-    const { lastEventAt, orderDays, tracked } = activity.get(row.id) ?? summarize([], 0)
+    const { lastEventAt, orderDays, tracked, onlyOtherTopics } = activity.get(row.id) ?? summarize([], 0)
     const { connected_at: connectedAt, last_refused_at: lastRefusedAt, last_refusal: reason } = row
-    const signs = { connectedAt, lastEventAt, lastRefusedAt, orderDays }
+    const lastXmlAt = xml.get(row.id) ?? null
+    const signs = { connectedAt, lastEventAt, lastRefusedAt, orderDays, onlyOtherTopics, lastXmlAt }
     return {
       id: row.id,
       platform: 'shopify',

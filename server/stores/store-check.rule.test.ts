@@ -61,6 +61,12 @@ for (const [what, changes, step] of [
     { status: 'waiting', last_event_at: null, webhook_url: 'http://127.0.0.1:3000/webhooks/store-sales' },
     /set PUBLIC_BASE_URL/,
   ],
+  [
+    'the webhook is for another event',
+    { status: 'no_order_payment' },
+    /one more webhook with the event "Order payment"/,
+  ],
+  ['the webhook sends XML', { status: 'xml' }, /the event "Order payment" and the format JSON/],
   ['nothing arrives now', { status: 'silent' }, /Shopify deletes it after many failures/],
   ['another secret is stored', { ...REFUSED, status: 'rejecting' }, /^Store the secret that Shopify shows/],
   ['the signature is missing', { ...refused('no_signature'), status: 'rejecting' }, /your proxy/],

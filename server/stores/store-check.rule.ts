@@ -52,6 +52,18 @@ function arrivals(store: Store, timeText: (time: string) => string): StoreFindin
         : `In Shopify, create the webhook "Order payment" with the URL ${webhook_url} and ${TEST}.`,
     )
   }
+  if (status === 'xml') {
+    return todo(
+      `The last event, which arrived ${since}, is XML: its webhook was made with the format XML, and only JSON can be read.`,
+      `In Shopify, edit the webhook, or create it again, with the event "Order payment" and the format JSON, and ${TEST}.`,
+    )
+  }
+  if (status === 'no_order_payment') {
+    return todo(
+      `Signed events arrive, the last one ${since}, but none of the event "Order payment": the webhook was made for another event, such as "Order creation", so no order becomes a sale.`,
+      `In Shopify, create one more webhook with the event "Order payment", the format JSON and the URL ${webhook_url}, and ${TEST}.`,
+    )
+  }
   return since === null ? note('No signed event has arrived.') : ok(`The last signed event arrived ${since}.`)
 }
 

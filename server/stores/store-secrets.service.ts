@@ -77,6 +77,27 @@ export async function retireSecret(platform: Platform, tx: Tx, row: OwnedSecretR
   }
 }
 
+/** Binds a secret to its store's new domain; one that cannot be opened goes. `row` has the former domain. */
+export async function resealSecret(
+  platform: Platform,
+  tx: Tx,
+  row: OwnedSecretRow,
+  domain: string,
+): Promise<void> {
+  try {
+    const secret = SEALED_SECRETS.open(platform.vault, row)
+    await changeSecret(
+      tx,
+      row.id,
+      SEALED_SECRETS.seal(platform.vault, { ...row, shop_domain: domain }, secret),
+    )
+  } catch (error) {
+    if (error instanceof UnknownKeyError) throw keyMissing(platform, error)
+    if (!(error instanceof IntegrityError)) throw error
+    await deleteSecrets(tx, [row])
+  }
+}
+
 /**
  * Call before a secret is compared with other stores' secrets. Refuses with `rate_limited` when the account has been
  * answered `secret_taken` too often, whether or not this secret is taken.

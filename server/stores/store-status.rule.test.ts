@@ -11,7 +11,11 @@ const it = suite('the status of a store')
 
 const status = (signs: Partial<Parameters<typeof storeStatus>[0]>, settings = SETTINGS) =>
   storeStatus(
-    { connectedAt: NOW - 90 * DAY, lastEventAt: null, lastRefusedAt: null, orderDays: 0, ...signs },
+    {
+      ...{ connectedAt: NOW - 90 * DAY, lastEventAt: null, lastRefusedAt: null, orderDays: 0 },
+      ...{ onlyOtherTopics: false, lastXmlAt: null },
+      ...signs,
+    },
     NOW,
     settings,
   )
@@ -22,6 +26,14 @@ it('follows from what arrived last', () => {
   assert.is(status({ lastRefusedAt: NOW }), 'rejecting')
   assert.is(status({ lastEventAt: NOW - 2, lastRefusedAt: NOW - 1 }), 'rejecting')
   assert.is(status({ lastEventAt: NOW - 1, lastRefusedAt: NOW - 2 }), 'receiving')
+})
+
+it('says that the webhook is for another event or format, while that is so', () => {
+  assert.is(status({ lastEventAt: NOW, onlyOtherTopics: true }), 'no_order_payment')
+  assert.is(status({ lastEventAt: NOW, lastXmlAt: NOW }), 'xml')
+  assert.is(status({ lastEventAt: NOW, lastXmlAt: NOW - 1 }), 'receiving')
+  assert.is(status({ lastEventAt: null, onlyOtherTopics: true }), 'waiting')
+  assert.is(status({ lastEventAt: NOW - 1, lastRefusedAt: NOW, onlyOtherTopics: true }), 'rejecting')
 })
 
 it('starts again when a store is connected again', () => {

@@ -15,6 +15,10 @@ export interface StoreSigns {
   lastRefusedAt: number | null
   /** Days with orders, of the 28 up to the last event. */
   orderDays: number
+  /** Whether all that came is of other topics than paid orders. */
+  onlyOtherTopics: boolean
+  /** When a body came last that is XML. */
+  lastXmlAt: number | null
 }
 
 /** A store's status, from what arrived and what was refused. */
@@ -23,6 +27,8 @@ export function storeStatus(signs: StoreSigns, now: number, settings: SilenceSet
   const since = Math.max(connectedAt, lastEventAt ?? 0)
   if (lastRefusedAt !== null && lastRefusedAt > since) return 'rejecting'
   if (lastEventAt === null || lastEventAt < connectedAt) return 'waiting'
+  if (signs.lastXmlAt !== null && signs.lastXmlAt >= lastEventAt) return 'xml'
+  if (signs.onlyOtherTopics) return 'no_order_payment'
   return isSilent({ lastEventAt, orderDays: signs.orderDays }, now, settings) ? 'silent' : 'receiving'
 }
 

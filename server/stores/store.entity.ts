@@ -85,6 +85,9 @@ export const StoreDay = defineEntity({
     line: count(),
     coupon: count(),
     none: count(),
+    /** Signed events that were applied that day: of paid orders, and of other topics. */
+    paid_events: count().default(0),
+    other_events: count().default(0),
     /** When the latest signed event that was applied that day was received. */
     last_event_at: epochMs(),
   },

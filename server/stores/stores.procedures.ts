@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { idInput, listInput } from '../../shared/schemas/common.ts'
-import { connectStoreInput, rotateSecretInput, store, storePage } from '../../shared/schemas/stores.ts'
+import { changeStoreInput, connectStoreInput, store, storePage } from '../../shared/schemas/stores.ts'
 import { procedure, router } from '../platform/api/procedure.ts'
 import { makeRoom, removeStore } from './remove-store.service.ts'
 import { showStore, showStores } from './store-activity.service.ts'
-import { connectStore, getStore, listStores, rotateSecret } from './stores.service.ts'
+import { connectStore, getStore, listStores, moveStore, rotateSecret } from './stores.service.ts'
 
 export const storesRouter = router({
   connect: procedure(['merchant'], {
@@ -49,22 +49,25 @@ export const storesRouter = router({
 
   rotateSecret: procedure(['merchant'], {
     rest: { method: 'PATCH', path: '/stores/:id' },
-    summary: "Replace a store's webhook secret",
+    summary: "Replace a store's webhook secret, or move it to the shop's new name",
     description:
-      'The former secret stays valid for 24 hours, since the store goes on signing with it for a while. With `revoke_former` it ends at once.',
-    errors: ['not_found', 'secret_taken'],
+      'The former secret stays valid for 24 hours, since the store goes on signing with it for a while. With `revoke_former` it ends at once. `shop_domain` is for a shop that changed its `.myshopify.com` name: secret and sales stay, and an order that was reported under the former name does not count again.',
+    errors: ['not_found', 'secret_taken', 'store_taken', 'quota_exceeded', 'conflict'],
+    details: {
+      quota_exceeded:
+        'chenab-lawn.myshopify.com has 10 claims already. Ask the operator to release the wrong ones.',
+      conflict:
+        'An operator released your claim on chenab-lawn.myshopify.com. Ask the operator to allow it again.',
+    },
   })
-    .input(rotateSecretInput)
+    .input(changeStoreInput)
     .output(store)
-    .mutation(async ({ ctx, input }) =>
-      showStore(
-        ctx.platform,
-        await rotateSecret(ctx.platform, ctx.actor.userId, input.id, {
-          secret: input.webhook_secret,
-          revokeFormer: input.revoke_former,
-        }),
-      ),
-    ),
+    .mutation(async ({ ctx: { platform, actor }, input }) => {
+      const { id, shop_domain, webhook_secret: secret, revoke_former: revokeFormer } = input
+      if (shop_domain !== undefined) await moveStore(platform, actor.userId, id, shop_domain, makeRoom)
+      if (secret !== undefined) await rotateSecret(platform, actor.userId, id, { secret, revokeFormer })
+      return showStore(platform, await getStore(platform, actor.userId, id))
+    }),
 
   remove: procedure(['merchant'], {
     rest: {

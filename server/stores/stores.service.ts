@@ -8,7 +8,13 @@ import { isId } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import { checkQuota } from '../users/users.service.ts'
 import { domainLock, flagDomain } from './store-events.service.ts'
-import { addSecret, retireSecret, secretFingerprints, secretTaken } from './store-secrets.service.ts'
+import {
+  addSecret,
+  resealSecret,
+  retireSecret,
+  secretFingerprints,
+  secretTaken,
+} from './store-secrets.service.ts'
 import {
   claimsOnDomain,
   countStoresInUse,
@@ -27,6 +33,7 @@ export {
   noteRefusalSteps,
   refusedStores,
   type StoreRow,
+  siblingStores,
   storeIdsOfMerchant,
   storesById as getStoresById,
 } from './stores.store.ts'
@@ -45,6 +52,8 @@ type MakeRoom = (
   merchantId: string,
 ) => Promise<boolean>
 
+const findNoRoom: MakeRoom = () => Promise.resolve(false)
+
 /**
  * Connects a merchant's store by its host name (lower case), beside other merchants' claims on it: merchants type their own
  * secrets, so a signature proves no ownership. A store that this merchant removed earlier comes back as the same row, so that an
@@ -57,7 +66,7 @@ export async function connectStore(
   platform: Platform,
   merchantId: string,
   input: { shop_domain: string; webhook_secret: string },
-  makeRoom: MakeRoom = () => Promise.resolve(false),
+  makeRoom: MakeRoom = findNoRoom,
 ): Promise<StoreRow> {
   const domain = input.shop_domain
   const connected = await refusingDuplicates(platform, merchantId, async (tx) => {
@@ -67,31 +76,10 @@ export async function connectStore(
       detail: `At most ${MAX_STORES} stores per account. Remove one before you connect another.`,
     })
     await advisoryLock(tx, domainLock(domain))
-    const claims = authentic(platform.keys, 'stores', await claimsOnDomain(tx, domain))
+    if (!(await mayClaim(platform, tx, merchantId, domain, makeRoom))) return null
     const [former] = await lockRows(tx, 'stores', { shop_domain: domain, merchant_id: merchantId })
-    if (former && former.removed_at === null) throw storeTaken()
-    if (former && former.released_at !== null) {
-      const detail = `An operator released your claim on ${domain}. Ask the operator to allow it again.`
-      throw new Refusal('conflict', detail)
-    }
-    const inUse = claims.filter((claim) => claim.removed_at === null)
-    const isFull = inUse.length >= MAX_CLAIMS_PER_DOMAIN
-    if (isFull && !(await makeRoom(platform, tx, inUse, merchantId))) {
-      // The flag is committed although the merchant is refused, who may own the shop.
-      const what = `${domain} has ${MAX_CLAIMS_PER_DOMAIN} claims, and another merchant was refused.`
-      await flagDomain(platform, tx, domain, what, inUse, { refused_merchant_id: merchantId })
-      return null
-    }
     const before = former ? stateOf(former) : null
-    const fresh = {
-      removed_at: null,
-      first_event_at: null,
-      connected_at: platform.clock.now(),
-      last_refused_at: null,
-      last_refusal: null,
-      refused_since: null,
-      refused_count: 0,
-    }
+    const fresh = { removed_at: null, connected_at: platform.clock.now(), ...NOTHING_RECEIVED }
     const created = { merchant_id: merchantId, shop_domain: domain, created_at: fresh.connected_at }
     const store = former ?? (await insertRow(tx, 'stores', { id: platform.ids.next(), ...created, ...fresh }))
     if (former) await changeRow(tx, 'stores', former, fresh)
@@ -104,11 +92,7 @@ export async function connectStore(
     dropCachedClaims(platform, tx, domain)
     return store
   })
-  if (connected) return connected
-  throw new Refusal(
-    'quota_exceeded',
-    `${domain} has ${MAX_CLAIMS_PER_DOMAIN} claims already. If the shop is yours, ask the operator to release the others, or try again in a day: a claim without a signed delivery makes room then.`,
-  )
+  return connected ?? refuseFullDomain(domain)
 }
 
 /** The merchant's stores in use, newest first; with `null` every merchant's, removed ones too, for operators. */
@@ -158,6 +142,82 @@ export function rotateSecret(
     dropCachedClaims(platform, tx, store.shop_domain)
     return store
   })
+}
+
+/**
+ * Moves a claim to another name of its shop, since Shopify lets a shop change its `.myshopify.com` name. Secrets and sales stay, and with
+ * them the knowledge which orders have been reported. Refuses with `not_found`, `store_taken` (this merchant has connected that name),
+ * `quota_exceeded` (it is full), `conflict` (an operator released the merchant's claim on it).
+ */
+export async function moveStore(
+  platform: Platform,
+  merchantId: string,
+  storeId: string,
+  domain: string,
+  makeRoom: MakeRoom = findNoRoom,
+): Promise<StoreRow> {
+  const moved = await refusingDuplicates(platform, merchantId, async (tx) => {
+    const store = await lockOwnStore(tx, merchantId, storeId)
+    const from = store.shop_domain
+    if (from === domain) return store
+    for (const name of [from, domain].sort()) await advisoryLock(tx, domainLock(name))
+    if (!(await mayClaim(platform, tx, merchantId, domain, makeRoom))) return null
+    const secrets = await secretsOf(tx, [storeId])
+    const before = stateOf(store)
+    const change = { shop_domain: domain, connected_at: platform.clock.now(), ...NOTHING_RECEIVED }
+    await changeRow(tx, 'stores', store, change)
+    for (const row of secrets) await resealSecret(platform, tx, row, domain)
+    await recordAudit(platform, tx, {
+      ...storeAction(merchantId, 'store.move', store),
+      before,
+      after: { ...before, shop_domain: domain },
+    })
+    dropCachedClaims(platform, tx, from)
+    dropCachedClaims(platform, tx, domain)
+    return { ...store, ...change }
+  })
+  return moved ?? refuseFullDomain(domain)
+}
+
+const NOTHING_RECEIVED = {
+  first_event_at: null,
+  last_refused_at: null,
+  last_refusal: null,
+  refused_since: null,
+  refused_count: 0,
+}
+
+/**
+ * Whether there is room for one more claim on a locked domain; if not, the domain is flagged. Refuses with `store_taken` and `conflict` as
+ * `connectStore` does.
+ */
+async function mayClaim(
+  platform: Platform,
+  tx: Tx,
+  merchantId: string,
+  domain: string,
+  makeRoom: MakeRoom,
+): Promise<boolean> {
+  const claims = authentic(platform.keys, 'stores', await claimsOnDomain(tx, domain))
+  const own = claims.filter((claim) => claim.merchant_id === merchantId)
+  if (own.some((claim) => claim.removed_at === null)) throw storeTaken()
+  if (own.some((claim) => claim.released_at !== null)) {
+    const detail = `An operator released your claim on ${domain}. Ask the operator to allow it again.`
+    throw new Refusal('conflict', detail)
+  }
+  const inUse = claims.filter((claim) => claim.removed_at === null)
+  if (inUse.length < MAX_CLAIMS_PER_DOMAIN || (await makeRoom(platform, tx, inUse, merchantId))) return true
+  // The flag is committed although the merchant is refused, who may own the shop.
+  const what = `${domain} has ${MAX_CLAIMS_PER_DOMAIN} claims, and another merchant was refused.`
+  await flagDomain(platform, tx, domain, what, inUse, { refused_merchant_id: merchantId })
+  return false
+}
+
+function refuseFullDomain(domain: string): never {
+  throw new Refusal(
+    'quota_exceeded',
+    `${domain} has ${MAX_CLAIMS_PER_DOMAIN} claims already. If the shop is yours, ask the operator to release the others, or try again in a day: a claim without a signed delivery makes room then.`,
+  )
 }
 
 /** The merchant's store in use, locked until the transaction ends. Refuses with `not_found`. */

@@ -1,6 +1,6 @@
-import { type Selectable, sql } from 'kysely'
+import { type Selectable, type SqlBool, sql } from 'kysely'
 import { ORDER_SOURCES } from '../../shared/schemas/stores.ts'
-import { countOf, newestFirst, valuesTable } from '../platform/database/bulk-values.ts'
+import { countOf, inList, newestFirst, valuesTable } from '../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
 import { changeRow, lockRows } from '../platform/database/protected-rows.ts'
 import type { Schema } from '../platform/database/schema.ts'
@@ -53,6 +53,19 @@ export function storesOf(
       : storesInUse(db).where('merchant_id', '=', merchantId),
     page,
   )
+}
+
+/** For each of these stores the ids of its merchant's other ones, removed ones too. Stores without any are missing. */
+export async function siblingStores(db: Queries | Tx, storeIds: readonly string[]) {
+  const pairs = await db
+    .selectFrom('stores as store')
+    .innerJoin('stores as sibling', 'sibling.merchant_id', 'store.merchant_id')
+    .select(['store.id', 'sibling.id as sibling_id'])
+    .where(sql<SqlBool>`store.id ${inList(dialectOf(db), 'uuid', storeIds)}`)
+    .whereRef('sibling.id', '<>', 'store.id')
+    .execute()
+  const grouped = Map.groupBy(pairs, ({ id }) => id)
+  return new Map([...grouped].map(([id, of]) => [id, of.map(({ sibling_id }) => sibling_id)]))
 }
 
 /** The ids of a merchant's stores, removed ones too. */
@@ -127,22 +140,26 @@ const addedDays = valuesTable<StoreDayRow>('added', {
   line: 'int',
   coupon: 'int',
   none: 'int',
+  paid_events: 'int',
+  other_events: 'int',
   last_event_at: 'bigint',
 })
 
-const ADD_SOURCES = sql.raw(
-  ORDER_SOURCES.map((source) => `${source} = store_days.${source} + excluded.${source}`).join(', '),
+const COUNTS = [...ORDER_SOURCES, 'paid_events', 'other_events']
+const DAY_COLUMNS = sql.raw(['store_id', 'day', ...COUNTS, 'last_event_at'].join(', '))
+const ADD_COUNTS = sql.raw(
+  COUNTS.map((count) => `${count} = store_days.${count} + excluded.${count}`).join(', '),
 )
 
 /** Adds these orders and events to what is stored of the same stores and days. */
 export async function addToStoreDays(tx: Tx, rows: readonly StoreDayRow[]): Promise<void> {
   if (rows.length === 0) return
   await sql`
-    insert into store_days (store_id, day, cart, landing, line, coupon, none, last_event_at)
-    select store_id, day, cart, landing, line, coupon, none, last_event_at
+    insert into store_days (${DAY_COLUMNS})
+    select ${DAY_COLUMNS}
     from ${addedDays(dialectOf(tx), rows)}
     where true
-    on conflict (store_id, day) do update set ${ADD_SOURCES},
+    on conflict (store_id, day) do update set ${ADD_COUNTS},
       last_event_at = case when excluded.last_event_at > store_days.last_event_at
         then excluded.last_event_at else store_days.last_event_at end`.execute(tx)
 }

@@ -312,5 +312,48 @@ for (const { it } of marketSuites('stores')) {
     assert.is(await outcomeOf(stores.list({ cursor: 'nonsense' })), 'validation_failed')
   })
 
+  it('moves a claim to the new name of its shop, with its secrets', async ({ bed }) => {
+    const NEW = 'kurta-lahore.myshopify.com'
+    const { actor, stores } = await merchantOf(bed)
+    const { id } = await stores.connect({ shop_domain: DOMAIN, webhook_secret: 'secret-one' })
+    await stores.rotateSecret({ id, webhook_secret: 'secret-two' })
+    const moved = await stores.rotateSecret({ id, shop_domain: NEW })
+    assert.equal([moved.id, moved.shop_domain, moved.status], [id, NEW, 'waiting'])
+    assert.equal((await secretsAt(bed, NEW)).sort(), ['secret-one', 'secret-two'])
+    assert.equal(await secretsAt(bed), [])
+    const both = await stores.rotateSecret({ id, shop_domain: DOMAIN, webhook_secret: 'secret-three' })
+    assert.is(both.shop_domain, DOMAIN)
+    assert.is((await secretsAt(bed))[0], 'secret-three')
+    await stores.rotateSecret({ id, shop_domain: DOMAIN })
+    const moves = (await auditOf(bed, id)).filter(({ action }) => action === 'store.move')
+    assert.equal(
+      moves.map(({ actor: by, before, after }) => [by, before.shop_domain, after.shop_domain]),
+      [
+        [actor.userId, DOMAIN, NEW],
+        [actor.userId, NEW, DOMAIN],
+      ],
+    )
+  })
+
+  it('moves no claim onto one that is there, nor to another merchant, nor without a change', async ({
+    bed,
+  }) => {
+    const { stores } = await merchantOf(bed)
+    const other = await merchantOf(bed)
+    const { id } = await stores.connect({ shop_domain: DOMAIN, webhook_secret: 'secret-one' })
+    const second = await stores.connect({ shop_domain: 'second.myshopify.com', webhook_secret: 'secret-2nd' })
+    const move = (shop_domain: string, by = stores) => outcomeOf(by.rotateSecret({ id, shop_domain }))
+    assert.is(await move('second.myshopify.com'), 'store_taken')
+    assert.is(await move('third.myshopify.com', other.stores), 'not_found')
+    assert.is(await outcomeOf(stores.rotateSecret({ id })), 'validation_failed')
+    assert.is(await outcomeOf(stores.rotateSecret({ id, revoke_former: true })), 'validation_failed')
+    await stores.remove({ id: second.id })
+    assert.is((await stores.rotateSecret({ id, shop_domain: 'second.myshopify.com' })).id, id)
+    assert.is(
+      await outcomeOf(stores.connect({ shop_domain: 'second.myshopify.com', webhook_secret: 'secret-3rd' })),
+      'store_taken',
+    )
+  })
+
   it.run()
 }

@@ -6,9 +6,9 @@ import { isId } from '../platform/ids.ts'
 import {
   attributionOf,
   decideSale,
+  isKnownVersion,
   namedBy,
   readReceipt,
-  SALE_RULE_VERSION,
   type SaleReceipt,
 } from '../sales/accept-sale.rule.ts'
 import { type Breach, type Invariant, inPages } from './invariant.ts'
@@ -116,7 +116,7 @@ function formerDifferenceOf(former: StoredFormer, receipt: SaleReceipt): string 
 }
 
 function decisionDifferenceOf({ facts, decision }: SaleReceipt): string | null {
-  if (decision.rule_version !== SALE_RULE_VERSION) return 'its rule version is unknown'
+  if (!isKnownVersion(decision.rule_version)) return 'its rule version is unknown'
   try {
     if (JSON.stringify(decideSale(facts)) === JSON.stringify(decision)) return null
     return 'the rule decides otherwise from its stored facts'

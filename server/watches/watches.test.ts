@@ -289,7 +289,7 @@ for (const dialect of testDialects()) {
     assert.is((await seen(world, 'store_rejecting')).length, 1)
     clock.pass(MINUTE)
     await platform.database.transaction((tx) =>
-      recordActivity(platform, tx, [{ storeId, receivedAt: clock.now(), source: 'cart' }]),
+      recordActivity(platform, tx, [{ storeId, receivedAt: clock.now(), isPaid: true, source: 'cart' }]),
     )
     assert.equal(await seen(world, 'store_rejecting'), [], 'valid deliveries arrive again')
     const store = await reader.selectFrom('stores').selectAll().executeTakeFirstOrThrow()

@@ -44,6 +44,7 @@ export const FLAG_KINDS = {
   rejected_sales_burst: 'medium',
   order_changed: 'medium',
   order_date_suspicious: 'medium',
+  order_unclear: 'medium',
   click_reused: 'high',
   coupon_leak: 'medium',
   tracking_source_shift: 'medium',

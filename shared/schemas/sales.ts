@@ -90,14 +90,30 @@ export const saleReceipt = z
           gross: moneyText,
           discount: moneyText,
           tax: moneyText,
+          refunded: moneyText
+            .optional()
+            .describe('The share of an amount that was refunded without naming items.'),
           net: moneyText,
           counted: z.boolean(),
-          why_not: z.string().nullable(),
+          why_not: z
+            .string()
+            .nullable()
+            .describe('`gift_card`, `tip`, `fee` or `other_product`; null for a line that counts.'),
         }),
       )
       .describe(
         'How the net amount came about, line by line. A creator sees the lines that count, a merchant all of them.',
       ),
+    discount_spread: moneyText
+      .optional()
+      .describe('Discounts of the order that no line carried; they are part of the discounts of its lines.'),
+    amount_refunded: moneyText
+      .optional()
+      .describe('Refunded without naming items; deducted from all lines in proportion.'),
+    unclear: z
+      .array(z.enum(['discount', 'refund', 'subtotal']))
+      .optional()
+      .describe('What the order does not tell about its amounts. An operator is asked to look.'),
     lines_left_out: z.int().describe('Lines of the order that do not count and are not shown.'),
     net_amount: moneyText,
     commission_rate: percent.nullable(),

@@ -54,9 +54,9 @@ export const ORDER_SOURCES = ['cart', 'landing', 'line', 'coupon', 'none'] as co
 export type OrderSource = (typeof ORDER_SOURCES)[number]
 
 export const storeStatus = z
-  .enum(['waiting', 'receiving', 'silent', 'rejecting'])
+  .enum(['waiting', 'receiving', 'silent', 'rejecting', 'no_order_payment', 'xml'])
   .describe(
-    '`waiting`: no signed event since the store was connected. `receiving`: signed events arrive. `silent`: none for some days, after orders came regularly. `rejecting`: the last delivery in the name of this shop failed verification.',
+    '`waiting`: no signed event since the store was connected. `receiving`: signed events arrive. `silent`: none for some days, after orders came regularly. `rejecting`: the last delivery in the name of this shop failed verification. `no_order_payment`: its webhook was made for another event, such as "Order creation": no paid order is reported. `xml`: its webhook was made with the format XML, which cannot be read.',
   )
 
 const orders = z.int().nonnegative()
@@ -109,14 +109,20 @@ export const connectStoreInput = z.strictObject({
   shop_domain: shopDomainInput,
   webhook_secret: webhookSecret,
 })
-export const rotateSecretInput = z.strictObject({
-  id: idParam,
-  webhook_secret: webhookSecret,
-  revoke_former: z
-    .boolean()
-    .optional()
-    .describe(
-      'Ends the former secrets at once. Otherwise the one that is replaced stays valid for 24 hours.',
-    ),
-})
+export const changeStoreInput = z
+  .strictObject({
+    id: idParam,
+    shop_domain: shopDomainInput.optional().describe('The new name of the same shop, if it has changed.'),
+    webhook_secret: webhookSecret.optional(),
+    revoke_former: z
+      .boolean()
+      .optional()
+      .describe(
+        'Ends the former secrets at once. Otherwise the one that is replaced stays valid for 24 hours.',
+      ),
+  })
+  .refine((change) => change.shop_domain !== undefined || change.webhook_secret !== undefined, {
+    message: 'is needed, or webhook_secret',
+    path: ['shop_domain'],
+  })
 export const storePage = pageOf(store)

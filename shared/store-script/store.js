@@ -118,6 +118,9 @@
       if (ref && input) input.value = ref
       else input?.remove()
     }
+    // Forms of apps, for cash on delivery for example, send what stands in a hidden field of the reference's name.
+    for (const input of document.querySelectorAll(`[type=hidden][name=${name}]`))
+      if (ref || referenceIn(input.value)) input.value = ref
   }
 
   const setConsent = (allowed) => {

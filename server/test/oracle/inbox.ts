@@ -117,7 +117,8 @@ function applyStoreEvent(state: State, event: InboxEvent, now: number): Outcome 
     order.codes.find((one) => (former.order.codes.includes(one) ? former.earning : earning).includes(one)) ??
     null
   const otherCode = (!again || former.code !== null) && former.code !== code
-  if (changed || otherCode) raiseFlag(state, 'order_changed', event.scope)
+  const refunded = former.reason === null && isGivenBack(order)
+  if (changed || otherCode || refunded) raiseFlag(state, 'order_changed', event.scope)
   if (!again) return 'ignored'
   Object.assign(former, decide(state, event, order, now, former), { formerlyDecidedAt: former.decidedAt })
   return 'done'
@@ -134,6 +135,8 @@ function decide(state: State, event: InboxEvent, order: Order, now: number, form
   if (beforeCode || hasOddDate(order, event.receivedAt, click?.at ?? null, since !== null))
     raiseFlag(state, 'order_date_suspicious', event.scope)
   const accepted = verdict.reason === null
+  const unclear = accepted ? hasHiddenRefund(order) : verdict.reason === 'product_unknown'
+  if (verdict.link && unclear) raiseFlag(state, 'order_unclear', event.scope)
   const cycle = accepted ? cycleFor(state, merchant, now) : null
   if (accepted) {
     post(state, [
@@ -175,6 +178,19 @@ function changedSince(before: Order, now: Order): boolean {
   const text = (order: Order) =>
     JSON.stringify(facts(order), (_name, value) => (typeof value === 'bigint' ? String(value) : value))
   return text(before) !== text(now)
+}
+
+function isGivenBack({ financialStatus, cancelled }: Order): boolean {
+  return cancelled || ['refunded', 'voided'].includes(financialStatus ?? '')
+}
+
+/** Partly given back, and nothing shows what. */
+function hasHiddenRefund({ financialStatus, lines, hasRefunds }: Order): boolean {
+  return (
+    financialStatus === 'partially_refunded' &&
+    !hasRefunds &&
+    lines.every(({ remaining, ordered }) => remaining >= ordered)
+  )
 }
 
 /** Until an order is paid its amounts may change. */

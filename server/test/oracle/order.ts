@@ -18,6 +18,9 @@ export interface Order {
   /** Discount codes, upper case, in the body's sequence. */
   codes: string[]
   lines: OrderLine[]
+  /** Refunded without naming items, paisa. */
+  refunded: number
+  hasRefunds: boolean
 }
 
 export interface OrderLine {
@@ -28,6 +31,10 @@ export interface OrderLine {
   discount: Fraction
   tax: Fraction
   giftCard: boolean
+  /** A tip or a fee. */
+  extra: boolean
+  /** The shop has deleted its product. */
+  deleted: boolean
 }
 
 /** A number of a body as it was written: order ids have more digits than a JavaScript number. */
@@ -69,28 +76,75 @@ function orderOf(body: Fields, parameter: string): Order {
     buyerEmails: emailsOf(body),
     references: [
       ...attributesIn(body.note_attributes, parameter),
+      ...addressesIn(body.note_attributes, parameter),
       ...lineReferences(body.line_items, `_${parameter}`),
       ...landingReferences(body, parameter),
     ],
     codes: codesOf(body),
-    lines: listOf(body.line_items).map(lineOf),
+    lines: listOf(body.line_items).map((line) => lineOf(line, body)),
+    refunded: refundedIn(body.refunds),
+    hasRefunds: Array.isArray(body.refunds) && body.refunds.length > 0,
   }
 }
 
-function lineOf(line: Fields): OrderLine {
+/** What adjustments say was given back beyond the returned items. */
+function refundedIn(refunds: unknown): number {
+  const adjustments = (Array.isArray(refunds) ? (refunds as Fields[]) : []).flatMap(
+    (refund) => (refund.order_adjustments ?? []) as Fields[],
+  )
+  const ofGoods = adjustments.filter(({ kind }) => kind !== 'shipping_refund')
+  const total = ofGoods.reduce((cents, { amount }) => cents + Math.round(Number(amount) * 100), 0)
+  return Math.max(0, -total)
+}
+
+function lineOf(line: Fields, body: Fields): OrderLine {
   const ordered = countOf(line.quantity)
   return {
     productId: line.product_id === null || line.product_id === undefined ? null : idOf(line.product_id),
     ordered,
     remaining:
       line.current_quantity === undefined || line.current_quantity === null
-        ? ordered
+        ? ordered - returnedOf(line, body)
         : countOf(line.current_quantity),
     price: amountOf(line.price),
-    discount: sum(listOf(line.discount_allocations ?? []).map((one) => amountOf(one.amount))),
+    discount: discountOf(line, body),
     tax: sum(listOf(line.tax_lines ?? []).map((one) => amountOf(one.price))),
     giftCard: flagOf(line.gift_card),
+    extra: 'tip_payment_gateway' in line || FEES.includes(String(line.title).toLowerCase()),
+    deleted:
+      line.product_exists === false &&
+      (line.product_id ?? null) === null &&
+      (body.source_name !== 'shopify_draft_order' || typeof line.sku === 'string'),
   }
+}
+
+const FEES = ['cod fee', 'delivery charges', 'cash on delivery fee']
+
+/** Without shares, the line's own; of an order with one line, what its subtotal lacks. */
+function discountOf(line: Fields, body: Fields): Fraction {
+  const shares = listOf(line.discount_allocations ?? [])
+  if (shares.length > 0) return sum(shares.map((one) => amountOf(one.amount)))
+  const subtotal = fractionOf(body.subtotal_price)
+  const alone = (body.line_items as Fields[]).length === 1 && subtotal !== null
+  if (!alone || Number(body.total_discounts ?? 0) === 0) return fractionOf(line.total_discount) ?? NONE
+  return lacking(line, subtotal)
+}
+
+/** The price of a line less what was paid for it. */
+function lacking(line: Fields, { over, under }: Fraction): Fraction {
+  const price = amountOf(line.price)
+  return {
+    over: price.over * BigInt(countOf(line.quantity)) * under - over * price.under,
+    under: price.under * under,
+  }
+}
+
+function returnedOf(line: Fields, { refunds }: Fields): number {
+  const items = (Array.isArray(refunds) ? (refunds as Fields[]) : []).flatMap(
+    (refund) => (refund.refund_line_items ?? []) as Fields[],
+  )
+  const ofLine = items.filter(({ line_item_id }) => idOf(line_item_id) === idOf(line.id))
+  return ofLine.reduce((pieces, { quantity }) => pieces + countOf(quantity), 0)
 }
 
 function sum(amounts: Fraction[]): Fraction {
@@ -163,15 +217,26 @@ function emailsOf(body: Fields): string[] {
 
 function codesOf(body: Fields): string[] {
   const discounts = Array.isArray(body.discount_codes) ? (body.discount_codes as Fields[]) : []
-  return discounts.flatMap((discount) => {
-    const code = typeof discount?.code === 'string' ? discount.code.trim() : ''
+  const applied = Array.isArray(body.discount_applications) ? (body.discount_applications as Fields[]) : []
+  const manual = applied
+    .filter(({ type }) => type === 'manual')
+    .flatMap(({ title }) => String(title).split(' '))
+  const codes = [...discounts.map((discount) => discount?.code), ...manual].flatMap((value) => {
+    const code = typeof value === 'string' ? value.trim() : ''
     return /^[A-Za-z0-9_-]+$/.test(code) ? code.toUpperCase() : []
   })
+  return [...new Set(codes)]
 }
 
 function attributesIn(list: unknown, name: string): string[] {
   const attributes = Array.isArray(list) ? (list as Fields[]) : []
   return texts(attributes.filter((one) => one?.name === name).map((one) => one.value))
+}
+
+/** References in addresses that stand in attributes. */
+function addressesIn(list: unknown, name: string): string[] {
+  const values = (Array.isArray(list) ? (list as Fields[]) : []).map((one) => String(one?.value))
+  return values.flatMap((value) => value.match(new RegExp(`(?<=[?&]${name}=)[^&#]+`, 'g')) ?? [])
 }
 
 function lineReferences(list: unknown, property: string): string[] {

@@ -30,16 +30,19 @@ export function judge(state: State, merchant: string, order: Order): Verdict {
   const found = ours.find((one) => one && clickProblem(one, order) === null) ?? ours[0] ?? clicks[0] ?? null
   const click = found?.link.merchant === merchant ? found : null
   const ofMerchant = [...state.links.values()].filter((link) => link.merchant === merchant)
-  const earning = (code: string) =>
+  const inForce = (code: string) =>
     ofMerchant.find((link) => hadCode(link, code, order) && wasLive(state, link, order)) ?? null
-  const code = order.codes.find((one) => earning(one) !== null) ?? null
-  const coupon = code === null ? null : earning(code)
+  const named = order.codes.filter((one) => inForce(one) !== null)
+  const canEarn = (link: Link | null) => link !== null && mayEarn(state, link, order)
+  const clickEarns = click !== null && clickProblem(click, order) === null && canEarn(click.link)
+  const code = named.find((one) => canEarn(inForce(one))) ?? (clickEarns ? null : (named[0] ?? null))
+  const coupon = code === null ? null : inForce(code)
   const everKnown = order.codes.some((code) =>
     ofMerchant.some(({ codes }) => codes.some((one) => one.code === code)),
   )
   const link = coupon ?? click?.link ?? null
-  const named = link?.terms.productIds ?? []
-  const basis = order.currency === 'PKR' ? basisOf(order, named) : 0
+  const products = link?.terms.productIds ?? []
+  const basis = order.currency === 'PKR' ? basisOf(order, products) : 0
   const commission = link ? share(basis, link.terms.rate, WHOLE) : 0
   const reason = firstFailure(state, {
     merchant,
@@ -49,7 +52,7 @@ export function judge(state: State, merchant: string, order: Order): Verdict {
     coupon,
     everKnown,
     link,
-    named,
+    named: products,
     commission,
   })
   const earned = reason === null ? commission : 0
@@ -63,6 +66,12 @@ export function judge(state: State, merchant: string, order: Order): Verdict {
     click: coupon ? null : click,
     code,
   }
+}
+
+/** Whether the link's creator may earn and the order holds something of the offer. */
+function mayEarn(state: State, { creator, terms }: Link, order: Order): boolean {
+  if (known(state.people, creator).suspended) return false
+  return order.lines.some((line) => line.remaining > 0 && isGoods(line, terms.productIds))
 }
 
 /** The order's codes that earn, and when the latest of those that any link of the merchant ever had was given to it. */
@@ -129,7 +138,7 @@ function firstFailure(state: State, facts: Facts) {
   if (creator.suspended) return 'creator_suspended'
   if (known(state.people, merchant).suspended) return 'merchant_suspended'
   if (order.buyerEmails.some((email) => reachesMailbox(email, creator.email))) return 'self_purchase'
-  if (!order.lines.some((line) => isCovered(line, facts.named))) return noProduct(facts.named)
+  if (!order.lines.some((line) => isCovered(line, facts.named))) return noProduct(facts.named, order)
   return facts.commission > 0 ? null : 'nothing_payable'
 }
 
@@ -153,7 +162,8 @@ function reachesMailbox(one: string, other: string): boolean {
 }
 
 /** Terms without products cover an order without lines too, which then pays nothing. */
-function noProduct(named: readonly string[]) {
+function noProduct(named: readonly string[], { lines }: Order) {
+  if (named.length > 0 && lines.some((line) => line.deleted)) return 'product_unknown'
   return named.length > 0 ? 'product_not_in_offer' : 'nothing_payable'
 }
 
@@ -161,11 +171,25 @@ function isCovered(line: OrderLine, named: readonly string[]): boolean {
   return named.length === 0 || (line.productId !== null && named.includes(line.productId))
 }
 
-/** Net of the covered lines, gift cards left out. */
+function isGoods(line: OrderLine, named: readonly string[]): boolean {
+  if (line.giftCard || !isCovered(line, named)) return false
+  return !line.extra || named.length > 0
+}
+
+/** Net of the covered goods, less their part of what was refunded. */
 function basisOf(order: Order, named: readonly string[]): number {
+  const paid = order.lines.reduce((sum, line) => sum + paidFor(line), 0)
+  const refunded = Math.min(order.refunded, paid)
   return order.lines
-    .filter((line) => !line.giftCard && isCovered(line, named))
-    .reduce((sum, line) => sum + netOf(line, order.taxesIncluded), 0)
+    .filter((line) => isGoods(line, named))
+    .reduce((sum, line) => {
+      const net = netOf(line, order.taxesIncluded)
+      return sum + net - (refunded > 0 ? Math.min(net, share(net, refunded, paid)) : 0)
+    }, 0)
+}
+
+function paidFor(line: OrderLine): number {
+  return Math.max(0, shareOf(line.price, line.remaining, 1) - remaining(line.discount, line))
 }
 
 function netOf(line: OrderLine, taxesIncluded: boolean): number {

@@ -96,6 +96,18 @@ function scenarios(): void {
     assert.equal(await market.outcomes(), [`accepted by line_item: ${click}`])
   })
 
+  arrival(
+    "orders through an app's form, whose hidden field carries the reference",
+    { codForm: true },
+    async ({ market, page, click }) => {
+      await page.click('#cod')
+      await page.waitForSelector(`input[name=aff_ref][value="${click}"]`, { state: 'attached' })
+      await page.click('#cod-order')
+      await page.waitForURL('**/thanks/*')
+      assert.equal(await market.outcomes(), [`accepted by note_attributes: ${click}`])
+    },
+  )
+
   arrival('buys now after the theme has replaced the form', {}, async ({ visitor, market, page, click }) => {
     await page.waitForSelector('input[name="properties[_aff_ref]"]', { state: 'attached' })
     await page.selectOption('#variant', 'Medium')

@@ -115,6 +115,7 @@ export class Storefront {
     return {
       scriptTag: `<script src="${this.#service.url}/store.js" async></script>`,
       buyNow: true,
+      codForm: false,
       hasConsentApi: true,
       marketingAllowed: true,
       cartUpdates: 'accepted',
@@ -161,6 +162,10 @@ export class Storefront {
         const location = await this.#order(cart.lines, cart.attributes)
         return { status: 302, headers: { location, 'set-cookie': 'cart=; Path=/; Max-Age=0' } }
       }
+      case '/apps/cod/order':
+        return {
+          headers: { location: await this.#order([{ properties: [] }], await fieldsIn(request, body)) },
+        }
       case '/checkouts/buy-now':
         return { headers: { location: await this.#order([await lineIn(request, body)], {}) } }
       default:
@@ -246,10 +251,19 @@ function merge(cart: Cart, attributes: Record<string, string | null>): void {
   }
 }
 
+async function formIn(request: IncomingMessage, body: Buffer): Promise<FormData> {
+  const headers = { 'content-type': request.headers['content-type'] ?? '' }
+  return await new Response(new Uint8Array(body), { headers }).formData()
+}
+
+/** The fields of an app's form, which it writes into the order as attributes. */
+async function fieldsIn(request: IncomingMessage, body: Buffer): Promise<Record<string, string>> {
+  return Object.fromEntries([...(await formIn(request, body))].map(([name, value]) => [name, String(value)]))
+}
+
 /** A product form's line with its properties. */
 async function lineIn(request: IncomingMessage, body: Buffer): Promise<Line> {
-  const headers = { 'content-type': request.headers['content-type'] ?? '' }
-  const form = await new Response(new Uint8Array(body), { headers }).formData()
+  const form = await formIn(request, body)
   const properties = [...form].flatMap(([field, value]) => {
     const name = /^properties\[(.+)\]$/.exec(field)?.[1]
     return name === undefined ? [] : [{ name, value: String(value) }]

@@ -1,6 +1,8 @@
 export interface StoreSettings {
   scriptTag: string
   buyNow: boolean
+  /** A form of an app for cash on delivery, which opens in a window of the page. */
+  codForm: boolean
   hasConsentApi: boolean
   /** What the visitor's consent, or the law where they are, allows when a page is loaded. */
   marketingAllowed: boolean
@@ -72,11 +74,27 @@ const THEME_SCRIPT = `
       const bought = await post('/checkouts/buy-now', new FormData(target.closest('form')))
       location = bought.headers.get('location')
     }
+    if (target.id === 'cod')
+      document.querySelector('#window').innerHTML = document.querySelector('#cod-form').innerHTML
+    if (target.id === 'cod-order') {
+      const ordered = await post('/apps/cod/order', new FormData(target.closest('form')))
+      location = ordered.headers.get('location')
+    }
     if (target.id === 'empty') {
       await post('/cart/clear.js')
       said('cleared ')
     }
   })`
+
+const COD_FORM = `<button id="cod" type="button">Order with cash on delivery</button>
+<div id="window"></div>
+<template id="cod-form">
+  <form>
+    <input name="phone" value="+923001234567">
+    <input type="hidden" name="aff_ref" value="">
+    <button id="cod-order" type="button">Complete the order</button>
+  </form>
+</template>`
 
 export function productPage(settings: StoreSettings): string {
   const buyNow = settings.buyNow
@@ -100,6 +118,7 @@ ${settings.scriptTag}
     ${buyNow}
   </form>
 </template>
+${settings.codForm ? COD_FORM : ''}
 <button id="empty" type="button">Empty the cart</button>
 <a href="/checkout">Check out</a>
 <output></output>

@@ -158,7 +158,7 @@ export const ONE_OF_EACH: Rows = {
       ...{ removed_at: AT, released_at: AT },
     },
   ],
-  store_days: [{ cart: 2, landing: 1, line: 0, coupon: 1, none: 3 }],
+  store_days: [{ cart: 2, landing: 1, line: 0, coupon: 1, none: 3, paid_events: 8, other_events: 1 }],
   unclaimed_domains: [{ shop_domain: 'kurtta.myshopify.com', deliveries: 3 }],
   store_secrets: [{ id: idNumber(12), secret_encrypted: 'v1.y', fingerprint: '01' }],
   offers: [

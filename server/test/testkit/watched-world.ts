@@ -48,7 +48,7 @@ export async function openWatchedWorld(
     visit: (times) => Promise.all(Array.from({ length: times }, () => market.click(link))),
     async order(changes = {}) {
       const body = orderBody({ createdAt: clock.now(), price: 100_000, ...changes })
-      const order = readOrderFacts(body, platform.config.TRACKING_PARAMETER)
+      const order = readOrderFacts(body, platform.config.TRACKING_PARAMETER, platform.config.FEE_TITLES)
       const report = { eventId: platform.ids.next(), storeId, merchantId: merchant.userId, order }
       const [sale] = await platform.database.transaction((tx) => recordOrders(platform, tx, [report]))
       return sale as RecordedSale
