@@ -72,8 +72,9 @@ export async function linkOfSlug({ keys }: Pick<Platform, 'keys'>, db: Queries |
 }
 
 /** Locks a link for a change by its merchant, or by `OPERATOR`. Refuses with `not_found`. */
-export async function lockLink(tx: Tx, slug: string, actor: string): Promise<RowOf<'affiliate_links'>> {
-  const [link] = canBeSlug(slug) ? await lockRows(tx, 'affiliate_links', { slug }) : []
+export async function lockLink(tx: Tx, text: string, actor: string): Promise<RowOf<'affiliate_links'>> {
+  const slug = slugIn(text)
+  const [link] = slug === null ? [] : await lockRows(tx, 'affiliate_links', { slug })
   if (link && [OPERATOR, link.merchant_id].includes(actor)) return link
   throw linkNotFound()
 }

@@ -160,6 +160,7 @@ for (const { it } of marketSuites<Context>('links')) {
       [false, null, '2026-11-01T07:00:00.000Z', 'fake posts'],
     )
     assert.equal(await shop.end(end), ended, 'again')
+    assert.equal(await shop.end({ ...end, slug: `${slug.toUpperCase()}.` }), ended, 'as people type it')
     assert.equal(await shop.end({ slug, status: 'ended' }), ended, 'again, without the reason')
     assert.equal(await shop.setCoupon({ slug, status: 'ended' }), ended, 'by the route')
     assert.is(await outcomeOf(shop.end({ ...end, reason: 'another' })), 'already_decided')

@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import { idParam } from '../../shared/schemas/common.ts'
 import type { listSalesInput } from '../../shared/schemas/sales.ts'
+import { slugIn } from '../links/slug.rule.ts'
 import { decodeCursor, encodeCursor, type Page, pageOf } from '../platform/api/page.ts'
 import { periodOf } from '../platform/clock.ts'
 import type { OwnScope } from '../platform/database/keyset-scan.ts'
@@ -31,7 +32,7 @@ export async function listSales(
     before: decodeCursor(cursor, idParam),
   }
   if (slug !== undefined) {
-    const linkId = await linkIdOfSlug(db, slug)
+    const linkId = await linkIdOfSlug(db, slugIn(slug) ?? '')
     if (linkId === undefined) return { items: [], next_cursor: null }
     filter.columns = { ...columns, link_id: linkId }
   }

@@ -311,7 +311,7 @@ for (const { it } of marketSuites<Context>('sales', { settings: { HIGH_COMMISSIO
       [{ order_name: '#2' }, ['#2']],
       [{ order_id: '101' }, ['#1']],
       [{ creator_id: sana.userId }, ['#1']],
-      [{ affiliate_link_slug: his.slug }, ['#2']],
+      [{ affiliate_link_slug: his.slug.toUpperCase() }, ['#2']],
       [{ store_id: shop.storeId }, ['#3', '#2', '#1']],
       [{ store_id: sana.userId }, []],
       [{ rejection_reason: 'no_tracking_reference' }, ['#3']],

@@ -111,8 +111,8 @@ export async function showStores(
   const ids = rows.map(({ id }) => id)
   const unreadable = await countUnreadableOrders(db, ids, now)
   const activity = await activityOf(db, ids, now)
-  const xml = await lastUnreadable(db, ids, XML_BODY)
   const windows = await longestWindows(db, [...new Set(rows.map((row) => row.merchant_id))])
+  const xml = await lastUnreadable(db, ids, XML_BODY)
   const script_url = `${publicBaseUrl}/store.js`
   return rows.map((row): Store => {
     const { lastEventAt, orderDays, tracked, onlyOtherTopics } = activity.get(row.id) ?? summarize([], 0)

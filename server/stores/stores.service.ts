@@ -52,7 +52,7 @@ type MakeRoom = (
   merchantId: string,
 ) => Promise<boolean>
 
-const findNoRoom: MakeRoom = () => Promise.resolve(false)
+const keepAll: MakeRoom = () => Promise.resolve(false)
 
 /**
  * Connects a merchant's store by its host name (lower case), beside other merchants' claims on it: merchants type their own
@@ -66,7 +66,7 @@ export async function connectStore(
   platform: Platform,
   merchantId: string,
   input: { shop_domain: string; webhook_secret: string },
-  makeRoom: MakeRoom = findNoRoom,
+  makeRoom: MakeRoom = keepAll,
 ): Promise<StoreRow> {
   const domain = input.shop_domain
   const connected = await refusingDuplicates(platform, merchantId, async (tx) => {
@@ -147,21 +147,20 @@ export function rotateSecret(
 /**
  * Moves a claim to another name of its shop, since Shopify lets a shop change its `.myshopify.com` name. Secrets and sales stay, and with
  * them the knowledge which orders have been reported. Refuses with `not_found`, `store_taken` (this merchant has connected that name),
- * `quota_exceeded` (it is full), `conflict` (an operator released the merchant's claim on it).
+ * `quota_exceeded` (it has too many claims) and `conflict` (an operator released the merchant's claim on it).
  */
 export async function moveStore(
   platform: Platform,
   merchantId: string,
   storeId: string,
   domain: string,
-  makeRoom: MakeRoom = findNoRoom,
 ): Promise<StoreRow> {
   const moved = await refusingDuplicates(platform, merchantId, async (tx) => {
     const store = await lockOwnStore(tx, merchantId, storeId)
     const from = store.shop_domain
     if (from === domain) return store
     for (const name of [from, domain].sort()) await advisoryLock(tx, domainLock(name))
-    if (!(await mayClaim(platform, tx, merchantId, domain, makeRoom))) return null
+    if (!(await mayClaim(platform, tx, merchantId, domain))) return null
     const secrets = await secretsOf(tx, [storeId])
     const before = stateOf(store)
     const change = { shop_domain: domain, connected_at: platform.clock.now(), ...NOTHING_RECEIVED }
@@ -188,7 +187,7 @@ const NOTHING_RECEIVED = {
 }
 
 /**
- * Whether there is room for one more claim on a locked domain; if not, the domain is flagged. Refuses with `store_taken` and `conflict` as
+ * Whether there is room for one more claim on a locked domain, or `makeRoom` ends another one; if not, the domain is flagged. Refuses with `store_taken` and `conflict` as
  * `connectStore` does.
  */
 async function mayClaim(
@@ -196,7 +195,7 @@ async function mayClaim(
   tx: Tx,
   merchantId: string,
   domain: string,
-  makeRoom: MakeRoom,
+  makeRoom: MakeRoom = keepAll,
 ): Promise<boolean> {
   const claims = authentic(platform.keys, 'stores', await claimsOnDomain(tx, domain))
   const own = claims.filter((claim) => claim.merchant_id === merchantId)

@@ -13,8 +13,11 @@ const AFTER_HOST = /(?::443)?(?:[/?#].*)?$/s
 /** What shows that a host was meant, at the ends of what people copy out of a sentence. */
 const AROUND_HOST = /^[<("'*]+|[>)"'*.,;]+$/g
 
-/** The host name in an address of a shop, or of its pages in Shopify's admin, as people paste it. Other texts come back trimmed. */
+const LONGEST_ADDRESS = 2048
+
+/** The host name in an address of a shop, or of its pages in Shopify's admin, as people paste it. Other texts come back trimmed, longer ones as they are. */
 export function plainShopDomain(pasted: string): string {
+  if (pasted.length > LONGEST_ADDRESS) return pasted
   const text = withoutInvisible(pasted).trim().toLowerCase().replace(AROUND_HOST, '').replace(SCHEME, '')
   const name = ADMIN_PAGE.exec(text)?.[1]
   return name === undefined ? text.replace(AFTER_HOST, '') : `${name}.myshopify.com`
@@ -25,7 +28,7 @@ const SHOPIFY_NAME = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.myshopify\.com$/
 /** The name of a shop as its webhooks carry it, from what a merchant pastes. */
 export const shopDomainInput = z
   .string()
-  .max(2048)
+  .max(LONGEST_ADDRESS)
   .overwrite(plainShopDomain)
   .refine(
     (domain) => SHOPIFY_NAME.test(domain),

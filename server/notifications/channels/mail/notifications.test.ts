@@ -16,7 +16,7 @@ for (const dialect of testDialects()) {
     const change = (email: object) => bed.ask('PATCH', '/me/notifications', { token, body: { email } })
     const read = async () => (await bed.ask('GET', '/me/notifications', { token })).body
     const before = await read()
-    const all = { 'application.decided': true, 'sale.accepted': true }
+    const all = { 'application.decided': true, 'link.ended': true, 'sale.accepted': true }
     assert.equal(before, { email: { ...all, 'payout.paid': true, 'payout.failed': true } })
     const unknown =
       'is not an event of GET /me/notifications; e-mails about the security of an account cannot be turned off'
