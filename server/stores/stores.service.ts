@@ -154,13 +154,14 @@ export async function moveStore(
   merchantId: string,
   storeId: string,
   domain: string,
+  makeRoom: MakeRoom = keepAll,
 ): Promise<StoreRow> {
   const moved = await refusingDuplicates(platform, merchantId, async (tx) => {
     const store = await lockOwnStore(tx, merchantId, storeId)
     const from = store.shop_domain
     if (from === domain) return store
     for (const name of [from, domain].sort()) await advisoryLock(tx, domainLock(name))
-    if (!(await mayClaim(platform, tx, merchantId, domain))) return null
+    if (!(await mayClaim(platform, tx, merchantId, domain, makeRoom))) return null
     const secrets = await secretsOf(tx, [storeId])
     const before = stateOf(store)
     const change = { shop_domain: domain, connected_at: platform.clock.now(), ...NOTHING_RECEIVED }
@@ -195,7 +196,7 @@ async function mayClaim(
   tx: Tx,
   merchantId: string,
   domain: string,
-  makeRoom: MakeRoom = keepAll,
+  makeRoom: MakeRoom,
 ): Promise<boolean> {
   const claims = authentic(platform.keys, 'stores', await claimsOnDomain(tx, domain))
   const own = claims.filter((claim) => claim.merchant_id === merchantId)
