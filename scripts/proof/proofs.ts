@@ -28,6 +28,7 @@ const MARKET_TESTS = [
     'notifications/channels/mail/',
     'offers/',
     'payouts/',
+    'pending-orders/',
     'reports/',
     'sales/',
     'stores/',
