@@ -29,6 +29,7 @@ const MARKET_TESTS = [
     'offers/',
     'payouts/',
     'pending-orders/',
+    'profile/',
     'reports/',
     'sales/',
     'stores/',
