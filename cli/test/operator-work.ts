@@ -162,6 +162,7 @@ export const AUDITED: Record<string, string> = {
   'offers vet': 'offer.vet',
   'links set-coupon': 'link.coupon',
   'links end': 'link.end',
+  'jobs export': 'export.file',
   'flagged resolve': 'flag.resolve',
   'webhooks retry': 'event.retry',
   'endpoints replay': 'webhook_endpoint.replay',

@@ -58,12 +58,13 @@ const PERIODS: Record<string, Case[]> = {
     ['2026-03-31T22:59:59Z', 'monthly', LONDON, '2026-03-01T00:00:00Z', '2026-03-31T23:00:00Z'],
     ['2026-10-25T01:30:00Z', 'weekly', LONDON, '2026-10-18T23:00:00Z', '2026-10-26T00:00:00Z'],
   ],
-  // Amman 2021-10-29: 01:00 +03 → 00:00 +02. Havana 2026-11-01: 01:00 -04 → 00:00 -05.
+  // Amman 2021-10-29: 01:00 +03 → 00:00 +02. Havana 2026-11-01: 01:00 -04 → 00:00 -05. St. John's 2010-11-07: 00:01 -02:30 → 23:01 -03:30.
   'a midnight that comes twice opens its day the first time': [
     ['2021-10-28T21:30:00Z', 'daily', 'Asia/Amman', '2021-10-28T21:00:00Z', '2021-10-29T22:00:00Z'],
     ['2021-10-28T22:30:00Z', 'daily', 'Asia/Amman', '2021-10-28T21:00:00Z', '2021-10-29T22:00:00Z'],
     ['2026-11-01T04:30:00Z', 'monthly', 'America/Havana', '2026-11-01T04:00:00Z', '2026-12-01T05:00:00Z'],
     ['2026-11-01T05:30:00Z', 'monthly', 'America/Havana', '2026-11-01T04:00:00Z', '2026-12-01T05:00:00Z'],
+    ['2010-11-07T02:45:00Z', 'daily', 'America/St_Johns', '2010-11-07T02:30:00Z', '2010-11-08T03:30:00Z'],
   ],
   // Cairo 2026-04-24: 00:00 +02 → 01:00 +03. Apia left out the whole of 2011-12-30.
   'a midnight that is skipped opens its day at the end of the gap': [

@@ -5,6 +5,7 @@ import {
   checkProductUrl,
   isVerifiedHost,
   MAX_PRODUCT_URL_LENGTH,
+  parameterNames,
   productHostOf,
   withoutTrackingReference,
   withTrackingReference,
@@ -209,6 +210,11 @@ test('a pasted reference is removed, in any encoding, and nothing else', () => {
     ['https://a.pk/x?#top', 'https://a.pk/x?#top'],
   ]
   for (const [given, left] of rows) assert.is(withoutTrackingReference(given, 'aff_ref'), left, given)
+})
+
+test('the names of an address are read as a shop reads them', () => {
+  const names = parameterNames('https://kurta.pk/p?b=%20x&c&%61ff_ref=1&a+b=2&=3#d=4')
+  assert.equal(names, ['b', 'c', 'aff_ref', 'a b', ''])
 })
 
 test.run()

@@ -116,16 +116,13 @@ function keepDigits(_key: string, value: unknown, { source }: { source?: string 
   return source !== undefined && /^\d+$/.test(source) ? source : value
 }
 
-it('takes less than 50 ms for 2 MiB of any shape', () => {
+/** Ten times the bound of a usual machine, in CPU time: a shape that takes quadratic time needs far more. The proof "hostile bodies" measures. */
+const MOST_MS = 500
+
+it('takes linear time for 2 MiB of any shape', () => {
   for (const { shape, body } of hostileBodies()) {
-    // The least of nine: other processes share the processor's caches.
-    let least = Infinity
-    for (let tries = 0; least >= 50 && tries < 9; tries += 1)
-      least = Math.min(
-        least,
-        cpuOf(() => refusal(body.toString('utf8'))),
-      )
-    assert.ok(least < 50, `${shape}: ${least} ms`)
+    const taken = cpuOf(() => refusal(body.toString('utf8')))
+    assert.ok(taken < MOST_MS, `${shape}: ${taken} ms`)
   }
 })
 
