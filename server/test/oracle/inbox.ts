@@ -116,7 +116,9 @@ function applyStoreEvent(state: State, event: InboxEvent, now: number): Outcome 
   const code =
     order.codes.find((one) => (former.order.codes.includes(one) ? former.earning : earning).includes(one)) ??
     null
-  const otherCode = (!again || former.code !== null) && former.code !== code
+  // Also a code that gave way to a click, because it could not earn.
+  const codeBefore = former.order.codes.find((one) => former.earning.includes(one)) ?? null
+  const otherCode = (!again || codeBefore !== null) && codeBefore !== code
   const refunded = former.reason === null && isGivenBack(order)
   if (changed || otherCode || refunded) raiseFlag(state, 'order_changed', event.scope)
   if (!again) return 'ignored'
