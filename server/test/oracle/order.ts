@@ -113,6 +113,7 @@ function lineOf(line: Fields, body: Fields): OrderLine {
     extra: 'tip_payment_gateway' in line || FEES.includes(String(line.title).toLowerCase()),
     deleted:
       line.product_exists === false &&
+      !flagOf(line.gift_card) &&
       (line.product_id ?? null) === null &&
       (body.source_name !== 'shopify_draft_order' || typeof line.sku === 'string'),
   }

@@ -28,7 +28,7 @@ export const STORE_GAMES: Game[] = [
               ...differs(
                 'outcomes',
                 outcomeTexts(outcomes),
-                crowded ? ['ok true', CONFLICT].sort() : ['ok true', 'ok true'],
+                crowded ? ['ok true', FULL].sort() : ['ok true', 'ok true'],
               ),
               ...differs('claims', claims, crowded ? MAX_CLAIMS_PER_DOMAIN : 2),
               ...differs('flags', await flagsOn(arena, domain), crowded ? 1 : 0),
@@ -40,7 +40,7 @@ export const STORE_GAMES: Game[] = [
   },
 ]
 
-const CONFLICT = '{"refused":"conflict"}'
+const FULL = '{"refused":"quota_exceeded"}'
 
 /** A merchant of their own for each contest: an account may have a few stores only. */
 async function addMerchantId({ market }: Arena): Promise<string> {

@@ -47,7 +47,8 @@ export function orderBody(plan: OrderPlan, facts: OrderFacts): string {
 function lineItem(line: LinePlan, broken: OrderPlan['broken']): Record<string, unknown> {
   const price = { negative: `-${line.price}`, number: 1250.5, exponent: '1e3' }[broken as string]
   return {
-    product_id: line.product === null ? null : PRODUCTS[line.product],
+    product_id: typeof line.product === 'number' ? PRODUCTS[line.product] : null,
+    ...(line.product === 'deleted' && { product_exists: false }),
     title: 'Kurta',
     quantity: line.quantity,
     ...(line.removed > 0 ? { current_quantity: Math.max(0, line.quantity - line.removed) } : {}),

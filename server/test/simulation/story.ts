@@ -58,7 +58,8 @@ const wait = either<Wait>(
 )
 
 const line = fc.record({
-  product: oftener([4, 0], [3, 1], [2, 2], [1, 3], [1, null]),
+  /** An index into the products of the world, a custom item, or a product that the shop has deleted. */
+  product: oftener<number | null | 'deleted'>([8, 0], [6, 1], [4, 2], [2, 3], [2, null], [1, 'deleted']),
   quantity: oftener<number>([6, 1], [3, 2], [2, 3], [1, 7]),
   /** Taken away again by an edit. */
   removed: oftener([16, 0], [2, 1], [1, 2], [1, 9]),
