@@ -1,7 +1,8 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { readOrderFacts } from '../shopify/order-facts.ts'
-import { hasBuyerName, isBuyer, saleOrderOf } from './sale-facts.ts'
+import type { OrderLine } from '../shopify/order-lines.ts'
+import { hasBuyerName, isBuyer, saleOrderOf, withKnownProducts } from './sale-facts.ts'
 
 const CLICK = '0197a3c0-5b1e-7d42-9c3f-2a64d1f0b8e7'
 
@@ -71,6 +72,23 @@ test('a buyer has the name of a payout account whatever its case, spacing and pu
   assert.not.ok(hasBuyerName(named('Sana Mirza Khan'), ['Sana Mirza']))
   assert.not.ok(hasBuyerName(named('', '-'), ['', '.']))
   assert.not.ok(hasBuyerName(named(), ['Sana Mirza']))
+})
+
+test('a deleted product is the one of an earlier report, unless another line still names that', () => {
+  const line = (product_id: string | null, title = 'Kurta') =>
+    ({
+      product_id,
+      title,
+      unit_price: 80_000,
+      ...(product_id === null && { product_unknown: true }),
+    }) as OrderLine
+  const ids = (now: OrderLine[], earlier: OrderLine[]) =>
+    withKnownProducts(now, earlier).map(({ product_id }) => product_id)
+  assert.equal(ids([line(null)], [line('1')]), ['1'])
+  assert.equal(ids([line(null)], [line('1', 'Shawl')]), [null])
+  assert.equal(ids([line(null)], [line('1'), line('2')]), [null])
+  assert.equal(ids([line(null), line('1')], [line(null), line('1')]), [null, '1'])
+  assert.equal(ids([line(null), line('1')], [line('2'), line('1')]), ['2', '1'])
 })
 
 test.run()

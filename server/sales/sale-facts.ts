@@ -112,13 +112,15 @@ export function saleOrderOf(order: OrderFacts, place = 0): SaleOrder {
 
 /**
  * The lines of an order, in which a product that the shop has deleted since is the one that an earlier report of the order names: in the
- * line of the same title and price. Two products with both leave it open.
+ * line of the same title and price. Two products with both leave it open; one that another line still names is not deleted.
  */
 export function withKnownProducts(lines: readonly OrderLine[], earlier: readonly OrderLine[]): OrderLine[] {
+  const present = new Set(lines.map(({ product_id }) => product_id))
   return lines.map((line) => {
     if (!line.product_unknown || line.product_id !== null) return line
     const same = earlier.filter(
-      ({ title, unit_price }) => title === line.title && unit_price === line.unit_price,
+      ({ title, unit_price, product_id }) =>
+        title === line.title && unit_price === line.unit_price && !present.has(product_id),
     )
     const [product_id = null, another] = new Set(same.flatMap((one) => one.product_id ?? []))
     return another === undefined ? { ...line, product_id } : line
