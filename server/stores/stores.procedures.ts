@@ -4,7 +4,14 @@ import { changeStoreInput, connectStoreInput, store, storePage } from '../../sha
 import { procedure, router } from '../platform/api/procedure.ts'
 import { makeRoom, removeStore } from './remove-store.service.ts'
 import { showStore, showStores } from './store-activity.service.ts'
-import { connectStore, getStore, listStores, moveStore, rotateSecret } from './stores.service.ts'
+import {
+  connectStore,
+  fullDomainDetail,
+  getStore,
+  listStores,
+  moveStore,
+  rotateSecret,
+} from './stores.service.ts'
 
 export const storesRouter = router({
   connect: procedure(['merchant'], {
@@ -54,8 +61,7 @@ export const storesRouter = router({
       'The former secret stays valid for 24 hours, since the store goes on signing with it for a while. With `revoke_former` it ends at once. `shop_domain` is for a shop that changed its `.myshopify.com` name: secret and sales stay, and an order that was reported under the former name does not count again.',
     errors: ['not_found', 'secret_taken', 'store_taken', 'quota_exceeded', 'conflict'],
     details: {
-      quota_exceeded:
-        'chenab-lawn.myshopify.com has 10 claims already. Ask the operator to release the wrong ones.',
+      quota_exceeded: fullDomainDetail('chenab-lawn.myshopify.com'),
       conflict:
         'An operator released your claim on chenab-lawn.myshopify.com. Ask the operator to allow it again.',
     },

@@ -157,10 +157,13 @@ export async function moveStore(
   makeRoom: MakeRoom = keepAll,
 ): Promise<StoreRow> {
   const moved = await refusingDuplicates(platform, merchantId, async (tx) => {
+    // Domains before their claims, as `connectStore` locks them.
+    const known = await ownStore(tx, merchantId, storeId)
+    if (!known) throw storeNotFound()
+    for (const name of [known.shop_domain, domain].sort()) await advisoryLock(tx, domainLock(name))
     const store = await lockOwnStore(tx, merchantId, storeId)
     const from = store.shop_domain
     if (from === domain) return store
-    for (const name of [from, domain].sort()) await advisoryLock(tx, domainLock(name))
     if (!(await mayClaim(platform, tx, merchantId, domain, makeRoom))) return null
     const secrets = await secretsOf(tx, [storeId])
     const before = stateOf(store)
@@ -188,8 +191,8 @@ const NOTHING_RECEIVED = {
 }
 
 /**
- * Whether there is room for one more claim on a locked domain, or `makeRoom` ends another one; if not, the domain is flagged. Refuses with `store_taken` and `conflict` as
- * `connectStore` does.
+ * Whether there is room for one more claim on a locked domain, or `makeRoom` ends another one; if not, the domain is flagged. Refuses with
+ * `store_taken` and `conflict` as `connectStore` does.
  */
 async function mayClaim(
   platform: Platform,
@@ -213,11 +216,13 @@ async function mayClaim(
   return false
 }
 
+/** Why a domain takes no further claim, for the merchant. */
+export function fullDomainDetail(domain: string): string {
+  return `${domain} has ${MAX_CLAIMS_PER_DOMAIN} claims already. If the shop is yours, ask the operator to release the others, or try again in a day: a claim without a signed delivery makes room then.`
+}
+
 function refuseFullDomain(domain: string): never {
-  throw new Refusal(
-    'quota_exceeded',
-    `${domain} has ${MAX_CLAIMS_PER_DOMAIN} claims already. If the shop is yours, ask the operator to release the others, or try again in a day: a claim without a signed delivery makes room then.`,
-  )
+  throw new Refusal('quota_exceeded', fullDomainDetail(domain))
 }
 
 /** The merchant's store in use, locked until the transaction ends. Refuses with `not_found`. */
@@ -238,7 +243,10 @@ export function merchantStoresLock(merchantId: string): string {
   return `stores of merchant ${merchantId}`
 }
 
-/** The shop domains of a merchant's stores in use, and the host names that their signed orders have shown. A store that was changed in the database has none. */
+/**
+ * The shop domains of a merchant's stores in use, and the host names that their signed orders have shown. A store that was changed in the
+ * database has none.
+ */
 export async function hostsOfMerchant({ keys }: Platform, tx: Tx, merchantId: string) {
   const stores = await storesOf(tx, merchantId, { before: null, limit: MAX_STORES })
   const authenticStores = stores.filter((store) => rowProblem(keys, 'stores', store) === null)

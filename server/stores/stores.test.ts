@@ -2,11 +2,13 @@ import { sql } from 'kysely'
 import * as assert from 'uvu/assert'
 import { openFlags } from '../flags/flags.service.ts'
 import { setOfferStatus } from '../offers/offers.service.ts'
+import { advisoryLock } from '../platform/database/database.ts'
 import { eventually } from '../test/testkit/eventually.ts'
 import { addLiveOffer } from '../test/testkit/listings.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { addUser, outcomeOf, requestOf } from '../test/testkit/people.ts'
 import { DAY, HOUR, type Testbed } from '../test/testkit/testbed.ts'
+import { domainLock } from './store-events.service.ts'
 import { storesRouter } from './stores.procedures.ts'
 import { merchantHasStore } from './stores.service.ts'
 import { claimsForWebhook } from './webhook-claims.service.ts'
@@ -335,6 +337,31 @@ for (const { it } of marketSuites('stores')) {
     )
   })
 
+  it('locks the domain before the claim that moves to it, as a further claim does', async ({ bed }) => {
+    const { database } = bed.platform
+    if (database.dialect === 'sqlite') return
+    const { stores } = await merchantOf(bed)
+    const { id } = await stores.connect({ shop_domain: DOMAIN, webhook_secret: 'secret-one' })
+    const waiting = sql`select from pg_locks where not granted and locktype = 'advisory'
+      and database = (select oid from pg_database where datname = current_database())`
+    const [locked, waited] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    let tries = 0
+    const holding = database.transaction(async (tx) => {
+      tries += 1
+      await advisoryLock(tx, domainLock('new.myshopify.com'))
+      locked.resolve()
+      await waited.promise
+      await sql`select id from stores where id = ${id} for update nowait`.execute(tx)
+    })
+    await locked.promise
+    const moving = stores.rotateSecret({ id, shop_domain: 'new.myshopify.com' })
+    await eventually(async () => (await waiting.execute(database.reader)).rows.length === 1)
+    waited.resolve()
+    await holding
+    assert.is((await moving).shop_domain, 'new.myshopify.com')
+    assert.is(tries, 1, 'the claim was free')
+  })
+
   it('moves no claim onto one that is there, nor to another merchant, nor without a change', async ({
     bed,
   }) => {
@@ -347,6 +374,8 @@ for (const { it } of marketSuites('stores')) {
     assert.is(await move('third.myshopify.com', other.stores), 'not_found')
     assert.is(await outcomeOf(stores.rotateSecret({ id })), 'validation_failed')
     assert.is(await outcomeOf(stores.rotateSecret({ id, revoke_former: true })), 'validation_failed')
+    const without = { id, shop_domain: 'third.myshopify.com', revoke_former: true }
+    assert.is(await outcomeOf(stores.rotateSecret(without)), 'validation_failed')
     await stores.remove({ id: second.id })
     assert.is((await stores.rotateSecret({ id, shop_domain: 'second.myshopify.com' })).id, id)
     assert.is(

@@ -15,7 +15,10 @@ const AROUND_HOST = /^[<("'*]+|[>)"'*.,;]+$/g
 
 const LONGEST_ADDRESS = 2048
 
-/** The host name in an address of a shop, or of its pages in Shopify's admin, as people paste it. Other texts come back trimmed, longer ones as they are. */
+/**
+ * The host name in an address of a shop, or of its pages in Shopify's admin, as people paste it. Other texts come back trimmed, longer ones
+ * as they are.
+ */
 export function plainShopDomain(pasted: string): string {
   if (pasted.length > LONGEST_ADDRESS) return pasted
   const text = withoutInvisible(pasted).trim().toLowerCase().replace(AROUND_HOST, '').replace(SCHEME, '')
@@ -36,7 +39,7 @@ export const shopDomainInput = z
   )
   .meta({
     description:
-      "The shop's `.myshopify.com` name, which its webhooks carry, also where the shop has a domain of its own. Also taken out of a pasted address: `https://my-shop.myshopify.com/`, `admin.shopify.com/store/my-shop`; in any case, with spaces or invisible characters around. Answered as the plain host name.",
+      "The shop's `.myshopify.com` name, which its webhooks carry, also where the shop has its own domain. Also taken out of a pasted address: `https://my-shop.myshopify.com/`, `admin.shopify.com/store/my-shop`; in any case, with spaces or invisible characters around. Answered as the plain host name.",
     example: 'my-shop.myshopify.com',
   })
 
@@ -127,5 +130,9 @@ export const changeStoreInput = z
   .refine((change) => change.shop_domain !== undefined || change.webhook_secret !== undefined, {
     message: 'is needed, or webhook_secret',
     path: ['shop_domain'],
+  })
+  .refine((change) => !change.revoke_former || change.webhook_secret !== undefined, {
+    message: 'is for a new webhook_secret only',
+    path: ['revoke_former'],
   })
 export const storePage = pageOf(store)
