@@ -90,7 +90,10 @@ export async function updateProfile(
   const passwordGiven = account !== null && (await checkPassword(platform, row, change))
   const { sessionId } = change
   const isConfirmed =
-    passwordGiven || !sessionId || (await isSessionFresh(platform, userId, sessionId, { orLogin: true }))
+    account === null ||
+    passwordGiven ||
+    !sessionId ||
+    (await isSessionFresh(platform, userId, sessionId, { orLogin: true }))
   return platform.database.transaction(async (tx) => {
     if (change.displayName !== undefined && change.displayName !== row.display_name) {
       await renameUser(tx, userId, change.displayName)

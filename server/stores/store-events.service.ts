@@ -97,8 +97,8 @@ export async function learnHosts(
 ): Promise<Set<string>> {
   const learning = reports.filter(({ scope, hosts }) => {
     const store = stores.get(scope)
-    if (!store || store.removed_at !== null || rowProblem(keys, 'stores', store) !== null) return false
-    return freshHosts(store, hosts).length > 0
+    if (!store || store.removed_at !== null || freshHosts(store, hosts).length === 0) return false
+    return rowProblem(keys, 'stores', store) === null
   })
   const sent = Map.groupBy(await sentByStores(tx, learning), ({ scope }) => scope)
   const merchantIds = new Set<string>()
