@@ -53,6 +53,9 @@ export function isId(text: string): boolean {
 /** The latest time that fits into a UUIDv7. */
 const MAX_TIME = 2 ** 48 - 1
 
+/** Far more than lies between the moment of a row and its id, which are made one after the other, ms. */
+export const ID_SLACK_MS = 3_600_000
+
 /** The smallest UUIDv7 that can be made at `time` (epoch ms): a bound for scans along the key. */
 export function firstIdAt(time: number): string {
   const hex = Math.min(Math.max(0, time), MAX_TIME).toString(16).padStart(12, '0')

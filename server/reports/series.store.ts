@@ -4,9 +4,9 @@ import type { SeriesKey } from '../../shared/schemas/summaries.ts'
 import { inList } from '../platform/database/bulk-values.ts'
 import { dialectOf, type Queries } from '../platform/database/database.ts'
 import type { OwnScope } from '../platform/database/keyset-scan.ts'
-import { firstIdAt } from '../platform/ids.ts'
+import { firstIdAt, ID_SLACK_MS } from '../platform/ids.ts'
 import type { offsetsWithin } from '../platform/local-days.ts'
-import { decidedAgainIds, ID_SLACK_MS, ownedBy } from './summaries.store.ts'
+import { decidedAgainIds, ownedBy } from './summaries.store.ts'
 
 /** More keys than this are not read. */
 const MOST_KEYS = 50_000
@@ -20,7 +20,7 @@ export interface SeriesDays {
   offsets: ReturnType<typeof offsetsWithin>
 }
 
-/** Tracked visits by key. A row with a slot is not counted into days yet; then `key` is no day. */
+/** Tracked visits by key. In a row with a slot, which is not counted into days yet, `key` is not a day. */
 export interface VisitRow {
   key: string
   slot: number | null

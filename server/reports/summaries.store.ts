@@ -1,10 +1,7 @@
 import { type SqlBool, sql } from 'kysely'
 import type { Queries } from '../platform/database/database.ts'
 import type { OwnScope } from '../platform/database/keyset-scan.ts'
-import { firstIdAt } from '../platform/ids.ts'
-
-/** Far more than lies between the moment of a sale and its id, which are made one after the other. */
-export const ID_SLACK_MS = 3_600_000
+import { firstIdAt, ID_SLACK_MS } from '../platform/ids.ts'
 
 /** `rejection_reason` is `null` for accepted sales; `by_coupon` counts those that a coupon code earned; commission in paisa. */
 function outcomesIn(db: Queries, scope: OwnScope) {
@@ -61,7 +58,7 @@ export async function countOutcomes(
   return counts.sort((a, b) => b.sales - a.sales || (word(a) < word(b) ? -1 : 1))
 }
 
-/** The orders that wait for their payment, and what they would pay (paisa), by an index of their own. */
+/** The orders that wait for their payment, and what they would pay (paisa), by a partial index. */
 export async function countPending(
   db: Queries,
   scope: OwnScope,

@@ -9,7 +9,7 @@ import {
   type ScanScope,
 } from '../platform/database/keyset-scan.ts'
 import type { Schema } from '../platform/database/schema.ts'
-import { firstIdAt } from '../platform/ids.ts'
+import { firstIdAt, ID_SLACK_MS } from '../platform/ids.ts'
 
 export type SaleRow = Selectable<Schema['sales']>
 
@@ -126,9 +126,6 @@ export function formerDecisions(
     .execute()
 }
 
-/** Far more than lies between the moment of a sale and its id, which are made one after the other. */
-const ID_SLACK_MS = 3_600_000
-
 export interface SaleFilter {
   /** What these columns hold. */
   columns?: { [Column in keyof SaleRow]?: SaleRow[Column] | undefined }
@@ -172,7 +169,10 @@ function salesWithSlug(db: Queries, scope: ScanScope, indexed = true) {
 /** By these columns an index finds few of a merchant's sales. */
 const SEARCHED: readonly string[] = ['order_id', 'order_name', 'billing_cycle_id']
 
-/** Sales in the caller's scope, newest first. With `storeIds` (whose few sales are sorted) or a merchant's cycle by their indexes, else by the scope's. */
+/**
+ * Sales in the caller's scope, newest first. With `storeIds` (whose few sales are sorted) or a merchant's cycle by their indexes, else by
+ * the scope's.
+ */
 export function findSales(db: Queries, scope: ScanScope, filter: SaleFilter): Promise<SaleWithSlug[]> {
   const { columns = {}, ids, storeIds } = filter
   const isOfMerchant = scope !== 'all' && 'merchantId' in scope
