@@ -98,7 +98,7 @@ for (const dialect of testDialects()) {
           `the entities want other tables than the migrations make (+ to add, - to remove):
 ${lines('+', missing)}
 ${lines('-', surplus)}
-Until 0.2.0 is released, change server/migrations/00001-initial/; afterwards, add a migration. As MikroORM would create these tables:
+Add a migration; those that landed are never edited. As MikroORM would create these tables:
 ${await sqlFor(tables, orm)}`,
         )
         assert.ok(shape.length > 250 && shape.some((line) => line.includes('sales_accepted_check')))
