@@ -59,7 +59,8 @@ export const exportFile = writes(
     const { format, excel = false } = options
     const user = options.user === undefined ? null : await findUser(platform, options.user)
     const role = user?.role ?? 'admin'
-    if (!mayExport(role, resource)) throw new Failure('Billing cycles are of merchants.')
+    if (!mayExport(role, resource))
+      throw new Failure('Creators have no billing cycles to export. Name a merchant with --user.')
     const content = {
       ...{ user_id: user?.id ?? OPERATOR, role, resource, format, excel: excel ? 1 : null },
       ...{ from_at: readMoment(options.from, config), to_at: readMoment(options.to, config) },

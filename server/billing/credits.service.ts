@@ -25,8 +25,9 @@ export interface CreditGrant {
 }
 
 /**
- * Grants a merchant a credit, which the next closes use, and closes the credit request that it answers. Throws `conflict` for more than the merchant's accepted commission and fee
- * less earlier credits, and for a reference that another credit has; `not_found` for an unknown request; `TamperedRow` when one of the merchant's credits was changed outside of the service, and `UnknownKeyError`.
+ * Grants a merchant a credit, which the next closes use, and closes the credit request that it answers. Throws `conflict` for more than the
+ * merchant's accepted commission and fee less earlier credits, and for a reference that another credit has; `not_found` for an unknown
+ * request; `TamperedRow` when one of the merchant's credits was changed outside of the service, and `UnknownKeyError`.
  * `created` is false when the same credit was granted before.
  */
 export function grantCredit(platform: Platform, grant: CreditGrant) {

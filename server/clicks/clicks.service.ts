@@ -218,8 +218,8 @@ export function scanClicks({ database: { reader } }: Platform, scope: ScanScope)
 }
 
 /**
- * Adds the clicks that were written since the last roll-up to the counts by link, and by link and day (UTC, and local). Goes by what is committed, not by
- * time. Several workers may run it: they take turns.
+ * Adds the clicks that were written since the last roll-up to the counts by link, and by link and day (UTC, and local). Goes by what is
+ * committed, not by time. Several workers may run it: they take turns.
  */
 export async function rollUpClicks({ database, config }: Platform): Promise<void> {
   for (;;) {

@@ -240,9 +240,13 @@ for (const dialect of testDialects()) {
     assert.equal(await seen(merchant), ['granted', '20.00'])
     assert.equal((await queue(world, '?kind=credit_request')).items, [])
     const events = platform.database.reader.selectFrom('outbox_events').select(['account_id', 'data'])
-    const told = await events.where('type', '=', 'credit_request.decided').orderBy('id').execute()
+    const published = await events.where('type', '=', 'credit_request.decided').orderBy('id').execute()
     assert.equal(
-      told.map(({ account_id, data }) => [account_id, JSON.parse(data).flag_id, JSON.parse(data).status]),
+      published.map(({ account_id, data }) => [
+        account_id,
+        JSON.parse(data).flag_id,
+        JSON.parse(data).status,
+      ]),
       [
         [merchant.userId, declined.flag_id, 'declined'],
         [merchant.userId, granted.flag_id, 'granted'],

@@ -95,7 +95,8 @@ export function raiseFlags(platform: Platform, tx: Tx, flags: readonly NewFlag[]
 
 /**
  * Resolves a flag, which changes nothing about its subject; `actor` is an admin's user id or `OPERATOR`. Repeating the note changes nothing.
- * Edges call `decideFlag` of billing/, which also tells a merchant that a credit request was declined. Refuses with `not_found`, and with `already_decided` when the flag was resolved with another note.
+ * Edges call `decideFlag` of billing/, which also notifies a merchant whose credit request was declined. Refuses with `not_found`, and with
+ * `already_decided` when the flag was resolved with another note.
  */
 export function resolveFlag(
   platform: Platform,

@@ -136,7 +136,7 @@ function sendRedirect(visit: Visit, location: string): void {
   }
 }
 
-/** A browser gets a page, or the operator's own one for what is no link; others get the problem. */
+/** A browser gets a page, or is redirected to LINK_FALLBACK_URL for a dead link; other clients get the problem. */
 function refuse({ app: { platform }, request, reply }: Visit, error: unknown): void {
   setDefaultHeaders(request, reply)
   if (!acceptsHtml(request)) {

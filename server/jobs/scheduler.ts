@@ -49,8 +49,7 @@ const EVERY_FIVE_MINUTES = '*/5 * * * *'
 
 /**
  * Starts the scheduled jobs: closing billing cycles, paying creators, expiring pending orders, sealing the journal and reconciling with the
- * processor. A run that
- * fails is repeated every `retryMs` until it succeeds. Moments that passed while the process stood still are made up by one run, unless
+ * processor. A run that fails is repeated every `retryMs` until it succeeds. Moments that passed while the process stood still are made up by one run, unless
  * another scheduler has made that already. Each state change is a compare-and-set, so two schedulers do no harm.
  */
 export function startScheduler(

@@ -174,10 +174,10 @@ for (const { it } of marketSuites<Context>('links')) {
     await setOfferStatus(platform, merchant.userId, offer.id, 'live')
     assert.is((await resolveTarget(platform, slug))?.state, 'untracked')
     const events = platform.database.reader.selectFrom('outbox_events').selectAll()
-    const [told, ...more] = await events.where('type', '=', 'link.ended').execute()
-    assert.equal([told?.account_id, told?.subject_id, more], [creator.userId, link.id, []])
-    const { slug: toldSlug, end_reason } = JSON.parse(told?.data ?? '{}')
-    assert.equal([toldSlug, end_reason], [slug, 'fake posts'])
+    const [event, ...more] = await events.where('type', '=', 'link.ended').execute()
+    assert.equal([event?.account_id, event?.subject_id, more], [creator.userId, link.id, []])
+    const data = JSON.parse(event?.data ?? '{}')
+    assert.equal([data.slug, data.end_reason], [slug, 'fake posts'])
     const audit = platform.database.reader.selectFrom('audit_entries').select(['actor', 'reason'])
     assert.equal(await audit.where('action', '=', 'link.end').execute(), [
       { actor: merchant.userId, reason: 'fake posts' },

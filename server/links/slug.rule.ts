@@ -1,5 +1,5 @@
 const SLUG = /^[0-9a-z]{4,32}$/
-/** A longer text is no slug, whatever is around it. */
+/** A longer text is not a slug. */
 const MOST_CHARACTERS = 512
 /** Direction marks, zero-width characters, variation selectors. */
 const INVISIBLE = /[\p{Cf}\p{Default_Ignorable_Code_Point}]/gu

@@ -69,7 +69,10 @@ export async function flagUnverifiedHost(
 /** Live offers that are looked at, the newest. */
 const MOST_OFFERS = 500
 
-/** After signed orders have shown another host of a merchant's shop: closes the flag about hosts that are verified now, and flags live offers that lead elsewhere. */
+/**
+ * After signed orders have shown another host of a merchant's shop: closes the flag about hosts that are verified now, and flags live offers
+ * that lead elsewhere.
+ */
 export async function recheckProductHosts(platform: Platform, tx: Tx, merchantId: string): Promise<void> {
   await advisoryLock(tx, hostsLock(merchantId))
   const hosts = await hostsOfMerchant(platform, tx, merchantId)

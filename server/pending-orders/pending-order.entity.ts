@@ -31,7 +31,7 @@ export const PendingOrder = defineEntity({
     link_id: id(),
     /** `null` when a click leads to the link. */
     coupon_code: text().strictNullable(),
-    /** What the rule of sales would pay if the order were paid as it stands; of an order with a sale, what it pays. */
+    /** What the rule of sales would pay if the order were paid unchanged; of an order with a sale, what it pays. */
     expected_commission: paisa(),
     sale_id: () => refersTo(Sale, 'sale_id').strictNullable(),
     /** When the order was placed in the store. */

@@ -70,11 +70,11 @@ export async function recordPlacedOrders(
   placed: readonly PlacedOrder[],
   decided: readonly OrderKey[],
 ): Promise<PlacedOutcome[]> {
-  const telling = placed.filter(tellsSomething)
-  if (telling.length + decided.length === 0) return placed.map(passedOver)
-  const facts = telling.length > 0 ? await loadFacts(platform, tx, telling) : []
-  const reports = new Map(telling.map((one, index) => [one, reportOf(one, facts[index] as SaleFacts)]))
-  const leading = telling.filter((one) => isCancelled(one) || reports.get(one)?.terms !== null)
+  const relevant = placed.filter(isRelevant)
+  if (relevant.length + decided.length === 0) return placed.map(passedOver)
+  const facts = relevant.length > 0 ? await loadFacts(platform, tx, relevant) : []
+  const reports = new Map(relevant.map((one, index) => [one, reportOf(one, facts[index] as SaleFacts)]))
+  const leading = relevant.filter((one) => isCancelled(one) || reports.get(one)?.terms !== null)
   const rows = await lockPendingOrders(tx, [...leading.map(keyOf), ...decided])
   // A changed row keeps no sale from being decided; a report about it is refused.
   const { authentic, forged } = splitRows(platform.keys, 'pending_orders', rows)
@@ -129,7 +129,7 @@ function isCancelled({ topic, order }: PlacedOrder): boolean {
 }
 
 /** Whether a report can make or change a pending order: an unpaid order that names something, or a cancellation. */
-function tellsSomething(one: PlacedOrder): boolean {
+function isRelevant(one: PlacedOrder): boolean {
   const { order } = one
   if (isCancelled(one)) return true
   return (
@@ -187,12 +187,12 @@ async function write(platform: Platform, tx: Tx, subjects: readonly Subject[]): 
   const now = platform.clock.now()
   const fresh: PendingOrderRow[] = []
   const changed = new Map<string, Partial<PendingOrderRow>>()
-  const told: Subject[] = []
+  const moved: Subject[] = []
   for (const subject of subjects) {
     const { id, key, stored, facts } = subject
     if (facts === null) continue
     const isMoved = facts.state !== stored?.state
-    if (isMoved) told.push(subject)
+    if (isMoved) moved.push(subject)
     if (stored === null) {
       const { store_id, merchant_id, order_id } = key
       const times = { created_at: now, updated_at: now, state_at: now }
@@ -214,7 +214,7 @@ async function write(platform: Platform, tx: Tx, subjects: readonly Subject[]): 
   }
   const stored = subjects.flatMap((one) => (changed.has(one.id) && one.stored ? one.stored : []))
   if (stored.length > 0) await changeRows(tx, 'pending_orders', stored, (row) => changed.get(row.id) ?? {})
-  await publish(platform, tx, told)
+  await publish(platform, tx, moved)
 }
 
 function valuesOf({ state, sale_id, version, ...facts }: PendingOrderFacts) {

@@ -124,10 +124,10 @@ for (const { it } of marketSuites('a pending order')) {
       const decided = new Map((await sales()).map((sale) => [sale.order_id, sale]))
       for (const { id, order, end, what } of tales) {
         const [row, sale] = [found.get(id), decided.get(id)]
-        const told = `${what}: ${order.map(({ topic }) => topic).join(', ')}`
+        const sequence = `${what}: ${order.map(({ topic }) => topic).join(', ')}`
         const is = row && [row.state, row.expected_commission, sale?.acceptance_status ?? null]
-        assert.equal(is ?? null, end, told)
-        if (row) assert.is(row.sale_id, row.state === 'became_sale' ? sale?.id : null, told)
+        assert.equal(is ?? null, end, sequence)
+        if (row) assert.is(row.sale_id, row.state === 'became_sale' ? sale?.id : null, sequence)
       }
       const versions = [...Map.groupBy(tales, ({ what }) => what).values()].map(
         (same) => new Set(same.map(({ id }) => found.get(id)?.version.slice(0, 33))).size,
@@ -279,12 +279,12 @@ for (const { it } of marketSuites('a pending order')) {
       .orderBy('id')
       .execute()
     const ids = new Map((await rows()).map(({ id, order_id }) => [id, order_id]))
-    const told = events.map(({ type, account_id, subject_id }) => {
+    const published = events.map(({ type, account_id, subject_id }) => {
       return `${type} ${ids.get(subject_id) ?? ''} ${account_id === shop.merchantId ? 'merchant' : 'creator'}`
     })
     const bothSides = (event: string) => [`${event} creator`, `${event} merchant`]
     assert.equal(
-      told.sort(),
+      published.sort(),
       [`order.cancelled ${canceled}`, `order.pending ${kept}`, `order.pending ${canceled}`].flatMap(
         bothSides,
       ),

@@ -45,8 +45,8 @@ for (const { it } of marketSuites('sub ids')) {
       .select(['account_id', 'data'])
       .where('type', '=', 'sale.accepted')
       .execute()
-    const told = new Map(events.map(({ account_id, data }) => [account_id, JSON.parse(data).sub_id]))
-    assert.equal([told.get(sana.userId), told.get(shop.merchantId)], ['reel-12', undefined])
+    const subIds = new Map(events.map(({ account_id, data }) => [account_id, JSON.parse(data).sub_id]))
+    assert.equal([subIds.get(sana.userId), subIds.get(shop.merchantId)], ['reel-12', undefined])
   })
 
   it.run()

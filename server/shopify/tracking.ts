@@ -80,7 +80,7 @@ function plainName(name: string): string {
 const CLICK_ID =
   /(?<![0-9a-z])[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}(?![0-9a-z]|\s+\S)/i
 
-/** The click id in a value, without what is glued to it; a value without one comes back as it stands. */
+/** The click id in a value, without what is glued to it; a value without one comes back unchanged. */
 function readReference(value: unknown): string[] {
   const text = readText(value, MAX_REFERENCE)
   return text === null ? [] : [CLICK_ID.exec(withoutInvisible(text))?.[0] ?? text]

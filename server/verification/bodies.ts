@@ -188,7 +188,7 @@ function orderDifference(
   event: AppliedEvent,
 ): string | null {
   const order = reportedOrder(event)
-  if (!order) return `it is about sale ${sale.id}, and its body is no order`
+  if (!order) return `it is about sale ${sale.id}, and its body is not an order`
   if (order.order_id !== sale.order_id) return `it reported order ${order.order_id}, not ${sale.order_id}`
   if (sale.event_id !== event.event_id) return null
   const isSame = order.order_name === sale.order_name && order.created_at === sale.ordered_at

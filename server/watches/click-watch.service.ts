@@ -45,8 +45,9 @@ interface Counter {
 }
 
 /**
- * Flags links that one address visits too often, if there is a second sign: see `isRobotic`. Visits are counted by link and hash of the address in the memory of this process; those
- * of a busy address also over all processes, where the database is PostgreSQL. Flags are written after a second, in their own transaction.
+ * Flags links that one address visits too often, if there is a second sign: see `isRobotic`. Visits are counted by link and hash of the
+ * address in the memory of this process; those of a busy address also over all processes, where the database is PostgreSQL. Flags are
+ * written after a second, in their own transaction.
  */
 export class ClickWatch {
   readonly #platform: Platform

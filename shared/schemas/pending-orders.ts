@@ -28,7 +28,7 @@ export const pendingOrder = z
     affiliate_link_slug: z.string(),
     attributed_by: z.enum(['coupon', 'click']),
     expected_commission: moneyText.describe(
-      'What would be paid if the order were paid as it stands; of an order with a sale, what the sale pays.',
+      'What would be paid if the order were paid unchanged; of an order with a sale, what the sale pays.',
     ),
     currency,
     sale_id: idParam.nullable(),

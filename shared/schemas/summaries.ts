@@ -25,7 +25,7 @@ const outcomes = z
 
 const waiting = {
   pending_orders: count.describe('Orders that wait for their payment now, such as cash on delivery.'),
-  expected_commission: moneyText.describe('What these orders would pay if they were paid as they stand.'),
+  expected_commission: moneyText.describe('What these orders would pay if they were paid unchanged.'),
 }
 
 /** Why the next payout run would leave a creator out. */
