@@ -265,7 +265,7 @@ export async function clickValues({ app, caller }: Session, link: ShownLink): Pr
 function untracked({ slug, offer }: ShownLink, status: number): string {
   const own =
     offer.status === 'live'
-      ? 'a party is suspended, or the service refuses more visits for now.'
+      ? 'a party is suspended, or the service cannot keep visits just now. "affiliate doctor" says more where it runs.'
       : `its offer is ${offer.status}. Set it live, or name another link with --link.`
   const why = status === 404 ? 'the service does not know it. Is --database-url the database it uses?' : own
   return `Link ${slug} gave no tracking reference (HTTP ${status}): ${why}`

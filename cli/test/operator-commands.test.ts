@@ -189,7 +189,10 @@ for (const dialect of testDialects()) {
       assert.is(JSON.parse(line).platform_fee, undefined)
     }
     await books.refuses([...asLines, '--excel'], /with the format csv only/, 2)
-    await books.refuses(['jobs', 'export', 'billing_cycles', file, '--user', books.creatorId], /of merchants/)
+    await books.refuses(
+      ['jobs', 'export', 'billing_cycles', file, '--user', books.creatorId],
+      /Creators have no billing cycles/,
+    )
     await books.refuses(['jobs', 'export', 'sales', '/dev/full/x', '--yes'], /\/dev\/full\/x: /)
   })
 
