@@ -424,6 +424,29 @@ const VERIFICATION: PlantedBug[] = [
   },
 ]
 
+/** Mistakes about bank transfers that people confirm. */
+const BY_HAND: PlantedBug[] = [
+  onBothDatabases({
+    name: 'a confirmation of another amount counts',
+    file: 'server/processor/manual/confirmation.rule.ts',
+    find: 'amount !== null && amount !== transfer.amount',
+    replace: 'amount !== null && amount <= 0',
+  }),
+  onBothDatabases({
+    name: 'a payout that a former file has is written to another',
+    file: 'server/processor/manual/transfers.service.ts',
+    find: "file === null ? sql`file is null` : sql`file = ${file}`",
+    replace: 'sql`true`',
+  }),
+  {
+    name: 'two operators confirm one transfer without a lock',
+    file: 'server/processor/manual/transfers.service.ts',
+    find: "await lockRows(tx, 'manual_transfers', named(tx, names))",
+    replace: 'await transfersWhere(tx, named(tx, names))',
+    expectedIn: 'race',
+  },
+]
+
 export const PLANTED_BUGS: readonly PlantedBug[] = [
   ...ARITHMETIC,
   ...ORDERS,
@@ -431,4 +454,5 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   ...BOOKS,
   ...ONCE,
   ...VERIFICATION,
+  ...BY_HAND,
 ]

@@ -29,6 +29,7 @@ const MARKET_TESTS = [
     'offers/',
     'payouts/',
     'pending-orders/',
+    'processor/manual/',
     'profile/',
     'reports/',
     'sales/',
