@@ -203,8 +203,12 @@ async function confirmOne(context: AppContext, by: ByAdmin, confirmation: Confir
   await refuseOtherCharge(context, found)
   const what = kind === 'invoice' ? 'was received' : outcome === 'paid' ? 'was paid' : 'failed'
   // A bank that has the file may still pay it, and a failed payout is paid again.
-  const hint = outcome === 'failed' && found.file !== null ? `, although the bank has it in file ${found.file}` : ''
-  await confirm(context, `${displayMoney(found.amount)} under ${found.number} ${what}${hint}? It cannot be undone.`)
+  const hint =
+    outcome === 'failed' && found.file !== null ? `, although the bank has it in file ${found.file}` : ''
+  await confirm(
+    context,
+    `${displayMoney(found.amount)} under ${found.number} ${what}${hint}? It cannot be undone.`,
+  )
   const caller = await reachService(context, by.url)
   const [confirmed] = await confirmTransfers(platform, admin.id, [confirmation])
   if (!confirmed?.transfer || !isRecorded(confirmed)) {
