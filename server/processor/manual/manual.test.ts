@@ -12,10 +12,10 @@ import {
   cycleOf,
   openFlagsOf,
   payoutOf,
-  rowsOf,
   type Shop,
 } from '../../test/testkit/marketplace.ts'
 import { addUser, setSuspended } from '../../test/testkit/people.ts'
+import { rowsOf } from '../../test/testkit/rows.ts'
 import { DAY, HOUR } from '../../test/testkit/testbed.ts'
 import { type BankRow, readBankFile } from './bank-file.ts'
 import { readBankResults } from './bank-results.service.ts'
