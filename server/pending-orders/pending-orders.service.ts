@@ -1,8 +1,10 @@
 import { DAY_MS } from '../../shared/durations.ts'
+import type { PendingOrder } from '../../shared/schemas/pending-orders.ts'
 import { flagForgedRows } from '../flags/forged-rows.service.ts'
 import { subscriptionsOf } from '../notifications/channels/webhooks/endpoints.service.ts'
 import { type NewEvent, publishEvents } from '../notifications/outbox.service.ts'
 import { type Tx, WriteConflict } from '../platform/database/database.ts'
+import { type KeysetScan, pageItems, type ScanScope } from '../platform/database/keyset-scan.ts'
 import { changeRows, insertRows, splitRows, TamperedRow } from '../platform/database/protected-rows.ts'
 import { createLoopYield } from '../platform/loop-yield.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -25,12 +27,14 @@ import {
 } from './pending-order.rule.ts'
 import { wirePendingOrder } from './pending-order-wire.ts'
 import {
+  countPendingOrders,
   duePage,
   type ListedPendingOrder,
   lockPendingOrders,
   type PendingOrderRow,
   pendingOrdersById,
   pendingOrdersOfOrder,
+  readPendingOrders,
 } from './pending-orders.store.ts'
 
 export { findPendingOrders, type ListedPendingOrder } from './pending-orders.store.ts'
@@ -278,6 +282,27 @@ export async function expirePendingOrders(platform: Platform): Promise<number> {
   }
 }
 
+/** Pending orders for an export, as their merchant or creator sees them; `all` as merchants do, with the merchant's id. */
+export function scanPendingOrders(
+  platform: Platform,
+  scope: ScanScope,
+): KeysetScan<PendingOrder & { merchant_id?: string }> {
+  const db = platform.database.reader
+  const role = scope !== 'all' && 'creatorId' in scope ? 'creator' : 'merchant'
+  return {
+    count: (step) => countPendingOrders(db, scope, step),
+    async read(step) {
+      const rows = await withNames(platform, await readPendingOrders(db, scope, step), db)
+      // As in lists, the period is that of the placement.
+      const placed = rows.map((row) => ({ ...row, created_at: row.placed_at }))
+      return pageItems(step, placed, (row) => ({
+        ...wirePendingOrder(row, role),
+        ...(scope === 'all' && { merchant_id: row.merchant_id }),
+      }))
+    },
+  }
+}
+
 /** A pending order with its names, for an operator. */
 export type ExplainedPendingOrder = ListedPendingOrder & OrderNames
 
@@ -288,6 +313,6 @@ export async function findPendingOrder(
   store: string | null,
 ): Promise<ExplainedPendingOrder[]> {
   const db = platform.database.reader
-  const storeIds = store === null ? null : await storeIdsOf(db, store)
+  const storeIds = await storeIdsOf(db, store)
   return withNames(platform, await searchOrder(order, (by) => pendingOrdersOfOrder(db, by, storeIds)))
 }

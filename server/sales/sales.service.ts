@@ -467,8 +467,15 @@ function noteOf(report: ReportedOrder, saleId: string, details: Record<string, u
   }
 }
 
-/** Sales for an export, as their merchant or creator sees them; `all` as merchants do, with the merchant's id. */
-export function scanSales(platform: Platform, scope: ScanScope): KeysetScan<Sale & { merchant_id?: string }> {
+/**
+ * Sales for an export, as their merchant or creator sees them; `all` as merchants do, with the merchant's id. Only those of a billing cycle
+ * unless that is `null`.
+ */
+export function scanSales(
+  platform: Platform,
+  scope: ScanScope,
+  cycleId: string | null = null,
+): KeysetScan<Sale & { merchant_id?: string }> {
   const db = platform.database.reader
   const shape = (row: ExportedSale) => {
     if (scope === 'all')
@@ -476,7 +483,7 @@ export function scanSales(platform: Platform, scope: ScanScope): KeysetScan<Sale
     return wireSale(row, 'merchantId' in scope ? 'merchant' : 'creator')
   }
   return {
-    count: (step) => countSales(db, scope, step),
-    read: async (step) => pageItems(step, await readSales(db, scope, step), shape),
+    count: (step) => countSales(db, scope, cycleId, step),
+    read: async (step) => pageItems(step, await readSales(db, scope, cycleId, step), shape),
   }
 }
