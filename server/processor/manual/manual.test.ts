@@ -7,13 +7,7 @@ import { exportPayouts } from '../../payouts/payout-file.service.ts'
 import type { Actor } from '../../platform/api/procedure.ts'
 import { MANUAL_SETTINGS, type ManualMarket, manualMarket } from '../../test/testkit/manual-market.ts'
 import { marketSuites } from '../../test/testkit/market-suites.ts'
-import {
-  attemptsOf,
-  cycleOf,
-  openFlagsOf,
-  payoutOf,
-  type Shop,
-} from '../../test/testkit/marketplace.ts'
+import { attemptsOf, cycleOf, openFlagsOf, payoutOf, type Shop } from '../../test/testkit/marketplace.ts'
 import { addUser, setSuspended } from '../../test/testkit/people.ts'
 import { rowsOf } from '../../test/testkit/rows.ts'
 import { DAY, HOUR } from '../../test/testkit/testbed.ts'
