@@ -424,6 +424,17 @@ const VERIFICATION: PlantedBug[] = [
   },
 ]
 
+/** Mistakes about programs that call. */
+const PROGRAMS: PlantedBug[] = [
+  {
+    name: 'an API key that may only read changes things',
+    file: 'server/platform/api/procedure.ts',
+    find: "actor.apiKey?.scope === 'read' && type === 'mutation'",
+    replace: "actor.apiKey?.scope === 'read' && type === 'subscription'",
+    expectedIn: 'authorization',
+  },
+]
+
 export const PLANTED_BUGS: readonly PlantedBug[] = [
   ...ARITHMETIC,
   ...ORDERS,
@@ -431,4 +442,5 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   ...BOOKS,
   ...ONCE,
   ...VERIFICATION,
+  ...PROGRAMS,
 ]
