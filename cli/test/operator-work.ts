@@ -54,10 +54,7 @@ export const OPERATOR_WORK: Record<string, Recipe> = {
   'mail retry': async ({ books }) => ({ args: [await queuedMail(books.market.platform, books.creatorId)] }),
   'users list': way(),
   'users create-admin': () => ({ args: ['second@example.pk', '--password-stdin'], input: PASSWORD }),
-  'users set-password': () => ({
-    args: ['second@example.pk', '--password-stdin', '--yes'],
-    input: PASSWORD,
-  }),
+  'users set-password': () => ({ args: ['second@example.pk', '--password-stdin', '--yes'], input: PASSWORD }),
   'users suspend': ({ books }) => ({
     args: [books.otherShop.merchantId, '--reason', 'forged orders', '--yes'],
   }),
