@@ -182,7 +182,7 @@ for (const { it } of marketSuites<Context>('orders as stores send them', { verif
   })
 
   it('credits the newest good click of the first place', async ({ market, link, shop, report }) => {
-    const other = await market.addLink(shop, await market.addCreator())
+    const other = await market.addLink(shop, await market.addCreator(), { commission_rate: 1000 })
     const old = await market.click(other)
     market.clock.pass(DAY)
     const good = await market.click(link)
