@@ -1,6 +1,8 @@
 import {
-  createTRPCClient,
+  createTRPCClientProxy,
+  createTRPCUntypedClient,
   httpBatchLink,
+  httpLink,
   httpSubscriptionLink,
   splitLink,
   TRPCClientError,
@@ -8,7 +10,7 @@ import {
 import { EventSource } from 'eventsource'
 import type { AppRouter } from '../../server/http/router.ts'
 import type { ErrorCode, Problem } from '../error-codes.ts'
-import type { MarketplaceClient } from './procedures.ts'
+import type { CallOptions, MarketplaceClient } from './procedures.ts'
 
 export { ERROR_STATUS, type ErrorCode, type Problem } from '../error-codes.ts'
 export { CURRENCY, displayMoney, formatMoney, type Paisa, parseMoney } from '../money.ts'
@@ -69,6 +71,13 @@ export function createClient(options: ClientOptions): MarketplaceClient {
     ...(fetch && { fetch }),
     headers: credential,
   })
+  // A key belongs to one call, so that is sent alone.
+  const keyOf = ({ context }: { context: Record<string, unknown> }) => context.idempotencyKey
+  const keyed = httpLink<AppRouter>({
+    url,
+    ...(fetch && { fetch }),
+    headers: ({ op }) => ({ ...credential(), 'idempotency-key': String(keyOf(op)) }),
+  })
   // Not the browser's own EventSource, which can send no token.
   const streams = httpSubscriptionLink<AppRouter, typeof EventSource>({
     url,
@@ -79,10 +88,20 @@ export function createClient(options: ClientOptions): MarketplaceClient {
     },
   })
   const isStream = ({ type }: { type: string }) => type === 'subscription'
-  const client: unknown = createTRPCClient<AppRouter>({
-    links: [splitLink({ condition: isStream, true: streams, false: calls })],
+  const hasKey = (op: { context: Record<string, unknown> }) => keyOf(op) !== undefined
+  const client = createTRPCUntypedClient<AppRouter>({
+    links: [
+      splitLink({
+        condition: isStream,
+        true: streams,
+        false: splitLink({ condition: hasKey, true: keyed, false: calls }),
+      }),
+    ],
   })
-  return client as MarketplaceClient
+  const mutation = client.mutation.bind(client)
+  client.mutation = (path, input, { idempotencyKey, ...options }: CallOptions & { context?: object } = {}) =>
+    mutation(path, input, { ...options, context: { idempotencyKey } })
+  return createTRPCClientProxy(client) as unknown as MarketplaceClient
 }
 
 /** What the service said about a failed call; `null` if the service did not answer (no network, for example). */
