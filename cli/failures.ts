@@ -129,6 +129,9 @@ async function failureOf(error: unknown): Promise<Failure> {
   if (error instanceof SettingError) {
     return new Failure(error.message, { code: 'validation_failed', exitCode: 1 })
   }
+  const { tamperedRowOf } = await import('../server/platform/api/problem.ts')
+  const tampered = tamperedRowOf(error)
+  if (tampered) return new Failure(`${tampered.message} Run "affiliate ledger verify".`)
   return (await faultOf(error)) ?? bug(error)
 }
 

@@ -27,6 +27,7 @@ import type { Platform } from './platform/platform.ts'
 import { Topics } from './platform/topics.ts'
 import { type ProcessorEventRules, processorEventsSchema } from './processor/events.settings.ts'
 import { createHttpProcessor } from './processor/http-processor.ts'
+import { createManualProcessor } from './processor/manual/manual-processor.ts'
 import type { Processor } from './processor/processor.ts'
 import { safepayEventRules } from './processor/safepay/safepay-events.ts'
 import { createSafepayProcessor, safepayOptions } from './processor/safepay/safepay-processor.ts'
@@ -118,7 +119,7 @@ export async function openApp(options: OpenOptions): Promise<App> {
     },
   }
   const sendSignals = publishSignals(platform, database)
-  const processor = createProcessor(config, sandbox, options.sandboxUrl)
+  const processor = createProcessor(platform, sandbox, options.sandboxUrl)
   return {
     platform,
     database: withRowKeys(database, keys),
@@ -181,13 +182,13 @@ function readJson<Schema extends z.ZodType>(
 }
 
 function createProcessor(
-  config: Config,
+  platform: Platform,
   sandbox: SandboxAccess | null,
   sandboxUrl: OpenOptions['sandboxUrl'],
 ): Processor & { close(): Promise<void> } {
-  if (config.PROCESSOR === 'safepay-raast') {
-    return createSafepayProcessor(safepayOptions(config))
-  }
+  const { config } = platform
+  if (config.PROCESSOR === 'manual') return createManualProcessor(platform)
+  if (config.PROCESSOR === 'safepay-raast') return createSafepayProcessor(safepayOptions(config))
   const apiKey = config.PROCESSOR_API_KEY ?? sandbox?.api_key ?? ''
   const url = config.PROCESSOR_URL ?? (() => sandboxUrl?.() ?? sandbox?.url ?? null)
   return createHttpProcessor({ url, apiKey, timeoutMs: config.PROCESSOR_TIMEOUT_MS })

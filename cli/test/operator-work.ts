@@ -141,6 +141,12 @@ export const OPERATOR_WORK: Record<string, Recipe> = {
     return { args: [payout.id, '--reason', 'IBAN corrected', '--yes'] }
   },
   'billing reconcile': 'moves nothing and raises flags, as the schedule does; flags are a record themselves',
+  'manual due': 'needs PROCESSOR=manual; its own tests call it',
+  'manual received': 'needs PROCESSOR=manual and a running service; its own tests look at the audit row',
+  'manual payout-file': 'needs PROCESSOR=manual; its own tests look at the audit row',
+  'manual paid': 'needs PROCESSOR=manual and a running service; its own tests look at the audit row',
+  'manual failed': 'needs PROCESSOR=manual and a running service; its own tests look at the audit row',
+  'manual reconcile': 'needs PROCESSOR=manual; its own tests look at the audit row',
   'ledger verify': way(),
   'ledger balances': way(),
   'ledger statement': way('platform'),

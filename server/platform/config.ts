@@ -74,6 +74,7 @@ const REQUIRED_BY = {
     'SAFEPAY_SECRET_KEY',
     'PROCESSOR_WEBHOOK_SECRETS',
   ],
+  manual: ['MANUAL_PAYMENT_INSTRUCTIONS', 'PROCESSOR_WEBHOOK_SECRETS'],
 } as const satisfies Record<Config['PROCESSOR'], readonly (keyof Config)[]>
 
 /** Settings that are valid one by one but not together, each with its problem. */
@@ -111,8 +112,15 @@ function* mismatches(config: Config): Generator<[keyof Config, string]> {
   if (NODE_ENV === 'production') yield* unfitForProduction(config)
   for (const name of missing(...REQUIRED_BY[PROCESSOR]))
     yield [name, `must be set when PROCESSOR=${PROCESSOR}`]
-  if (PROCESSOR === 'sandbox' && config.PROCESSOR_SIGNATURE !== 'standard-webhooks') {
-    yield ['PROCESSOR_SIGNATURE', 'must be standard-webhooks, which is how the sandbox signs']
+  if (
+    (PROCESSOR === 'sandbox' || PROCESSOR === 'manual') &&
+    config.PROCESSOR_SIGNATURE !== 'standard-webhooks'
+  ) {
+    const signer = PROCESSOR === 'sandbox' ? 'the sandbox signs' : '"affiliate manual" signs'
+    yield ['PROCESSOR_SIGNATURE', `must be standard-webhooks, which is how ${signer}`]
+  }
+  if (PROCESSOR === 'manual' && config.PROCESSOR_EVENTS !== undefined) {
+    yield ['PROCESSOR_EVENTS', 'must not be set when PROCESSOR=manual: its events have the built-in types']
   }
 }
 
@@ -120,7 +128,7 @@ function* unfitForProduction(config: Config): Generator<[keyof Config, string]> 
   if (config.PROCESSOR === 'sandbox') {
     yield [
       'PROCESSOR',
-      'the sandbox moves no real money and is refused in production; set http or safepay-raast',
+      'the sandbox moves no real money and is refused in production; set http, safepay-raast or manual',
     ]
   }
   if (!config.APP_KEY) yield ['APP_KEY', 'must be set in production: 32 random bytes in base64']
