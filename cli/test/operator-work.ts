@@ -53,6 +53,7 @@ export const OPERATOR_WORK: Record<string, Recipe> = {
   'mail show': async ({ books }) => ({ args: [await queuedMail(books.market.platform, books.creatorId)] }),
   'mail retry': async ({ books }) => ({ args: [await queuedMail(books.market.platform, books.creatorId)] }),
   'users list': way(),
+  'users show': ({ books }) => ({ args: [books.creatorId] }),
   'users create-admin': () => ({ args: ['second@example.pk', '--password-stdin'], input: PASSWORD }),
   'users set-password': () => ({
     args: ['second@example.pk', '--password-stdin', '--yes'],
@@ -76,16 +77,19 @@ export const OPERATOR_WORK: Record<string, Recipe> = {
     return { args: [books.creatorId, '--yes'] }
   },
   'offers list': way(),
+  'offers show': async ({ books }) => ({ args: [(await books.json('offers', 'list')).items[0].id] }),
   'offers vet': async ({ books }) => {
     const { id } = await addLiveOffer(books.market.platform, books.otherShop.actor)
     return { args: [id, '--approve', '--reason', 'as agreed', '--yes'] }
   },
   'applications list': way(),
   'links list': way(),
+  'links show': ({ books }) => ({ args: [books.slug] }),
   'links set-coupon': ({ books }) => ({ args: [books.slug, 'SANA10'] }),
   'links end': ({ books }) => ({ args: [books.slug, '--reason', 'fake posts', '--yes'] }),
   'flagged list': way(),
   'flagged resolve': async (world) => ({ args: [await freshFlag(world), '--note', 'looked at it'] }),
+  'audit list': way(),
   'flagged walk': 'asks a person about each flag; its own test looks at the audit rows',
   'sales list': way(),
   'sales explain': way('6100000001009'),
@@ -143,6 +147,7 @@ export const OPERATOR_WORK: Record<string, Recipe> = {
     const [payout] = (await books.json('payouts', 'list', '--state', 'pending')).items
     return { args: [payout.id, '--reason', 'IBAN corrected', '--yes'] }
   },
+  'payouts show': async ({ books }) => ({ args: [(await books.json('payouts', 'list')).items[0].id] }),
   'billing reconcile': 'moves nothing and raises flags, as the schedule does; flags are a record themselves',
   'ledger verify': way(),
   'ledger balances': way(),

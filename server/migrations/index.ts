@@ -6,6 +6,7 @@ import { up as terms } from './00003-terms.ts'
 import { up as pendingOrders } from './00004-pending-orders.ts'
 import { up as storeTopics } from './00005-store-topics.ts'
 import { up as values } from './00006-values.ts'
+import { up as operatorLists } from './00007-operator-lists.ts'
 import { type Ddl, ddl } from './ddl.ts'
 
 /** In the order in which they run, one file each of the same name. */
@@ -16,6 +17,7 @@ const MIGRATIONS: Record<string, (ddl: Ddl) => string[]> = {
   '00004-pending-orders': pendingOrders,
   '00005-store-topics': storeTopics,
   '00006-values': values,
+  '00007-operator-lists': operatorLists,
 }
 
 /** The migrations of a database, for MikroORM's migrator. */
