@@ -10,10 +10,10 @@ import type { Testbed } from './test/testkit/testbed.ts'
 
 const PRODUCTION = readConfig({
   NODE_ENV: 'production',
-  PUBLIC_BASE_URL: 'https://offers.example',
+  PUBLIC_BASE_URL: 'https://offers.test',
   APP_KEY: Buffer.alloc(32, 7).toString('base64'),
   PROCESSOR: 'http',
-  PROCESSOR_URL: 'https://processor.example.com',
+  PROCESSOR_URL: 'https://processor.test',
   PROCESSOR_API_KEY: 'key',
   PROCESSOR_WEBHOOK_SECRETS: `whsec_${Buffer.alloc(24).toString('base64')}`,
 })

@@ -33,6 +33,7 @@ export const way =
 export const OPERATOR_WORK: Record<string, Recipe> = {
   serve: 'runs the service, whose own tests say what it writes',
   demo: 'works on a database of its own',
+  init: 'writes a settings file, and opens no database; its own test looks at the file',
   seed: 'refuses a database in use',
   'processor register-webhook': 'changes a registration at the processor, without a database',
   'db migrate': 'changes the schema, and nothing that an operator decides',

@@ -12,10 +12,10 @@ import { createAdmin, type UserRow } from './users.service.ts'
 
 const PRODUCTION = {
   NODE_ENV: 'production',
-  PUBLIC_BASE_URL: 'https://market.example.pk',
+  PUBLIC_BASE_URL: 'https://market.test',
   APP_KEY: Buffer.alloc(32, 1).toString('base64'),
   PROCESSOR: 'http',
-  PROCESSOR_URL: 'https://processor.example',
+  PROCESSOR_URL: 'https://processor.test',
   PROCESSOR_API_KEY: 'a key',
   PROCESSOR_WEBHOOK_SECRETS: 'whsec_AAAA',
 }

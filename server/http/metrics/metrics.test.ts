@@ -281,10 +281,10 @@ readers('only under a name of this machine, so that no web page can be led to th
 
 const PRODUCTION = {
   NODE_ENV: 'production',
-  PUBLIC_BASE_URL: 'https://offers.example',
+  PUBLIC_BASE_URL: 'https://offers.test',
   APP_KEY: Buffer.alloc(32, 1).toString('base64'),
   PROCESSOR: 'http',
-  PROCESSOR_URL: 'https://processor.example',
+  PROCESSOR_URL: 'https://processor.test',
   PROCESSOR_API_KEY: 'a key',
   PROCESSOR_WEBHOOK_SECRETS: 'whsec_AAAA',
 }
