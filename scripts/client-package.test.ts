@@ -243,9 +243,7 @@ it('has exactly the types of the router', ({ folder }) => {
 
 for (const compiler of ['typescript', 'typescript-5'])
   for (const moduleResolution of ['bundler', 'node16'])
-    it(`compiles in strict mode with ${compiler} and ${moduleResolution}, with the README's examples`, async ({
-      project,
-    }) => {
+    it(`compiles strictly with ${compiler} and ${moduleResolution}, README included`, async ({ project }) => {
       writeFileSync(join(project, 'caller.ts'), CALLER)
       for (const [index, text] of readmeExamples().entries())
         writeFileSync(join(project, `example-${index + 1}.ts`), text)

@@ -108,7 +108,8 @@ async function runProofs(
   const lane = async (queue: Iterable<(typeof all)[number]>) => {
     for (const { proof, file, at } of queue) {
       if (signal.aborted) return
-      const env = { ...environment, ...sizeOf(proof, options.form, options.scale) }
+      const env: NodeJS.ProcessEnv = { ...environment, ...sizeOf(proof, options.form, options.scale) }
+      if (options.afterTests && proof.testedOnSqlite && place.postgres) env.TEST_POSTGRES_ONLY = '1'
       const onOutput = (chunk: string) => display.take(proof.name, chunk)
       const result = await runFile({ ...file, limit: LIMIT_MS }, { root: ROOT, env, signal, onOutput })
       display.clear()

@@ -10,6 +10,7 @@ import { readConfig, SettingError } from './platform/config.ts'
 import { readAppKeys, readSandboxAccess, writeSandboxAccess } from './platform/crypto/app-keys.ts'
 import { createAppKeys } from './platform/crypto/key-ring.ts'
 import { createVault } from './platform/crypto/vault.ts'
+import { assertMapped, assertNone, pluck } from './test/testkit/pluck.ts'
 import { raceProcesses } from './test/testkit/racing-processes.ts'
 
 interface Context {
@@ -58,23 +59,14 @@ async function refusalOf(environment: Record<string, string>, create = true): Pr
   return (outcome as Error).message
 }
 
-it('creates its keys once, readable only by the owner, and opens with them again', async ({
-  folder,
-  environment,
-}) => {
+it('creates its keys once, owner-readable, and opens with them again', async ({ folder, environment }) => {
   const sealed = await withApp(environment, ({ platform }) => platform.vault.seal('secret', BINDING))
   const files = ['app.key', 'sandbox.json'].map((name) => join(folder, name))
   const made = files.map((file) => readFileSync(file, 'utf8'))
   for (const file of files) assert.is(statSync(file).mode & 0o777, 0o600, file)
-  assert.equal(
-    readdirSync(folder).filter((name) => name.endsWith('.tmp')),
-    [],
-  )
+  assertNone(readdirSync(folder), (name) => name.endsWith('.tmp'))
   assert.is(await withApp(environment, ({ platform }) => platform.vault.open(sealed, BINDING)), 'secret')
-  assert.equal(
-    files.map((file) => readFileSync(file, 'utf8')),
-    made,
-  )
+  assertMapped(files, (file) => readFileSync(file, 'utf8'), made)
 })
 
 it('makes nothing when it may not', async ({ folder, environment }) => {
@@ -98,9 +90,7 @@ it('takes APP_KEY before any file, and then makes none', async ({ folder, enviro
   assert.not.ok(existsSync(join(folder, 'app.key')))
 })
 
-it('refuses a current key that is listed as a former one, and opens what former ones sealed', async ({
-  environment,
-}) => {
+it('refuses a current key listed as a former one, opens what former ones sealed', async ({ environment }) => {
   const former = randomBytes(32)
   const sealed = createVault(createAppKeys(former)).seal('secret', BINDING)
   const given = { ...environment, APP_KEY: KEY.toString('base64') }
@@ -193,9 +183,7 @@ const WRONG: [string, Record<string, string>][] = [
   ['PORT', { PORT: 'http' }],
 ]
 
-it('refuses wrong settings with one line that names the setting and shows no secret', async ({
-  environment,
-}) => {
+it('refuses wrong settings with one line that names them and shows no secret', async ({ environment }) => {
   for (const [name, settings] of WRONG) {
     const line = await refusalOf({ ...environment, ...settings })
     assert.match(line, new RegExp(`^setting ${name}: [^:\\s]`), JSON.stringify(settings))
@@ -214,17 +202,12 @@ it('reads the mapping of events and the hmac scheme from their settings', async 
   }
   await withApp(settings, (app) => {
     assert.is(app.eventRules.type_field, 'event')
-    assert.equal(
-      app.eventRules.rules.map((rule) => rule.meaning),
-      ['payout_confirmed'],
-    )
+    assert.equal(pluck(app.eventRules.rules, 'meaning'), ['payout_confirmed'])
     assert.equal(app.processorSignature.secrets, ['whatever'])
   })
 })
 
-it('links to PUBLIC_BASE_URL, else to its own address, else to what the server says', async ({
-  environment,
-}) => {
+it('links to PUBLIC_BASE_URL, else to its address, else to what the server says', async ({ environment }) => {
   const base = (more: Record<string, string>) =>
     withApp({ ...environment, ...more }, ({ platform }) => platform.publicBaseUrl)
   assert.is(await base({}), 'http://127.0.0.1:3000')

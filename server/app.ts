@@ -64,6 +64,9 @@ export interface OpenOptions {
  */
 const STATEMENT_TIMEOUT_MS = 10_000
 
+/** A cache reserves its memory, which takes longer than what a command reads. */
+const CACHED_BY_COMMANDS = 1000
+
 /** PostgreSQL cuts longer names. */
 const MAX_NAME = 63
 
@@ -106,7 +109,7 @@ export async function openApp(options: OpenOptions): Promise<App> {
     vault: createVault(keys),
     log: createLog(options.logLevel ?? config.LOG_LEVEL),
     topics: new Topics(),
-    caches: new Caches(),
+    caches: new Caches(options.create ? {} : { maxEntries: CACHED_BY_COMMANDS }),
     reportTampered: (row) => reportTamperedRow(platform, row),
     get publicBaseUrl() {
       return config.PUBLIC_BASE_URL ?? options.ownUrl?.() ?? addressOf(config)

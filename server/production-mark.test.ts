@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { sql } from 'kysely'
 import * as assert from 'uvu/assert'
+import { PRODUCTION } from '../cli/test/run-affiliate.ts'
 import { readConfig, SettingError } from './platform/config.ts'
 import { type OpenDatabase, openDatabase } from './platform/database/open-database.ts'
 import { withRowKeys } from './platform/database/protected-rows.ts'
@@ -8,37 +9,26 @@ import { isProduction, markDevelopment, markProduction, markSeeded } from './pro
 import { marketSuites } from './test/testkit/market-suites.ts'
 import type { Testbed } from './test/testkit/testbed.ts'
 
-const PRODUCTION = readConfig({
-  NODE_ENV: 'production',
-  PUBLIC_BASE_URL: 'https://offers.test',
-  APP_KEY: Buffer.alloc(32, 7).toString('base64'),
-  PROCESSOR: 'http',
-  PROCESSOR_URL: 'https://processor.test',
-  PROCESSOR_API_KEY: 'key',
-  PROCESSOR_WEBHOOK_SECRETS: `whsec_${Buffer.alloc(24).toString('base64')}`,
-})
+const CONFIG = readConfig(PRODUCTION)
 
 for (const { it, dialect } of marketSuites<{ database: OpenDatabase }>('the mark of production')) {
   it.before.each(async (context) => {
     context.database = context.bed.testDatabase.database
   })
 
-  it('is set by a start of production, and stays through starts of development', async ({
-    bed,
-    database,
-  }) => {
+  it('is set by a start of production and stays through development starts', async ({ bed, database }) => {
     await markProduction(database, bed.platform.config)
     assert.is(await isProduction(database.reader), false)
-    await markProduction(database, PRODUCTION)
-    await markProduction(database, PRODUCTION)
+    await markProduction(database, CONFIG)
+    await markProduction(database, CONFIG)
     assert.is(await isProduction(database.reader), true)
-    await markProduction(database, { ...PRODUCTION, NODE_ENV: 'development' })
+    await markProduction(database, { ...CONFIG, NODE_ENV: 'development' })
     assert.is(await isProduction(database.reader), true)
   })
 
   it('is refused on a database that was seeded', async ({ bed, database }) => {
     await markSeeded(database, bed.platform.clock.now())
-    const refusal = await markProduction(database, PRODUCTION).catch((error: unknown) => error)
+    const refusal = await markProduction(database, CONFIG).catch((error: unknown) => error)
     assert.instance(refusal, SettingError)
     assert.match((refusal as Error).message, /^setting DATABASE_URL: .*affiliate seed/)
     assert.is(await isProduction(database.reader), false)
@@ -46,7 +36,7 @@ for (const { it, dialect } of marketSuites<{ database: OpenDatabase }>('the mark
   })
 
   it('refuses a start with the sandbox processor', async ({ bed, database }) => {
-    await markProduction(database, PRODUCTION)
+    await markProduction(database, CONFIG)
     const refusal = await markProduction(database, bed.platform.config).catch((error: unknown) => error)
     assert.instance(refusal, SettingError)
     assert.match(
@@ -55,14 +45,11 @@ for (const { it, dialect } of marketSuites<{ database: OpenDatabase }>('the mark
     )
   })
 
-  it('cannot be removed where the service runs, nor with settings of production', async ({
-    bed,
-    database,
-  }) => {
-    await markProduction(database, PRODUCTION)
+  it('cannot be removed while the service runs or with production settings', async ({ bed, database }) => {
+    await markProduction(database, CONFIG)
     const here = await markDevelopment(bed.platform, database).catch((error) => error)
     assert.equal([here.code, /uses this database/.test(here.detail)], ['forbidden', true])
-    const settings = await markDevelopment({ ...bed.platform, config: PRODUCTION }, database).catch(
+    const settings = await markDevelopment({ ...bed.platform, config: CONFIG }, database).catch(
       (error) => error,
     )
     assert.equal([settings.code, /NODE_ENV is production/.test(settings.detail)], ['forbidden', true])
@@ -70,7 +57,7 @@ for (const { it, dialect } of marketSuites<{ database: OpenDatabase }>('the mark
   })
 
   it('can be removed from a copy, which leaves an audit row', async ({ bed, database }) => {
-    await markProduction(database, PRODUCTION)
+    await markProduction(database, CONFIG)
     const copy = await copyOf(bed, database)
     const platform = { ...bed.platform, database: withRowKeys(copy, bed.platform.keys) }
     assert.is(await markDevelopment(platform, copy), true)

@@ -23,10 +23,7 @@ it.before((world) => {
 })
 it.after(({ above }) => rmSync(above, { recursive: true, force: true }))
 
-it('is readable only by the owner, and belongs to one running sandbox, whose address stays as it is', async ({
-  folder,
-  environment,
-}) => {
+it('is readable only by the owner, and belongs to one running sandbox', async ({ folder, environment }) => {
   const before = process.umask(0o022)
   const first = await startService({ environment }).finally(() => process.umask(before))
   const access = () => readFileSync(join(folder, 'sandbox.json'), 'utf8')

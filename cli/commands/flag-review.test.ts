@@ -4,6 +4,8 @@ import * as assert from 'uvu/assert'
 import { createOffer } from '../../server/offers/offers.service.ts'
 import { OFFER } from '../../server/test/testkit/listings.ts'
 import { openFlagsOf } from '../../server/test/testkit/marketplace.ts'
+import { pluck } from '../../server/test/testkit/pluck.ts'
+import { columnsOf } from '../../server/test/testkit/rows.ts'
 import { type Books, openBooks } from '../test/books.ts'
 import type { Typed } from '../test/run-in-pty.ts'
 
@@ -18,12 +20,9 @@ it.after(() => books.market.close())
 const CHOICES = /\[q\]uit > /
 const answer = (keys: string): Typed => ({ after: CHOICES, keys: `${keys}\n` })
 const audited = async () => {
-  const rows = await books.market.platform.database.reader
-    .selectFrom('audit_entries')
-    .select(['action', 'actor'])
-    .where('actor', '=', 'operator')
-    .orderBy('id')
-    .execute()
+  const rows = await columnsOf(books.market.platform, 'audit_entries', ['action', 'actor'], {
+    actor: 'operator',
+  })
   return rows.map(({ action, actor }) => `${action} by ${actor}`)
 }
 
@@ -60,10 +59,7 @@ it('is left at any question without harm, and taken up again', async () => {
     }),
     await books.type(['flagged', 'walk', '--severity', 'high'], { typed: [answer('q')] }),
   ]
-  assert.equal(
-    [atChoice, atNote, quit].map(({ code }) => code),
-    [0, 0, 0],
-  )
+  assert.equal(pluck([atChoice, atNote, quit], 'code'), [0, 0, 0])
   for (const { screen } of [atChoice, atNote, quit]) assert.match(screen, /1 of 1 reviewed, 0 resolved/)
   const { screen } = await books.type(['flagged', 'walk'], {
     typed: [

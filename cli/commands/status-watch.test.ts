@@ -56,10 +56,7 @@ atTerminal('is redrawn in one place, and Ctrl-C gives the terminal back as it wa
 })
 
 it('shows as much as there is room for', async () => {
-  const { screen } = await books.type(WATCH, {
-    rows: 5,
-    typed: [{ after: /Inbox/, keys: CTRL_C }],
-  })
+  const { screen } = await books.type(WATCH, { rows: 5, typed: [{ after: /Inbox/, keys: CTRL_C }] })
   const view = screen.split(HOME)[1] ?? ''
   assert.is(view.split('\n').length, 5)
 })

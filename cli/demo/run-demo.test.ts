@@ -8,6 +8,7 @@ import { request } from 'undici'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { eventually } from '../../server/test/testkit/eventually.ts'
+import { assertNone } from '../../server/test/testkit/pluck.ts'
 import { isAlive } from '../test/run-affiliate.ts'
 import { painter } from './report.ts'
 import { type DemoOptions, runDemo } from './run-demo.ts'
@@ -46,10 +47,7 @@ test('it ends in the figures that add up by hand, and leaves what --keep promise
     keep: true,
     print: (line) => lines.push(line),
   })
-  assert.equal(
-    checks.filter((check) => !check.ok),
-    [],
-  )
+  assertNone(checks, (check) => !check.ok)
   assert.equal([ok, figures], [true, FIGURES])
   assert.ok(invariants.length > 10)
   for (const amount of ['1,935.79', '1,759.81', '175.98', '110.00'])

@@ -6,6 +6,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { assertMapped, assertNone } from '../../server/test/testkit/pluck.ts'
 import { runAffiliate } from '../test/run-affiliate.ts'
 import type { DemoResult } from './run-demo.ts'
 
@@ -47,10 +48,7 @@ const demo = (environment: Record<string, string>) =>
   runAffiliate(['demo', '--processor', 'safepay-raast', '--json'], { environment })
 
 function assertComplete(result: DemoResult, figures: DemoResult['figures']): void {
-  assert.equal(
-    result.checks.filter((check) => !check.ok),
-    [],
-  )
+  assertNone(result.checks, (check) => !check.ok)
   assert.equal([result.ok, result.figures], [true, figures])
   assert.ok(result.checks.some(({ name, found }) => name === 'state of the payout' && found === 'paid'))
 }
@@ -72,10 +70,7 @@ it('says that it skips the failure where it cannot make a payout fail', async ({
   assert.is(code, 0)
   const result: DemoResult = JSON.parse(stdout)
   assertComplete(result, FIGURES)
-  assert.equal(
-    failedPayout(result)?.map(([word]) => word),
-    ['skipped'],
-  )
+  assertMapped(failedPayout(result) ?? [], ([word]) => word, ['skipped'])
 })
 
 it('does not start without a double on this machine, and names the setting', async ({ settings }) => {

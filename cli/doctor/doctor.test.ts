@@ -9,11 +9,11 @@ import { sealName, sealText, storeSeals } from '../../server/ledger/seals/stored
 import { sendMail } from '../../server/notifications/channels/mail/mail.service.ts'
 import { readConfig } from '../../server/platform/config.ts'
 import { codeOf } from '../../server/test/testkit/authenticator.ts'
-import { testDialects } from '../../server/test/testkit/databases.ts'
-
 import { type Marketplace, openMarketplace } from '../../server/test/testkit/marketplace.ts'
 import { orderBody } from '../../server/test/testkit/orders.ts'
 import { addUser } from '../../server/test/testkit/people.ts'
+import { assertNone } from '../../server/test/testkit/pluck.ts'
+import { proofDialects } from '../../server/test/testkit/proof-size.ts'
 import { openServiceBed, type ServiceBed } from '../../server/test/testkit/service-bed.ts'
 import { removeGuards } from '../../server/test/testkit/tamper.ts'
 import { TESTBED_KEY } from '../../server/test/testkit/testbed.ts'
@@ -26,7 +26,7 @@ import { examineMail } from './mail.ts'
 import { examineAddress, examineMetrics, examineProxies } from './outside.ts'
 import { examineSecrets } from './secrets.ts'
 
-for (const dialect of testDialects()) {
+for (const dialect of proofDialects()) {
   const it = suite(`the doctor on ${dialect}`)
   let bed: ServiceBed
   let settings: Record<string, string>
@@ -123,11 +123,7 @@ for (const dialect of testDialects()) {
     try {
       const states = async () =>
         (await examine({ SEAL_STORAGE })).checks.filter(({ name }) => name === 'seals')
-      assert.equal(
-        (await examine()).checks.filter(({ name }) => name === 'seals'),
-        [],
-        'not set',
-      )
+      assertNone((await examine()).checks, ({ name }) => name === 'seals', 'not set')
       const addSeal = async (position: number, ageMinutes: number) => {
         const sealed_at = Date.now() - ageMinutes * 60_000
         const digest = `01234567.${'0'.repeat(63)}${position}`
@@ -190,36 +186,33 @@ for (const dialect of testDialects()) {
     return shop
   }
 
-  after(
-    'says from when on the stores must be compared, and with which command',
-    async ({ market, folder }) => {
-      const shop = await sellAndKeep(market, folder)
-      const { found } = await examineAfter(market, folder)
-      const at = (text: string | RegExp) => found.filter((line) => line.match(text)).length
-      assert.is(
-        at(/^ok: seal 1 of 2026-11-01T07:00:00.000Z, the newest in SEAL_STORAGE, is in this/),
-        1,
-        found.join(),
-      )
-      assert.is(at(/^warn: the cluster may have lost what came after 2026-11-01T07:00:00.000Z/), 1)
-      assert.is(at(/from 2026-10-31 on and run "affiliate stores compare DOMAIN orders_export.csv"/), 1)
-      assert.is(at(`s${shop.merchantId}.myshopify.com`), 1)
-      assert.is(at(/^ok: no order since then names a click/), 1)
-      assert.is(at(/affiliate billing reconcile/), 1)
-      assert.is(
-        at(/^warn: commits wait for no standby \(synchronous_standby_names/),
-        dialect === 'sqlite' ? 0 : 1,
-      )
-      // An order that names a click which the new primary does not have.
-      await market.deliver(
-        shop,
-        orderBody({ price: 1000, createdAt: market.clock.now(), click: market.platform.ids.next() }),
-      )
-      await market.drainUntilIdle()
-      const again = await examineAfter(market, folder)
-      assert.ok(again.found.some((line) => /^warn: 1 order since then names a click that/.test(line)))
-    },
-  )
+  after('says from when on stores must be compared, and with which command', async ({ market, folder }) => {
+    const shop = await sellAndKeep(market, folder)
+    const { found } = await examineAfter(market, folder)
+    const at = (text: string | RegExp) => found.filter((line) => line.match(text)).length
+    assert.is(
+      at(/^ok: seal 1 of 2026-11-01T07:00:00.000Z, the newest in SEAL_STORAGE, is in this/),
+      1,
+      found.join(),
+    )
+    assert.is(at(/^warn: the cluster may have lost what came after 2026-11-01T07:00:00.000Z/), 1)
+    assert.is(at(/from 2026-10-31 on and run "affiliate stores compare DOMAIN orders_export.csv"/), 1)
+    assert.is(at(`s${shop.merchantId}.myshopify.com`), 1)
+    assert.is(at(/^ok: no order since then names a click/), 1)
+    assert.is(at(/affiliate billing reconcile/), 1)
+    assert.is(
+      at(/^warn: commits wait for no standby \(synchronous_standby_names/),
+      dialect === 'sqlite' ? 0 : 1,
+    )
+    // An order that names a click which the new primary does not have.
+    await market.deliver(
+      shop,
+      orderBody({ price: 1000, createdAt: market.clock.now(), click: market.platform.ids.next() }),
+    )
+    await market.drainUntilIdle()
+    const again = await examineAfter(market, folder)
+    assert.ok(again.found.some((line) => /^warn: 1 order since then names a click that/.test(line)))
+  })
 
   after('fails when a kept seal is not in the database', async ({ market, folder }) => {
     await sellAndKeep(market, folder)
@@ -241,22 +234,19 @@ for (const dialect of testDialects()) {
     )
   })
 
-  after(
-    'says what cannot be known without SEAL_STORAGE, or when it cannot be read',
-    async ({ market, folder }) => {
-      await sellAndKeep(market, folder)
-      const { found } = await examineAfter(market, null)
-      assert.ok(found.some((line) => /^warn: SEAL_STORAGE is not set: .* number 1 of 2026-11-01T/.test(line)))
-      assert.ok(found.some((line) => line.includes('"affiliate ledger verify --against DIGEST"')))
-      const file = join(folder, 'a-file')
-      writeFileSync(file, '')
-      const unreadable = await examineAfter(market, join(file, 'seals'))
-      assert.is(unreadable.code, 1)
-      assert.ok(
-        unreadable.found.some((line) => /^fail: the seals in SEAL_STORAGE cannot be compared/.test(line)),
-      )
-    },
-  )
+  after('says what cannot be known without a readable SEAL_STORAGE', async ({ market, folder }) => {
+    await sellAndKeep(market, folder)
+    const { found } = await examineAfter(market, null)
+    assert.ok(found.some((line) => /^warn: SEAL_STORAGE is not set: .* number 1 of 2026-11-01T/.test(line)))
+    assert.ok(found.some((line) => line.includes('"affiliate ledger verify --against DIGEST"')))
+    const file = join(folder, 'a-file')
+    writeFileSync(file, '')
+    const unreadable = await examineAfter(market, join(file, 'seals'))
+    assert.is(unreadable.code, 1)
+    assert.ok(
+      unreadable.found.some((line) => /^fail: the seals in SEAL_STORAGE cannot be compared/.test(line)),
+    )
+  })
 
   after.run()
 }

@@ -302,9 +302,7 @@ it('is ended by Ctrl-C, leaves sound books, and does it all when run again', asy
     (await database.reader.selectFrom('inbound_events').select('state').execute()).map(({ state }) => state)
   const before = (await events()).length
   const args = ['webhooks', 'replay', 'all', '--link', slug, '--url', bed.url]
-  const command = startAffiliate([...args, '--times', `${TIMES}`, '--json'], {
-    environment: settings,
-  })
+  const command = startAffiliate([...args, '--times', `${TIMES}`, '--json'], { environment: settings })
   await command.until(async () => (await events()).length > before + 1)
   const { code, stdout, stderr } = await command.interrupt()
   assert.equal([code, stdout, stderr], [130, '', ''])

@@ -2,6 +2,8 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { changedTables, tableDigests } from '../../server/test/authorization/digest.ts'
+import { assertMapped } from '../../server/test/testkit/pluck.ts'
+import { rowOf } from '../../server/test/testkit/rows.ts'
 import { buildProgram } from '../program.ts'
 import { openBooks } from './books.ts'
 import { leavesOf } from './command-tree.ts'
@@ -50,10 +52,7 @@ for (const [name, recipe] of Object.entries(OPERATOR_WORK)) {
       return
     }
     assert.ok(changed.some((table) => table !== 'audit_entries'))
-    assert.equal(
-      added.map((row) => [row.actor, row.action]),
-      [['operator', action]],
-    )
+    assertMapped(added, (row) => [row.actor, row.action], [['operator', action]])
     const reason = args.findIndex((arg) => arg === '--reason' || arg === '--note')
     assert.is(added[0]?.reason, reason < 0 ? null : args[reason + 1])
     // A password is nothing to write down.
@@ -64,11 +63,7 @@ for (const [name, recipe] of Object.entries(OPERATOR_WORK)) {
 it('says how things were before and after', async ({ books }) => {
   const [close, run] = await Promise.all(
     ['billing.close', 'payout.run'].map((action) =>
-      books.market.platform.database.reader
-        .selectFrom('audit_entries')
-        .selectAll()
-        .where('action', '=', action)
-        .executeTakeFirstOrThrow(),
+      rowOf(books.market.platform, 'audit_entries', { action }),
     ),
   )
   const parsed = (text: string | null | undefined) => JSON.parse(text ?? 'null')

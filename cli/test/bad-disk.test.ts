@@ -1,29 +1,198 @@
 // proof only
 import { spawnSync } from 'node:child_process'
-import {
-  chmodSync,
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import * as fs from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { getExport, startExport } from '../../server/exports/exports.service.ts'
+import { runNextExport } from '../../server/exports/run-export.service.ts'
 import { openDatabase } from '../../server/platform/database/open-database.ts'
+import { openFolder } from '../../server/platform/storage/storage.ts'
+import { signShopifyBody } from '../../server/shopify/signature.ts'
+import { connectStore } from '../../server/stores/stores.service.ts'
+import { changedTables, tableDigests } from '../../server/test/authorization/digest.ts'
+import { addLink, addLiveOffer } from '../../server/test/testkit/listings.ts'
+import { openMarketplace, verify } from '../../server/test/testkit/marketplace.ts'
+import { orderBody } from '../../server/test/testkit/orders.ts'
+import { addUser } from '../../server/test/testkit/people.ts'
+import { assertNone } from '../../server/test/testkit/pluck.ts'
+import { call, openServiceBed, type ServiceBed } from '../../server/test/testkit/service-bed.ts'
 import { type Books, openBooks } from './books.ts'
 import { APP_KEY, ENTRY, environmentOf } from './run-affiliate.ts'
+import { type EndedHere, runHere } from './run-here.ts'
+import { openSmallDisk, type SmallDisk } from './small-disk.ts'
 
-const it = suite('a disk that takes nothing')
+const it = suite('a disk that is really full')
+const disk = openSmallDisk(16)
+if (disk === null) it.skip('this user can mount no small file system here to be filled', () => {})
+
+interface World {
+  disk: SmallDisk
+  bed: ServiceBed
+  creatorId: string
+  slug: string
+  affiliate(...args: string[]): Promise<EndedHere>
+}
+
+const DOMAIN = 'chenab-lawn.myshopify.com'
+
+/** A service whose database and keys lie on the disk, with a link. */
+async function openWorld(disk: SmallDisk): Promise<World> {
+  const settings = { DATABASE_URL: `sqlite:${join(disk.folder, 'affiliate.db')}`, DATA_DIR: disk.folder }
+  const bed = await openServiceBed('sqlite', settings)
+  const { platform } = bed.service.app
+  const merchant = await addUser(platform, 'merchant', 'Chenab Lawn')
+  const creator = await addUser(platform, 'creator', 'Sana Mirza')
+  await connectStore(platform, merchant.userId, { shop_domain: DOMAIN, webhook_secret: SECRET })
+  const offer = await addLiveOffer(platform, merchant, {
+    commission_rate: 1250,
+    product_ids: ['8123456789012'],
+  })
+  const { slug } = await addLink(platform, merchant, creator, offer.id)
+  return {
+    disk,
+    bed,
+    creatorId: creator.userId,
+    slug,
+    // The service has made a key of its own.
+    affiliate: (...args) => runHere(args, { ...settings, APP_KEY: '' }),
+  }
+}
+
+const SECRET = 'a-secret-of-the-store'
+const ONE_LINE = /^affiliate: [^\n]*\n$/
+const MEND = /The disk is full\. Free some space, .*\. Nothing was changed\./
+
+if (disk !== null) {
+  let world: World
+  it.before(async () => {
+    world = await openWorld(disk)
+  })
+  it.after(async () => {
+    try {
+      await world?.bed.close()
+    } finally {
+      await disk.close()
+    }
+  })
+  it('refuses commands in one line with the fix, and does nothing by half', () => refusesCommands(world))
+  it('makes the service refuse what it cannot keep, and take it when there is room', () =>
+    refusesEvents(world))
+  it('leaves no half of an export, which is made when there is room', () => refusesExports(world))
+}
+
+async function refusesCommands({ disk, bed, creatorId, affiliate }: World): Promise<void> {
+  const { reader } = bed.service.app.database
+  const before = await tableDigests(reader)
+  const commands = [
+    ['users', 'suspend', creatorId, '--yes'],
+    ['stores', 'release', DOMAIN, '--yes'],
+    ['db', 'backup', join(disk.folder, 'copy.db')],
+  ]
+  disk.fill()
+  for (const words of commands) {
+    const { code, stdout, stderr } = await affiliate(...words)
+    assert.equal([code, stdout], [1, ''], `${words}: ${stderr}`)
+    assert.match(stderr, ONE_LINE)
+    assert.match(stderr, MEND)
+  }
+  // Commands that read still work.
+  for (const words of [['users', 'list'], ['ledger', 'verify'], ['status']]) {
+    const { code, stderr } = await affiliate(...words, '--json')
+    assert.is(code, 0, `${words}: ${stderr}`)
+  }
+  assert.equal(changedTables(before, await tableDigests(reader)), [])
+  assertNone(fs.readdirSync(disk.folder), (name) => name.startsWith('copy.db'))
+  disk.free()
+  for (const words of [commands[2] ?? [], commands[0] ?? [], ['users', 'reinstate', creatorId, '--yes']]) {
+    const { code, stderr } = await affiliate(...words)
+    assert.is(code, 0, `${words}: ${stderr}`)
+  }
+}
+
+async function refusesEvents({ disk, bed, slug, affiliate }: World): Promise<void> {
+  const replay = (...more: string[]) => affiliate('webhooks', 'replay', '--url', bed.url, ...more)
+  const body = join(bed.testDatabase.folder, 'order.json')
+  fs.writeFileSync(body, orderBody({ price: 250_000, createdAt: Date.now() }))
+  const { reader } = bed.service.app.database
+  const before = await tableDigests(reader)
+  disk.fill()
+  const register = {
+    email: 'new@example.pk',
+    password: 'a long passphrase',
+    role: 'creator',
+    display_name: 'N',
+  }
+  const refused = await call(bed.url, 'POST', '/auth/register', { body: register })
+  assert.equal([refused.status, refused.body.code], [503, 'unavailable'])
+  const [clicked, sent] = [
+    await replay('path-landing-site', '--link', slug),
+    await replay('--store', DOMAIN, '--body', body),
+  ]
+  const rawBody = fs.readFileSync(body)
+  const event = await call(bed.url, 'POST', '/webhooks/store-sales', {
+    raw: rawBody,
+    headers: {
+      'x-shopify-topic': 'orders/paid',
+      'x-shopify-shop-domain': DOMAIN,
+      'x-shopify-hmac-sha256': signShopifyBody(rawBody, SECRET),
+    },
+  })
+  assert.equal([clicked.code, sent.code], [1, 1])
+  // A visitor still reaches the product, only untracked.
+  assert.match(clicked.stderr, /^affiliate: Link [^\n]* \(HTTP 302\): [^\n]* cannot keep visits [^\n]*\n$/)
+  assert.match(sent.stderr, ONE_LINE)
+  assert.match(sent.stderr, MEND)
+  assert.equal([event.status, event.body.code], [503, 'unavailable'])
+  assert.is((await call(bed.url, 'GET', '/offers')).status, 200)
+  assert.equal(changedTables(before, await tableDigests(reader)), [])
+  disk.free()
+  const taken = await replay('path-landing-site', '--link', slug, '--json')
+  assert.is(taken.code, 0, taken.stderr)
+  assert.is(JSON.parse(taken.stdout).items[0].sale.acceptance_status, 'accepted')
+  await verify(bed.service.app.platform)
+}
+
+/** Its files lie there and its database elsewhere, as it is where both have grown. */
+async function refusesExports({ disk }: World): Promise<void> {
+  const market = await openMarketplace('sqlite')
+  try {
+    const { platform, clock } = market
+    const shop = await market.addShop()
+    const link = await market.addLink(shop, await market.addCreator())
+    await market.order(shop, link, 100_000)
+    await market.drainUntilIdle()
+    const folder = join(disk.folder, 'exports')
+    const storage = openFolder(folder)
+    const request = { resource: 'sales', format: 'csv', from: null, to: null } as const
+    const { id } = await startExport(platform, shop.actor, request)
+    const job = () => getExport(platform, shop.merchantId, id)
+    disk.fill()
+    assert.ok(await runNextExport(platform, storage, new AbortController().signal))
+    const waiting = await job()
+    assert.equal([waiting.state, waiting.file_key, waiting.attempts], ['queued', null, 1])
+    assert.equal(fs.existsSync(folder) ? fs.readdirSync(folder) : [], [])
+    disk.free()
+    clock.pass(waiting.due_at - clock.now())
+    assert.ok(await runNextExport(platform, storage, new AbortController().signal))
+    const { state, file_key } = await job()
+    assert.is(state, 'succeeded')
+    assert.equal(fs.readdirSync(folder), [file_key])
+    assert.is(fs.readFileSync(join(folder, file_key ?? ''), 'utf8').split('\r\n').length, 3)
+  } finally {
+    await market.close()
+  }
+}
+
+it.run()
+
+const unwritable = suite('a disk that takes nothing')
 let books: Books
-it.before(async () => {
+unwritable.before(async () => {
   books = await openBooks('sqlite')
 })
-it.after(() => books.market.close())
+unwritable.after(() => books.market.close())
 
 function run(words: readonly string[], url: string, dataFolder = tmpdir()) {
   // Nothing is forbidden to root, so it is someone else who tries.
@@ -36,16 +205,14 @@ function run(words: readonly string[], url: string, dataFolder = tmpdir()) {
   return { code: status, stdout, stderr }
 }
 
-const ONE_LINE = /^affiliate: [^\n]*\n$/
-
-it('that is read-only gives one line with the fix, and reading goes on', async () => {
-  const source = mkdtempSync(join(tmpdir(), 'affiliate-read-only-'))
+unwritable('that is read-only gives one line with the fix, and reading goes on', async () => {
+  const source = fs.mkdtempSync(join(tmpdir(), 'affiliate-read-only-'))
   const file = join(source, 'shop.db')
   try {
     const made = await books.json('db', 'backup', join(books.market.bed.testDatabase.folder, 'whole.db'))
-    copyFileSync(made.file, file)
-    chmodSync(file, 0o444)
-    chmodSync(source, 0o555)
+    fs.copyFileSync(made.file, file)
+    fs.chmodSync(file, 0o444)
+    fs.chmodSync(source, 0o555)
     const url = `sqlite:${file}`
     const write = run(['users', 'suspend', books.creatorId, '--yes'], url)
     assert.is(write.code, 1, write.stdout)
@@ -70,17 +237,17 @@ it('that is read-only gives one line with the fix, and reading goes on', async (
     await untouched.close()
     assert.equal(suspended, [])
   } finally {
-    chmodSync(source, 0o755)
-    rmSync(source, { recursive: true, force: true })
+    fs.chmodSync(source, 0o755)
+    fs.rmSync(source, { recursive: true, force: true })
   }
-  assert.not(existsSync(source))
+  assert.not(fs.existsSync(source))
 })
 
-it('whose data folder cannot be written gives a new service one line, and no database', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'affiliate-unwritable-'))
+unwritable('whose data folder cannot be written gives a new service one line, and no database', () => {
+  const folder = fs.mkdtempSync(join(tmpdir(), 'affiliate-unwritable-'))
   const databases = join(folder, 'databases')
-  mkdirSync(databases)
-  chmodSync(databases, 0o777)
+  fs.mkdirSync(databases)
+  fs.chmodSync(databases, 0o777)
   const refused = (words: string[], url: string) => {
     const { code, stdout, stderr } = run(words, url, folder)
     assert.equal([code, stdout], [1, ''], words.join(' '))
@@ -88,21 +255,21 @@ it('whose data folder cannot be written gives a new service one line, and no dat
     assert.match(stderr, /setting DATA_DIR: .* make its folder writable for this user, or name another\n$/)
   }
   try {
-    chmodSync(folder, 0o555)
+    fs.chmodSync(folder, 0o555)
     refused(['serve'], `sqlite:${folder}/a.db`)
     refused(['seed'], `sqlite:${databases}/a.db`)
-    assert.equal(readdirSync(folder), ['databases'])
+    assert.equal(fs.readdirSync(folder), ['databases'])
     // With the files of an earlier start, only the sandbox still has to write.
     const access = { api_key: 'key', webhook_secret: 'whsec_AAAA', url: null }
-    chmodSync(folder, 0o755)
-    writeFileSync(join(folder, 'sandbox.json'), JSON.stringify(access))
-    chmodSync(folder, 0o555)
+    fs.chmodSync(folder, 0o755)
+    fs.writeFileSync(join(folder, 'sandbox.json'), JSON.stringify(access))
+    fs.chmodSync(folder, 0o555)
     refused(['serve'], `sqlite:${databases}/a.db`)
-    assert.equal(readdirSync(databases), [])
+    assert.equal(fs.readdirSync(databases), [])
   } finally {
-    chmodSync(folder, 0o755)
-    rmSync(folder, { recursive: true })
+    fs.chmodSync(folder, 0o755)
+    fs.rmSync(folder, { recursive: true })
   }
 })
 
-it.run()
+unwritable.run()

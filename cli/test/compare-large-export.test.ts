@@ -6,6 +6,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { insertSales } from '../../server/sales/sales.store.ts'
 import { testDialects } from '../../server/test/testkit/databases.ts'
+import { rowOf } from '../../server/test/testkit/rows.ts'
 import { openBooks } from './books.ts'
 import { runAffiliate } from './run-affiliate.ts'
 
@@ -43,12 +44,7 @@ for (const dialect of testDialects()) {
     const books = await openBooks(dialect)
     const { platform } = books.market
     const saleOf = (order: string, storeId: string) =>
-      platform.database.reader
-        .selectFrom('sales')
-        .selectAll()
-        .where('order_name', '=', order)
-        .where('store_id', '=', storeId)
-        .executeTakeFirstOrThrow()
+      rowOf(platform, 'sales', { order_name: order, store_id: storeId })
     const { storeId: store_id, merchantId: merchant_id } = books.shop
     const accepted = await saleOf('#1001', store_id)
     const rejected = { ...(await saleOf('#1001', books.otherShop.storeId)), store_id, merchant_id }
@@ -67,9 +63,7 @@ for (const dialect of testDialects()) {
     await writeExport(path, Date.now() + 60_000)
     const { code, stdout, stderr } = await runAffiliate(
       ['stores', 'compare', `s${books.shop.merchantId}.myshopify.com`, path, '--json', '--limit', '10'],
-      {
-        environment: { ...books.settings, NODE_OPTIONS: `--max-old-space-size=${HEAP_MB}` },
-      },
+      { environment: { ...books.settings, NODE_OPTIONS: `--max-old-space-size=${HEAP_MB}` } },
     )
     assert.is(code, 0, stderr)
     const found = JSON.parse(stdout)

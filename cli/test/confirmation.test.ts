@@ -121,10 +121,7 @@ it('make payouts once they are confirmed', async () => {
 })
 
 it('ask before a password is typed', async () => {
-  const agreed = {
-    after: /Set a new password for creator .*\? All sessions end\. \[y\/N\] /,
-    keys: 'y\n',
-  }
+  const agreed = { after: /Set a new password for creator .*\? All sessions end\. \[y\/N\] /, keys: 'y\n' }
   const { screen, code } = await books.type(['users', 'set-password', books.creatorId], {
     typed: [
       agreed,

@@ -9,14 +9,14 @@ import { sealName, sealText, storeSeals } from '../../server/ledger/seals/stored
 import { changedTables, tableDigests } from '../../server/test/authorization/digest.ts'
 import { SafepayDouble } from '../../server/test/safepay/safepay-double.ts'
 import { SAFEPAY_SETTINGS } from '../../server/test/safepay/safepay-market.ts'
-import { testDialects } from '../../server/test/testkit/databases.ts'
+import { proofDialects } from '../../server/test/testkit/proof-size.ts'
 import { DAY, HOUR } from '../../server/test/testkit/testbed.ts'
 import { formatMoney } from '../../shared/money.ts'
 import { type Books, openBooks } from './books.ts'
 import { openProcessorStub } from './processor-stub.ts'
 import { APP_KEY } from './run-affiliate.ts'
 
-for (const dialect of testDialects()) {
+for (const dialect of proofDialects()) {
   const it = suite(`commands that look back on ${dialect}`)
   /** What depends on no database. */
   const onSqlite = dialect === 'sqlite' ? it : () => undefined

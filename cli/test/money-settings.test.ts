@@ -1,10 +1,11 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { testDialects } from '../../server/test/testkit/databases.ts'
+import { proofDialects } from '../../server/test/testkit/proof-size.ts'
+import { columnsOf } from '../../server/test/testkit/rows.ts'
 import { openServiceBed, type ServiceBed } from '../../server/test/testkit/service-bed.ts'
 import { runHere } from './run-here.ts'
 
-for (const dialect of testDialects()) {
+for (const dialect of proofDialects()) {
   const it = suite(`commands beside a service with other money settings on ${dialect}`)
   let bed: ServiceBed
   it.before(async () => {
@@ -35,11 +36,7 @@ for (const dialect of testDialects()) {
 
   it('move money with changed settings when no process runs, which is audited unless it is a dry run', async () => {
     const changes = () =>
-      bed.testDatabase.database.reader
-        .selectFrom('audit_entries')
-        .select('after')
-        .where('action', '=', 'settings.change')
-        .execute()
+      columnsOf(bed.testDatabase, 'audit_entries', ['after'], { action: 'settings.change' })
     await bed.service.stop()
     const changed = { PAYOUT_THRESHOLD: '1.00' }
     assert.is((await run(['payouts', 'run', '--dry-run'], changed)).code, 0)

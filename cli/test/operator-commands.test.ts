@@ -9,17 +9,18 @@ import { retryDelivery } from '../../server/notifications/channels/webhooks/deli
 import { createEndpoint } from '../../server/notifications/channels/webhooks/endpoints.service.ts'
 import { createOffer } from '../../server/offers/offers.service.ts'
 import { connectStore } from '../../server/stores/stores.service.ts'
-import { testDialects } from '../../server/test/testkit/databases.ts'
 import { OFFER } from '../../server/test/testkit/listings.ts'
 import { attemptsOf, openFlagsOf } from '../../server/test/testkit/marketplace.ts'
 import { orderBody } from '../../server/test/testkit/orders.ts'
+import { assertMapped, pluck } from '../../server/test/testkit/pluck.ts'
+import { proofDialects } from '../../server/test/testkit/proof-size.ts'
 import { openWebhookReceiver } from '../../server/test/testkit/webhook-receiver.ts'
 import { type Books, openBooks } from './books.ts'
 import { openProcessorStub, type ProcessorStub } from './processor-stub.ts'
 
 const UNKNOWN_ID = '019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e'
 
-for (const dialect of testDialects()) {
+for (const dialect of proofDialects()) {
   const it = suite(`the operator's commands on ${dialect}`)
   let books: Books
   let stub: ProcessorStub
@@ -97,10 +98,7 @@ for (const dialect of testDialects()) {
     await retryDelivery(market.platform, creatorId, deliveryId)
     await drainUntilIdle()
     receiver.close()
-    assert.equal(
-      receiver.received.map(({ body }) => body.type),
-      ['application.decided'],
-    )
+    assertMapped(receiver.received, ({ body }) => body.type, ['application.decided'])
     const list = await books.json('endpoints', 'list', '--user', creatorId)
     const show = await books.json('endpoints', 'show', id)
     const text = await books.says(['endpoints', 'show', id], /1 delivered, 0 pending, 0 failed/)
@@ -121,20 +119,14 @@ for (const dialect of testDialects()) {
     const [store] = JSON.parse(well.stdout).stores
     assert.equal([store.status, store.tracked_30d.landing], ['receiving', 2])
     // Its orders bring their reference by the landing page only.
-    assert.equal(
-      store.findings.map((one: { state: string }) => one.state),
-      ['ok', 'ok', 'todo'],
-    )
+    assert.equal(pluck(store.findings, 'state'), ['ok', 'ok', 'todo'])
     const script = /^Put <script src="http.*\/store\.js" async><\/script> before <\/head>/
     assert.match(store.findings[2].next, script)
     const toDo = /^affiliate: 1 to do for s.*, marked with ✗\.$/m
     const unwell = await books.refuses(check(`s${books.otherShop.merchantId}.myshopify.com`), toDo)
     assert.match(unwell.stdout, /1 signed order of the last 7 days could not be read/)
     assert.match(unwell.stdout, /no_tracking_reference 1/)
-    assert.equal(
-      (await books.json('stores', 'list')).items.map((one: { status: string }) => one.status),
-      ['receiving', 'receiving'],
-    )
+    assert.equal(pluck((await books.json('stores', 'list')).items, 'status'), ['receiving', 'receiving'])
     const none = /No store in use has the domain nothing\.myshopify\.com\./
     assert.is((await books.refuses(check('nothing.myshopify.com'), none)).stdout, '')
     assert.equal(await books.json(...check()), { rejecting: [], unclaimed: [] })

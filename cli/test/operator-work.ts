@@ -56,10 +56,7 @@ export const OPERATOR_WORK: Record<string, Recipe> = {
   'users list': way(),
   'users show': ({ books }) => ({ args: [books.creatorId] }),
   'users create-admin': () => ({ args: ['second@example.pk', '--password-stdin'], input: PASSWORD }),
-  'users set-password': () => ({
-    args: ['second@example.pk', '--password-stdin', '--yes'],
-    input: PASSWORD,
-  }),
+  'users set-password': () => ({ args: ['second@example.pk', '--password-stdin', '--yes'], input: PASSWORD }),
   'users suspend': ({ books }) => ({
     args: [books.otherShop.merchantId, '--reason', 'forged orders', '--yes'],
   }),

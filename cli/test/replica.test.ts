@@ -51,11 +51,7 @@ it('ledger verify --full --replica checks the replica and stores nothing', async
   assert.match(await run(['ledger', 'verify', '--full', '--replica']), 'DATABASE_READ_URL is not set')
 })
 
-it('doctor shows a replica, one that is behind, and a standby in place of the primary', async ({
-  run,
-  standby,
-  primary,
-}) => {
+it('doctor shows a replica, one behind, a standby for the primary', async ({ run, standby, primary }) => {
   const settings = { DATABASE_READ_URL: standby.url }
   assert.match(await run(['doctor'], settings), /✓ replica\s+127\.0\.0\.1:\d+ has what the primary has/)
   await standby.query('select pg_wal_replay_pause()')

@@ -341,12 +341,7 @@ export function testRestore(dialect: TestDialect, system: InstalledPostgres | nu
       })
     }
   } else {
-    it('says what a role lacks that may not create databases', async ({
-      backup,
-      affiliate,
-      filled,
-      places,
-    }) => {
+    it('says what a role lacks to create databases', async ({ backup, affiliate, filled, places }) => {
       const before = await places()
       const DATABASE_URL = await addServiceRole(filled.url)
       const ended = await affiliate(['db', 'restore', backup], { DATABASE_URL })

@@ -2,6 +2,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { codeOf } from '../../server/test/testkit/authenticator.ts'
+import { columnsOf } from '../../server/test/testkit/rows.ts'
 import { confirmTotp, startTotp } from '../../server/users/second-factor.service.ts'
 import { type Books, openBooks } from './books.ts'
 import { PRODUCTION } from './run-affiliate.ts'
@@ -29,11 +30,7 @@ async function addAdmin(email: string, environment: Record<string, string> = {})
 }
 
 const audits = async (action: string) =>
-  books.market.platform.database.reader
-    .selectFrom('audit_entries')
-    .select(['actor', 'reason'])
-    .where('action', '=', action)
-    .execute()
+  columnsOf(books.market.platform, 'audit_entries', ['actor', 'reason'], { action })
 
 it('are set up with a code of the secret that is shown', async () => {
   const enroll = ['users', 'enroll-second-factor', 'op@example.pk']

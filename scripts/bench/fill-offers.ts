@@ -1,7 +1,7 @@
 import { foldedKey, foldedWords } from '../../server/platform/database/folded-text.ts'
 import { insertRows, type NewRow } from '../../server/platform/database/protected-rows.ts'
 import type { Platform } from '../../server/platform/platform.ts'
-import { rowOf } from '../../server/test/testkit/offer-rows.ts'
+import { offerOf } from '../../server/test/testkit/offer-rows.ts'
 import { addUser } from '../../server/test/testkit/people.ts'
 
 const MERCHANTS = 200
@@ -29,7 +29,7 @@ function offerRow(platform: Platform, merchants: readonly string[], number: numb
   const description = `A ${word(1)} for every season, made by hand, sent all over Pakistan within three days. ${word(3)}.`
   const category = `Category ${number % CATEGORIES}`
   const niche = `Niche ${number % 7}`
-  const row = rowOf(platform, merchants[number % merchants.length] ?? '', {
+  const row = offerOf(platform, merchants[number % merchants.length] ?? '', {
     title,
     description,
     category,

@@ -3,6 +3,7 @@ import { appRouter } from '../http/router.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import type { Marketplace, Shop } from '../test/testkit/marketplace.ts'
 import { outcomeOf, requestOf } from '../test/testkit/people.ts'
+import { pluck } from '../test/testkit/pluck.ts'
 import { billingRouter } from './billing.procedures.ts'
 import { closeDueCycles } from './close-cycle.service.ts'
 import { grantCredit } from './credits.service.ts'
@@ -23,15 +24,9 @@ for (const { it } of marketSuites<{ shop: Shop; other: Shop }>('the list of bill
   const as = (market: Marketplace, { actor }: Shop) =>
     billingRouter.createCaller(requestOf(market.platform, actor))
 
-  it('shows own cycles newest first, with the invoice and the payment of a charged one', async ({
-    market,
-    shop,
-  }) => {
+  it('shows own cycles newest first, with invoice and payment if charged', async ({ market, shop }) => {
     const { items, next_cursor } = await as(market, shop).listCycles({})
-    assert.equal(
-      items.map(({ state }) => state),
-      ['open', 'charged'],
-    )
+    assert.equal(pluck(items, 'state'), ['open', 'charged'])
     assert.is(next_cursor, null)
     const [open, charged] = items
     assert.is(open?.commission_total, '625.00')
@@ -52,10 +47,7 @@ for (const { it } of marketSuites<{ shop: Shop; other: Shop }>('the list of bill
       asOf: platform.clock.now() + 100 * 86_400_000,
     })
     const closed = await caller.listCycles({ state: 'closed' })
-    assert.equal(
-      closed.items.map(({ state }) => state),
-      ['closed'],
-    )
+    assert.equal(pluck(closed.items, 'state'), ['closed'])
     const first = await caller.listCycles({ limit: 1 })
     assert.ok(first.next_cursor)
     const second = await caller.listCycles({ limit: 1, cursor: first.next_cursor })
@@ -63,10 +55,7 @@ for (const { it } of marketSuites<{ shop: Shop; other: Shop }>('the list of bill
     assert.is(second.next_cursor, null)
   })
 
-  it('shows of an open cycle what it would charge if it closed now, credit included', async ({
-    market,
-    shop,
-  }) => {
+  it('shows what an open cycle would charge if it closed now, after credit', async ({ market, shop }) => {
     const { platform } = market
     const none = { open_cycle_due: '0.00', unpaid: '0.00', credit_available: '0.00', currency: 'PKR' }
     const shown = async () => {

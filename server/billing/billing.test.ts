@@ -5,6 +5,7 @@ import { changedTables, tableDigests } from '../test/authorization/digest.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { cyclesOf, type Marketplace, type Shop } from '../test/testkit/marketplace.ts'
 import { outcomeOf } from '../test/testkit/people.ts'
+import { pluckAll } from '../test/testkit/pluck.ts'
 import { DAY, HOUR } from '../test/testkit/testbed.ts'
 import { closeDueCycles } from './close-cycle.service.ts'
 import { grantCredit } from './credits.service.ts'
@@ -155,13 +156,10 @@ for (const { it } of marketSuites<Context>('billing cycles')) {
     await closeDueCycles(market.platform, { asOf: NOVEMBER_ENDS })
     await sell(context)
     await closeDueCycles(market.platform, { asOf: NOVEMBER_ENDS + 40 * DAY })
-    assert.equal(
-      (await cycles(context)).map(({ credit, due }) => [credit, due]),
-      [
-        [BILLED - 100, 100],
-        [100, BILLED - 100],
-      ],
-    )
+    assert.equal(pluckAll(await cycles(context), 'credit', 'due'), [
+      [BILLED - 100, 100],
+      [100, BILLED - 100],
+    ])
     const audit = await market.platform.database.reader.selectFrom('audit_entries').selectAll().execute()
     assert.equal(
       audit.filter((entry) => entry.action === 'billing.credit').map((entry) => [entry.actor, entry.reason]),

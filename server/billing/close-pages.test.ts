@@ -6,9 +6,16 @@ import { insertRows } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import { userTopic } from '../platform/topics.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
-import { attemptsOf, cyclesOf, type Marketplace, type Shop } from '../test/testkit/marketplace.ts'
+import {
+  attemptsOf,
+  brokenInvariants,
+  cyclesOf,
+  type Marketplace,
+  type Shop,
+} from '../test/testkit/marketplace.ts'
+import { pluckAll } from '../test/testkit/pluck.ts'
 import { openRival } from '../test/testkit/rival.ts'
-import { verifyBooks } from '../verification/verify-books.ts'
+import { columnsOf } from '../test/testkit/rows.ts'
 import { type CloseOutcome, closeDueCycles } from './close-cycle.service.ts'
 import { grantCredit } from './credits.service.ts'
 
@@ -66,11 +73,9 @@ for (const { it, dialect } of marketSuites<Context>('pages of billing cycles')) 
     )
   const audited = async ({ market }: Context) =>
     (
-      await market.platform.database.reader
-        .selectFrom('audit_entries')
-        .select(['subject_id', 'before', 'after'])
-        .where('action', '=', 'billing.close')
-        .execute()
+      await columnsOf(market.platform, 'audit_entries', ['subject_id', 'before', 'after'], {
+        action: 'billing.close',
+      })
     ).length
 
   it('close, extend and use credit as each of them alone would, and say so in a dry run', async (context) => {
@@ -132,20 +137,13 @@ for (const { it, dialect } of marketSuites<Context>('pages of billing cycles')) 
     assert.equal(await states(context), [['closed'], ['open'], ['open'], ['open'], ['closed']])
     await heal()
     const late = await closeDueCycles(platform)
-    assert.equal(
-      late.map(({ cycleId, kind }) => [cycleId, kind]),
-      [
-        [asked, 'closed'],
-        [below, 'closed'],
-      ],
-    )
+    assert.equal(pluckAll(late, 'cycleId', 'kind'), [
+      [asked, 'closed'],
+      [below, 'closed'],
+    ])
     assert.equal(await states(context), [['closed'], ['closed'], ['open'], ['closed'], ['closed']])
-    const breaches = (await verifyBooks(platform)).filter((check) => check.breaches.length > 0)
     // That someone asked for an invoice without a word is what the poison was.
-    assert.equal(
-      breaches.map(({ name }) => name),
-      ['second-attempts-recorded'],
-    )
+    assert.equal(Object.keys(await brokenInvariants(platform)), ['second-attempts-recorded'])
   })
 
   /** The second shop's invoice is asked for already, which the database refuses; the fourth's total is below zero. */

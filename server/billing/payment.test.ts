@@ -11,6 +11,7 @@ import {
   openFlagsOf,
   type Shop,
 } from '../test/testkit/marketplace.ts'
+import { pluck } from '../test/testkit/pluck.ts'
 import { MINUTE } from '../test/testkit/testbed.ts'
 import { cycleShares } from './billing.service.ts'
 import { closeDueCycles } from './close-cycle.service.ts'
@@ -93,10 +94,7 @@ for (const { it } of marketSuites<Context>('payment confirmations', { verify: tr
     await market.confirmPayment(cycleId)
     await market.drainUntilIdle()
     const events = (await eventsOf(market.platform)).filter((event) => event.source === 'processor')
-    assert.equal(
-      events.map((event) => event.state),
-      ['done', 'ignored', 'ignored', 'ignored'],
-    )
+    assert.equal(pluck(events, 'state'), ['done', 'ignored', 'ignored', 'ignored'])
     assert.equal(await balances(context), [
       [0, COMMISSIONS[0]],
       [0, COMMISSIONS[1]],

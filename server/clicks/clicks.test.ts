@@ -8,6 +8,8 @@ import { eventually } from '../test/testkit/eventually.ts'
 import { addLink, addLiveOffer, addMerchant } from '../test/testkit/listings.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { addUser } from '../test/testkit/people.ts'
+import { pluck } from '../test/testkit/pluck.ts'
+import { columnsOf } from '../test/testkit/rows.ts'
 import { HOUR } from '../test/testkit/testbed.ts'
 import {
   countVisits,
@@ -70,10 +72,7 @@ for (const { it } of marketSuites<Context>('clicks', { idsOf: createIds })) {
     })
     const recorder = createClickRecorder(breaking)
     const failed = await Promise.allSettled([1, 2].map(() => recorder.record(clickOn(platform, link.id))))
-    assert.equal(
-      failed.map(({ status }) => status),
-      ['rejected', 'rejected'],
-    )
+    assert.equal(pluck(failed, 'status'), ['rejected', 'rejected'])
     broken = false
     await recorder.record(clickOn(platform, link.id))
     assert.is(await visits(platform, link), 1)
@@ -173,11 +172,7 @@ for (const { it } of marketSuites<Context>('clicks', { idsOf: createIds })) {
       kept.filter(({ link_id }) => link_id === link.id),
       [{ link_id: link.id, clicks: 10, unique_clicks: 5 }],
     )
-    const logged = await platform.database.reader
-      .selectFrom('clicks')
-      .select(['tracked', 'kind', 'repeated'])
-      .orderBy('id')
-      .execute()
+    const logged = await columnsOf(platform, 'clicks', ['tracked', 'kind', 'repeated'])
     assert.is(logged.length, 15)
     assert.is(logged.filter(({ repeated }) => repeated === 1).length, 5)
     assert.ok(logged.every(({ tracked, kind, repeated }) => repeated === 0 || (tracked && kind === 'visit')))

@@ -7,6 +7,7 @@ import { billingCycle } from '../../shared/schemas/billing.ts'
 import { exportedClick, exportResource } from '../../shared/schemas/jobs.ts'
 import { payout } from '../../shared/schemas/payouts.ts'
 import { sale } from '../../shared/schemas/sales.ts'
+import { assertMapped } from '../test/testkit/pluck.ts'
 import { fc } from '../test/testkit/property.ts'
 import { csvCell, csvHeader, csvLine, csvRecords, exportColumns, mayExport } from './export-columns.rule.ts'
 
@@ -159,10 +160,7 @@ test('an RFC 4180 reader reads what was written, except the apostrophe', () => {
     fc.property(fc.array(fc.array(cell, { minLength: 2, maxLength: 4 }), { maxLength: 5 }), (records) => {
       const file = records.map((cells) => csvLine(cells.map((value) => csvCell(value, 'text')))).join('')
       const found = readCsv(file)
-      assert.equal(
-        found.map((cells) => cells.map(withoutApostrophes)),
-        records,
-      )
+      assertMapped(found, (cells) => cells.map(withoutApostrophes), records)
       for (const value of found.flat()) {
         assert.not.match(value, /^[=+\-@\t\r]/)
         for (const part of value.split(/[;\t\r\n]/)) assert.not.match(part, /^"*[=+\-@＝]/)

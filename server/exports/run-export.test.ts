@@ -6,10 +6,11 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Actor } from '../platform/api/procedure.ts'
 import { type FileStorage, openFolder } from '../platform/storage/storage.ts'
-import { testDialects } from '../test/testkit/databases.ts'
 import { eventually } from '../test/testkit/eventually.ts'
 import { addSales, buildExportWorld, type ExportWorld, saleRow } from '../test/testkit/export-world.ts'
 import { outcomeOf, requestOf } from '../test/testkit/people.ts'
+import { assertNone } from '../test/testkit/pluck.ts'
+import { proofDialects } from '../test/testkit/proof-size.ts'
 import { DAY, openTestbed, type Testbed } from '../test/testkit/testbed.ts'
 import { jobsRouter } from './exports.procedures.ts'
 import { openExportFile, startExport } from './exports.service.ts'
@@ -44,7 +45,7 @@ function watched(storage: FileStorage, onPiece: (piece: number) => Promise<void>
   }
 }
 
-for (const dialect of testDialects()) {
+for (const dialect of proofDialects()) {
   const it = suite(`running exports on ${dialect}`)
   let bed: Testbed
   let world: ExportWorld
@@ -174,10 +175,7 @@ for (const dialect of testDialects()) {
     await runNextExport(bed.platform, stopped, stopping.signal)
     assert.is((await jobOf(id)).state, 'queued')
     assert.ok(((await nextExportDueAt(bed.platform)) ?? Infinity) <= bed.clock.now())
-    assert.equal(
-      files().filter((name) => name.startsWith(id)),
-      [],
-    )
+    assertNone(files(), (name) => name.startsWith(id))
     assert.ok(await runNextExport(bed.platform, storage, NEVER))
     assert.equal(await idsOf(id), expected)
   })
@@ -197,10 +195,7 @@ for (const dialect of testDialects()) {
     assert.match(job.error ?? '', /could not be finished/)
     assert.not.match(job.error ?? '', /disk|var/)
     assert.is(await outcomeOf(openExportFile(bed.platform, world.bilal.userId, id)), 'not_found')
-    assert.equal(
-      files().filter((name) => name.startsWith(id)),
-      [],
-    )
+    assertNone(files(), (name) => name.startsWith(id))
   })
 
   it('gives up on a job that kills every worker', async () => {

@@ -5,10 +5,11 @@ import { grantCredit } from '../billing/credits.service.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import { recordOrders } from '../sales/sales.service.ts'
 import { readOrderFacts } from '../shopify/order-facts.ts'
-import { testDialects } from '../test/testkit/databases.ts'
 import { addLink, addLiveOffer, addMerchant, OFFER, storeIdOf } from '../test/testkit/listings.ts'
 import { orderBody } from '../test/testkit/orders.ts'
 import { addUser, logIn, outcomeOf } from '../test/testkit/people.ts'
+import { proofDialects } from '../test/testkit/proof-size.ts'
+import { columnsOf } from '../test/testkit/rows.ts'
 import { HOUR } from '../test/testkit/testbed.ts'
 import { openWebTestbed, type WebAnswer, type WebTestbed } from '../test/testkit/web.ts'
 import { OPERATOR } from './audit.service.ts'
@@ -25,7 +26,7 @@ interface World {
 }
 type Body = Record<string, unknown>
 
-for (const dialect of testDialects()) {
+for (const dialect of proofDialects()) {
   const it = suite<World>(`the admins' routes on ${dialect}`)
   it.before.each(async (world) => {
     world.web = await openWebTestbed(dialect, { RATE_LIMIT_PUBLIC: '0', RATE_LIMIT_AUTH: '0' })
@@ -52,12 +53,7 @@ for (const dialect of testDialects()) {
     web.ask('POST', path, { ...(who && { token: who.token }), body })
   const codeOf = ({ status, body }: WebAnswer) => `${status} ${body.code ?? ''}`.trim()
   const auditOf = (web: WebTestbed, subjectId: string) =>
-    web.platform.database.reader
-      .selectFrom('audit_entries')
-      .select(['actor', 'action', 'reason'])
-      .where('subject_id', '=', subjectId)
-      .orderBy('id')
-      .execute()
+    columnsOf(web.platform, 'audit_entries', ['actor', 'action', 'reason'], { subject_id: subjectId })
 
   it('lists open flags newest first, by kind and severity, in pages', async (world) => {
     const { web, merchant, creator } = world

@@ -1,5 +1,6 @@
 import * as assert from 'uvu/assert'
 import { marketSuites } from '../test/testkit/market-suites.ts'
+import { pluck } from '../test/testkit/pluck.ts'
 import { openFlags, raiseFlags } from './flags.service.ts'
 
 for (const { it } of marketSuites('flags')) {
@@ -18,7 +19,7 @@ for (const { it } of marketSuites('flags')) {
     const second = await openFlags(platform.database.reader, 'click_velocity')
     assert.equal(second.map(({ subject_id }) => subject_id).sort(), subjects.toSorted())
     assert.equal(
-      second.map(({ id }) => id),
+      pluck(second, 'id'),
       first.map(({ id }) => id),
     )
     assert.ok(second.every(({ summary }) => summary === 'visited 2 times'))

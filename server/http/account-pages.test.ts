@@ -28,68 +28,65 @@ for (const [path, title] of [
 }
 
 const inBrowser = hasChromium ? it : it.skip
-inBrowser(
-  'work in a browser: the address is verified, the password reset, and a used link says so',
-  async () => {
-    const email = 'sana@example.pk'
-    const registration = { email, password: 'a long passphrase', role: 'creator', display_name: 'Sana' }
-    const { body } = await call(bed.url, 'POST', '/auth/register', { body: registration })
-    const { platform } = bed.service.app
-    const newest = async (kind: string) =>
-      (
-        await platform.database.reader
-          .selectFrom('mails')
-          .select(['id', 'state', 'kind'])
-          .where('kind', '=', kind)
-          .orderBy('id', 'desc')
-          .execute()
-      )[0]
-    /** The link in the file that the worker writes for a mail. */
-    const linkIn = async (kind: string) => {
-      const mail = await eventually(
-        () => newest(kind),
-        (row) => row?.state === 'sent',
-      )
-      assert.match((await showMail(platform, mail?.id ?? '')).text, '#token=HIDDEN')
-      const folder = `${bed.testDatabase.folder}/mail`
-      const file = readdirSync(folder).find((name) => name.includes(mail?.id ?? '?')) ?? ''
-      const text = readFileSync(`${folder}/${file}`, 'utf8').replaceAll('=\r\n', '').replaceAll('=3D', '=')
-      return /^(http\S+#token=[\w-]{43})\r$/m.exec(text)?.[1] ?? ''
-    }
-    const browser = await launchChromium()
-    try {
-      const page = await browser.newPage()
-      page.setDefaultTimeout(GIVE_UP_MS)
-      const verification = await linkIn('verify_email')
-      await page.goto(verification)
-      assert.not.match(page.url(), 'token')
-      await page.getByRole('button').click()
-      await page.getByText('Your e-mail address is verified.').waitFor()
-      const me = await call(bed.url, 'GET', '/me', { token: body.token })
-      assert.is(typeof me.body.email_verified_at, 'string')
-      await page.goto('about:blank')
-      await page.goto(verification)
-      await page.getByRole('button').click()
-      await page.getByText('This link was used already or has expired.').waitFor()
+inBrowser('work in a browser: the address is verified, the password reset, a used link says so', async () => {
+  const email = 'sana@example.pk'
+  const registration = { email, password: 'a long passphrase', role: 'creator', display_name: 'Sana' }
+  const { body } = await call(bed.url, 'POST', '/auth/register', { body: registration })
+  const { platform } = bed.service.app
+  const newest = async (kind: string) =>
+    (
+      await platform.database.reader
+        .selectFrom('mails')
+        .select(['id', 'state', 'kind'])
+        .where('kind', '=', kind)
+        .orderBy('id', 'desc')
+        .execute()
+    )[0]
+  /** The link in the file that the worker writes for a mail. */
+  const linkIn = async (kind: string) => {
+    const mail = await eventually(
+      () => newest(kind),
+      (row) => row?.state === 'sent',
+    )
+    assert.match((await showMail(platform, mail?.id ?? '')).text, '#token=HIDDEN')
+    const folder = `${bed.testDatabase.folder}/mail`
+    const file = readdirSync(folder).find((name) => name.includes(mail?.id ?? '?')) ?? ''
+    const text = readFileSync(`${folder}/${file}`, 'utf8').replaceAll('=\r\n', '').replaceAll('=3D', '=')
+    return /^(http\S+#token=[\w-]{43})\r$/m.exec(text)?.[1] ?? ''
+  }
+  const browser = await launchChromium()
+  try {
+    const page = await browser.newPage()
+    page.setDefaultTimeout(GIVE_UP_MS)
+    const verification = await linkIn('verify_email')
+    await page.goto(verification)
+    assert.not.match(page.url(), 'token')
+    await page.getByRole('button').click()
+    await page.getByText('Your e-mail address is verified.').waitFor()
+    const me = await call(bed.url, 'GET', '/me', { token: body.token })
+    assert.is(typeof me.body.email_verified_at, 'string')
+    await page.goto('about:blank')
+    await page.goto(verification)
+    await page.getByRole('button').click()
+    await page.getByText('This link was used already or has expired.').waitFor()
 
-      await call(bed.url, 'POST', '/auth/password-reset', { body: { email } })
-      await page.goto(await linkIn('password_reset'))
-      const field = page.getByLabel('New password')
-      await field.fill('sana@example.pk')
-      await page.getByRole('button').click()
-      await page.getByText('new_password').waitFor()
-      await field.fill('another passphrase')
-      await page.getByRole('button').click()
-      await page.getByText('Your password is changed').waitFor()
-    } finally {
-      await browser.close()
-    }
-    const login = await call(bed.url, 'POST', '/auth/login', {
-      body: { email, password: 'another passphrase' },
-    })
-    assert.is(login.status, 200)
-    assert.is((await call(bed.url, 'GET', '/me', { token: body.token })).status, 401)
-  },
-)
+    await call(bed.url, 'POST', '/auth/password-reset', { body: { email } })
+    await page.goto(await linkIn('password_reset'))
+    const field = page.getByLabel('New password')
+    await field.fill('sana@example.pk')
+    await page.getByRole('button').click()
+    await page.getByText('new_password').waitFor()
+    await field.fill('another passphrase')
+    await page.getByRole('button').click()
+    await page.getByText('Your password is changed').waitFor()
+  } finally {
+    await browser.close()
+  }
+  const login = await call(bed.url, 'POST', '/auth/login', {
+    body: { email, password: 'another passphrase' },
+  })
+  assert.is(login.status, 200)
+  assert.is((await call(bed.url, 'GET', '/me', { token: body.token })).status, 401)
+})
 
 it.run()

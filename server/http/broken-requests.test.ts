@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { assertNone } from '../test/testkit/pluck.ts'
 import { call } from '../test/testkit/service-bed.ts'
 import { openWebTestbed, type WebTestbed } from '../test/testkit/web.ts'
 
@@ -167,10 +168,7 @@ it('takes a client that goes away in the middle of its body for no bug', async (
     await once(socket.resetAndDestroy(), 'close')
     assert.is((await bed.ask('GET', '/healthz')).status, 200)
   }
-  assert.equal(
-    lines.filter(({ message }) => message === 'bug'),
-    [],
-  )
+  assertNone(lines, ({ message }) => message === 'bug')
 })
 
 it('sends every answer with the headers that keep it data', async ({ bed }) => {

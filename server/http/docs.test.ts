@@ -75,9 +75,7 @@ it('has a security.txt beside it, which names the contact and expires within a y
 })
 
 if (hasChromium) {
-  it('lists every operation in a real browser, which asks no one else and complains of nothing', async ({
-    bed,
-  }) => {
+  it('lists every operation in a real browser, without other requests or complaints', async ({ bed }) => {
     await inChromium(async (browser) => {
       const requests: string[] = []
       const complaints: string[] = []

@@ -53,11 +53,7 @@ function looksAfter(answer: Response, hasBody: boolean): void {
   for (const name of OF_BODIES) assert.is(answer.headers.has(name), hasBody, name)
 }
 
-it('gives what no browser shows the few headers that still mean something', async ({
-  bed,
-  link,
-  deliver,
-}) => {
+it('gives what no browser shows only headers that still mean something', async ({ bed, link, deliver }) => {
   const visit = await fetch(`${bed.base}/go/${link.slug}`, { redirect: 'manual' })
   assert.is(visit.status, 302)
   looksAfter(visit, false)

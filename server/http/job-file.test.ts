@@ -12,17 +12,17 @@ import { sweepExports } from '../exports/run-export.service.ts'
 import { startLoops } from '../jobs/loop.ts'
 import { exportLoops } from '../jobs/worker.ts'
 import { router } from '../platform/api/procedure.ts'
-import { testDialects } from '../test/testkit/databases.ts'
 import { eventually } from '../test/testkit/eventually.ts'
 import { buildExportWorld, drainExports, type ExportWorld } from '../test/testkit/export-world.ts'
 import { logIn } from '../test/testkit/people.ts'
+import { proofDialects } from '../test/testkit/proof-size.ts'
 import { DAY, openTestbed, type Testbed } from '../test/testkit/testbed.ts'
 import { sendProblem } from './errors.ts'
 import { registerJobFile } from './job-file.ts'
 import { createRateLimits } from './rate-limit.ts'
 import { registerRest } from './rest.ts'
 
-for (const dialect of testDialects()) {
+for (const dialect of proofDialects()) {
   const it = suite(`job files on ${dialect}`)
   let bed: Testbed
   let world: ExportWorld

@@ -3,8 +3,9 @@ import * as assert from 'uvu/assert'
 import { type ShownOffer, setOfferStatus, updateOffer, vetOffer } from '../offers/offers.service.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import { updateProfile } from '../profile/profile.service.ts'
-import { testDialects } from '../test/testkit/databases.ts'
 import { addLiveOffer, addMerchant } from '../test/testkit/listings.ts'
+import { pluck } from '../test/testkit/pluck.ts'
+import { proofDialects } from '../test/testkit/proof-size.ts'
 import { openWebTestbed, type WebTestbed } from '../test/testkit/web.ts'
 import { reinstateUser, suspendUser } from '../users/users.service.ts'
 
@@ -14,7 +15,7 @@ interface Context {
   offer: ShownOffer
 }
 
-for (const dialect of testDialects()) {
+for (const dialect of proofDialects()) {
   const it = suite<Context>(`shared answers on ${dialect}`)
   it.before.each(async (context) => {
     context.bed = await openWebTestbed(dialect)
@@ -50,10 +51,7 @@ for (const dialect of testDialects()) {
     const shown = async () => (await bed.ask('GET', '/offers')).body.items as { id: string; title: string }[]
     const tag = tagOf(await bed.ask('GET', '/offers'))
     await updateOffer(platform, merchant.userId, offer.id, { title: 'Another title' })
-    assert.equal(
-      (await shown()).map(({ title }) => title),
-      ['Another title'],
-    )
+    assert.equal(pluck(await shown(), 'title'), ['Another title'])
     assert.is((await bed.ask('GET', '/offers', { headers: { 'if-none-match': tag } })).status, 200)
     await setOfferStatus(platform, merchant.userId, offer.id, 'paused')
     assert.equal(await shown(), [])

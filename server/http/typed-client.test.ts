@@ -8,6 +8,7 @@ import { createIds } from '../platform/ids.ts'
 import { openWebSide } from '../test/testkit/live-followers.ts'
 import { openMarketplace } from '../test/testkit/marketplace.ts'
 import { logIn } from '../test/testkit/people.ts'
+import { pluck } from '../test/testkit/pluck.ts'
 import { openWebTestbed, type WebTestbed } from '../test/testkit/web.ts'
 import { type AppRouter, appRouter } from './router.ts'
 
@@ -90,10 +91,7 @@ it('lets an input without required fields be left out', () => {
     const schema = input as z.ZodType
     return schema.safeParse({}).success && !schema.safeParse(undefined).success
   })
-  assert.equal(
-    strict.map(({ name }) => name),
-    [],
-  )
+  assert.equal(pluck(strict, 'name'), [])
 })
 
 it.run()

@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto'
 import * as assert from 'uvu/assert'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { eventsOf, type Marketplace, openFlagsOf, type Shop } from '../test/testkit/marketplace.ts'
+import { assertMapped, pluck } from '../test/testkit/pluck.ts'
+import { columnsOf } from '../test/testkit/rows.ts'
 import { DAY, MINUTE } from '../test/testkit/testbed.ts'
 import { eventBody, retryEvent } from './events.service.ts'
 import { claimEvents, type EventOutcome, LeaseLost, removeOldBodies, settle } from './inbox.service.ts'
@@ -54,19 +56,13 @@ for (const { it } of marketSuites<Context>('inbox')) {
     assert.is(await send('three'), 'conflict')
     await market.drainUntilIdle()
     const events = await eventsOf(market.platform)
-    assert.equal(
-      events.map((event) => [event.state, event.conflict_hash !== '']),
-      [
-        ['ignored', false],
-        ['set_aside', true],
-        ['set_aside', true],
-      ],
-    )
+    assertMapped(events, (event) => [event.state, event.conflict_hash !== ''], [
+      ['ignored', false],
+      ['set_aside', true],
+      ['set_aside', true],
+    ])
     assert.equal(await openFlagsOf(market.platform), [`event_body_conflict ${shop.storeId}:conflicting`])
-    assert.equal(
-      (await bodiesOf(market)).map((row) => row.body),
-      ['one', 'two', 'three'],
-    )
+    assert.equal(pluck(await bodiesOf(market), 'body'), ['one', 'two', 'three'])
     await market.verify()
   })
 
@@ -88,7 +84,7 @@ for (const { it } of marketSuites<Context>('inbox')) {
       bodies.map((body) => body.toString('hex')),
     )
     assert.equal(
-      claimed.map(({ text }) => text),
+      pluck(claimed, 'text'),
       bodies.map((body) => body.toString('utf8')),
     )
     const hashes = (await eventsOf(market.platform)).map((event) => event.body_hash)
@@ -133,10 +129,7 @@ for (const { it } of marketSuites<Context>('inbox')) {
     assert.ok((await eventsOf(market.platform)).every(({ attempts }) => attempts === 1))
   })
 
-  it('lets another worker take over when a lease has run out, and keeps nothing of the first', async ({
-    market,
-    shop,
-  }) => {
+  it("lets another worker take over an expired lease, and drops the first's", async ({ market, shop }) => {
     const { platform, clock } = market
     await market.deliver(shop, '{}')
     const [slow] = await claim(market)
@@ -182,40 +175,27 @@ for (const { it } of marketSuites<Context>('inbox')) {
     await market.verify()
   })
 
-  it('sets aside what can never be applied without a retry, and ignores what it does not need', async ({
-    market,
-    shop,
-  }) => {
+  it('sets aside unretried what can never apply, ignores what it does not need', async ({ market, shop }) => {
     await market.deliver(shop, '{"id": }')
     await market.deliver(shop, Buffer.from([0xff, 0x00]))
     await market.deliver(shop, '{}', { topic: 'orders/fulfilled' })
     await market.drainUntilIdle()
     const events = await eventsOf(market.platform)
-    assert.equal(
-      events.map((event) => [event.state, event.attempts, event.reason]),
-      [
-        ['set_aside', 1, 'malformed: not JSON'],
-        ['set_aside', 1, 'malformed: not JSON'],
-        ['ignored', 1, 'nothing to do for topic orders/fulfilled'],
-      ],
-    )
+    assertMapped(events, (event) => [event.state, event.attempts, event.reason], [
+      ['set_aside', 1, 'malformed: not JSON'],
+      ['set_aside', 1, 'malformed: not JSON'],
+      ['ignored', 1, 'nothing to do for topic orders/fulfilled'],
+    ])
     assert.equal(await openFlagsOf(market.platform), [`event_set_aside ${shop.storeId}:unreadable`])
     await market.verify()
   })
 
   const evidenceOf = async ({ platform }: Marketplace) => {
-    const rows = await platform.database.reader
-      .selectFrom('flags')
-      .select('evidence')
-      .where('status', '=', 'open')
-      .execute()
+    const rows = await columnsOf(platform, 'flags', ['evidence'], { status: 'open' })
     return rows.map(({ evidence }) => JSON.parse(evidence))
   }
 
-  it('counts the unreadable events of a store in one flag, and resolves it with the last retry', async ({
-    market,
-    shop,
-  }) => {
+  it("counts a store's unreadable events in one flag, until the last retry", async ({ market, shop }) => {
     const { platform } = market
     const bodies = ['{"id": 1}', '{"id": 2, "created_at": 5}', '{', '[]', '{"id": 3}']
     for (let round = 0; round < 40; round += 1) {

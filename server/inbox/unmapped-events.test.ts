@@ -4,6 +4,8 @@ import { drainUntilIdle } from '../jobs/worker.ts'
 import { processorEventsSchema } from '../processor/events.settings.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { cyclesOf, eventsOf, type Marketplace, openFlagsOf } from '../test/testkit/marketplace.ts'
+import { pluck } from '../test/testkit/pluck.ts'
+import { columnsOf, rowOf } from '../test/testkit/rows.ts'
 import { retryEvent } from './events.service.ts'
 import { retryUnmapped } from './set-aside.service.ts'
 
@@ -20,13 +22,11 @@ for (const { it } of marketSuites('processor events that no rule maps', { verify
   }
 
   async function evidenceOf({ platform }: Marketplace): Promise<Record<string, unknown>> {
-    const flag = await platform.database.reader
-      .selectFrom('flags')
-      .select('evidence')
-      .where('kind', '=', 'processor_event_unmapped')
-      .where('subject_id', '=', RENAMED)
-      .where('status', '=', 'open')
-      .executeTakeFirstOrThrow()
+    const flag = await rowOf(platform, 'flags', {
+      kind: 'processor_event_unmapped',
+      subject_id: RENAMED,
+      status: 'open',
+    })
     return JSON.parse(flag.evidence)
   }
 
@@ -49,10 +49,7 @@ for (const { it } of marketSuites('processor events that no rule maps', { verify
     const eventRules = processorEventsSchema.parse({ rules: [{ types: [RENAMED], meaning: 'ignore' }] })
     await market.processorSays(RENAMED, {})
     await drainUntilIdle({ platform, processor, eventRules })
-    assert.equal(
-      (await eventsOf(platform)).map(({ state }) => state),
-      ['ignored'],
-    )
+    assert.equal(pluck(await eventsOf(platform), 'state'), ['ignored'])
     assert.equal(await openFlagsOf(platform), [])
   })
 
@@ -79,11 +76,9 @@ for (const { it } of marketSuites('processor events that no rule maps', { verify
     assert.equal(await openFlagsOf(platform), [])
     await workWithCorrectedRules(market)
     assert.is((await cyclesOf(platform, shop.merchantId))[0]?.state, 'charged')
-    const audit = await platform.database.reader
-      .selectFrom('audit_entries')
-      .select(['actor', 'subject_id', 'reason'])
-      .where('action', '=', 'event.retry')
-      .execute()
+    const audit = await columnsOf(platform, 'audit_entries', ['actor', 'subject_id', 'reason'], {
+      action: 'event.retry',
+    })
     assert.equal(audit, [{ actor: 'operator', subject_id: RENAMED, reason: 'rule added' }])
   })
 

@@ -13,6 +13,8 @@ import {
   openMarketplace,
 } from '../test/testkit/marketplace.ts'
 import { addUser } from '../test/testkit/people.ts'
+import { assertMapped } from '../test/testkit/pluck.ts'
+import { columnsOf, rowsOf } from '../test/testkit/rows.ts'
 import { DAY, MINUTE } from '../test/testkit/testbed.ts'
 import { openWatchedWorld } from '../test/testkit/watched-world.ts'
 import { startLoops } from './loop.ts'
@@ -90,21 +92,14 @@ for (const { it, dialect } of marketSuites<Context>('worker and scheduler', { ve
       .groupBy(['seal.position', 'seal.digest'])
       .orderBy('seal.position')
       .execute()
-    const runs = await platform.database.reader
-      .selectFrom('schedule_runs')
-      .selectAll()
-      .orderBy('name')
-      .execute()
-    assert.equal(
-      runs.map((run) => [run.name, run.finished_at !== null, JSON.parse(run.outcome ?? '{}')]),
-      [
-        ['billing', true, { cycles: 0 }],
-        ['payouts', true, { payouts: 1 }],
-        ['pending-orders', true, { expired: 0 }],
-        ['reconciliation', true, { compared: 0, differing: 0, unanswered: 0, complete: true }],
-        ['seals', true, { ledgers: seals.at(-1)?.ledgers, digest: seals.at(-1)?.digest }],
-      ],
-    )
+    const runs = await rowsOf(platform, 'schedule_runs', {}, 'name')
+    assertMapped(runs, (run) => [run.name, run.finished_at !== null, JSON.parse(run.outcome ?? '{}')], [
+      ['billing', true, { cycles: 0 }],
+      ['payouts', true, { payouts: 1 }],
+      ['pending-orders', true, { expired: 0 }],
+      ['reconciliation', true, { compared: 0, differing: 0, unanswered: 0, complete: true }],
+      ['seals', true, { ledgers: seals.at(-1)?.ledgers, digest: seals.at(-1)?.digest }],
+    ])
     assert.is(seals.length, 2, 'one seal at each start, since money had moved')
   })
 
@@ -184,11 +179,7 @@ for (const { it, dialect } of marketSuites<Context>('worker and scheduler', { ve
       SCHEDULE_RECONCILIATION: 'off',
     })
     await startScheduler(off.platform, off.processor).stop()
-    const runs = await off.platform.database.reader
-      .selectFrom('schedule_runs')
-      .select('name')
-      .orderBy('name')
-      .execute()
+    const runs = await columnsOf(off.platform, 'schedule_runs', ['name'], {}, 'name')
     const always = [{ name: 'pending-orders' }, { name: 'seals' }]
     assert.equal(runs, always, 'which no setting switches off')
     await off.close()

@@ -6,6 +6,7 @@ import type { Platform } from '../platform/platform.ts'
 import { GENERIC_PROCESSOR_EVENTS } from '../processor/events.settings.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { eventsOf, type Marketplace, openFlagsOf, type Shop } from '../test/testkit/marketplace.ts'
+import { assertMapped } from '../test/testkit/pluck.ts'
 import { openRival } from '../test/testkit/rival.ts'
 import { MINUTE } from '../test/testkit/testbed.ts'
 import { processorEventApplier } from './apply-processor-events.ts'
@@ -50,10 +51,7 @@ for (const { it, dialect } of marketSuites<Context>('draining events')) {
   const states = async ({ platform }: Marketplace) =>
     Map.groupBy(await eventsOf(platform), (event) => event.state)
 
-  it('applies the rest of a batch in order, in a few transactions, and retries the event that fails', async ({
-    market,
-    shop,
-  }) => {
+  it('applies the rest of a batch in order, and retries the event that fails', async ({ market, shop }) => {
     await fill(market, shop)
     let poisoned = 'e17'
     const work = applier((events) => {
@@ -85,10 +83,7 @@ for (const { it, dialect } of marketSuites<Context>('draining events')) {
     return { done, applied: work.applied }
   }
 
-  it('keeps nothing of a batch whose lease ran out, where another worker has its events by then', async ({
-    market,
-    shop,
-  }) => {
+  it('keeps nothing of a batch whose events another worker has by then', async ({ market, shop }) => {
     await fill(market, shop, 3)
     const rival = await openRival(market.bed)
     const theirs = applier(() => {})
@@ -104,10 +99,7 @@ for (const { it, dialect } of marketSuites<Context>('draining events')) {
     assert.equal([...new Set(events.map(({ state, attempts }) => `${state} ${attempts}`))], ['done 2'])
   })
 
-  it('settles nothing of a store once another worker has one of its events, whose clock is ahead', async ({
-    market,
-    shop,
-  }) => {
+  it('settles nothing of a store that a worker ahead in time has begun', async ({ market, shop }) => {
     const other = await market.addShop()
     await fill(market, shop, 4)
     await fill(market, other, 1)
@@ -130,10 +122,7 @@ for (const { it, dialect } of marketSuites<Context>('draining events')) {
     assert.equal(mine.applied, ['e1', 'e2', 'e3'])
   })
 
-  it('does not wait for a lease that was given before the clock was set back by hours', async ({
-    market,
-    shop,
-  }) => {
+  it('does not wait for a lease from before the clock was set back by hours', async ({ market, shop }) => {
     await fill(market, shop, 2)
     const work = applier(() => {})
     const late = await drainDuring(market, 500, async () => {
@@ -147,10 +136,7 @@ for (const { it, dialect } of marketSuites<Context>('draining events')) {
     assert.equal([work.applied, late.applied], [['e0', 'e1'], []])
   })
 
-  it('leaves other stores to another worker, and this one until its batch is settled', async ({
-    market,
-    shop,
-  }) => {
+  it('leaves other stores to another worker until its batch is settled', async ({ market, shop }) => {
     const other = await market.addShop()
     await fill(market, shop, 4)
     await fill(market, other, 2)
@@ -174,17 +160,11 @@ for (const { it, dialect } of marketSuites<Context>('draining events')) {
     await fill(market, shop, 2)
     await drainDuring(market, 500, async () => {
       const events = await eventsOf(market.platform)
-      assert.equal(
-        events.map(({ state, attempts }) => `${state} ${attempts}`),
-        ['pending 1', 'pending 1'],
-      )
+      assertMapped(events, ({ state, attempts }) => `${state} ${attempts}`, ['pending 1', 'pending 1'])
     })
   })
 
-  it('sets an event aside that ended the process in each attempt, and applies its neighbors', async ({
-    market,
-    shop,
-  }) => {
+  it('sets an event aside that ended the process each time, not its neighbors', async ({ market, shop }) => {
     await fill(market, shop, 6)
     /** A process that ends as soon as it has the body of `e2`: nothing that it holds is settled or released. */
     const runOnce = async () => {
@@ -262,10 +242,7 @@ for (const { it, dialect } of marketSuites<Context>('draining events')) {
   })
 
   for (const lost of ['a claim', 'a release'] as const) {
-    it(`has nothing wait for a lease when the answer to ${lost} was lost with the database`, async ({
-      market,
-      shop,
-    }) => {
+    it(`has nothing wait for a lease when the answer to ${lost} was lost`, async ({ market, shop }) => {
       await fill(market, shop)
       const { database } = market.platform
       let transactions = 0
@@ -319,9 +296,7 @@ for (const { it, dialect } of marketSuites<Context>('draining events')) {
     assert.equal([waiting?.delivery_id, waiting?.attempts, waiting?.lease_token], ['p17', 1, null])
   })
 
-  it('requeues an event whatever the error says, also where the cut splits a character', async ({
-    market,
-  }) => {
+  it('requeues an event whatever the error says, even if the cut splits a character', async ({ market }) => {
     await market.processorSays('unheard.of', {})
     const eventRules = {
       ...GENERIC_PROCESSOR_EVENTS,

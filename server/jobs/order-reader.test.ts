@@ -57,10 +57,7 @@ for (const { it } of marketSuites<Context>('reading orders ahead')) {
     )
   }
 
-  it('finds in each body what its worker would, reads nothing that no one looks at, and leaves the worker the rest', async ({
-    market,
-    shop,
-  }) => {
+  it('finds in each body what its worker would, and leaves the worker the rest', async ({ market, shop }) => {
     const { platform } = market
     await sell(market, shop, 3)
     await market.deliver(shop, '{"id": 1}', { deliveryId: 'malformed' })
@@ -91,10 +88,7 @@ for (const { it } of marketSuites<Context>('reading orders ahead')) {
     await market.verify()
   })
 
-  it('spares the worker the bodies: those behind a full batch are not asked for again', async ({
-    market,
-    shop,
-  }) => {
+  it('spares the worker the bodies; asks for none behind a full batch again', async ({ market, shop }) => {
     await sell(market, shop, 3 * BATCH)
     const reader = createOrderReader(market.platform)
     assert.is(await drain(market, reader), BATCH)
@@ -122,10 +116,7 @@ for (const { it } of marketSuites<Context>('reading orders ahead')) {
     assert.equal(asked, [BATCH])
   })
 
-  it('goes on without the thread when that fails, says so once, and does not try again at once', async ({
-    market,
-    shop,
-  }) => {
+  it('goes on without a failed thread, says so once, and retries later', async ({ market, shop }) => {
     for (const code of [
       'throw new Error("broken")',
       'const all = []; for (;;) all.push([...Array(1e5).keys()])',
@@ -161,10 +152,7 @@ for (const { it } of marketSuites<Context>('reading orders ahead')) {
     assert.equal([...new Set(states)], ['done'])
   })
 
-  it('forgets what it has read, and ends its thread, when no one has asked for some time', async ({
-    market,
-    shop,
-  }) => {
+  it('forgets what it has read and ends its thread when no one asks', async ({ market, shop }) => {
     await sell(market, shop, BATCH)
     const reader = createOrderReader(market.platform, { idleMs: 300 })
     await askUntilRead(reader, BATCH)

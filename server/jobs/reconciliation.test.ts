@@ -8,6 +8,7 @@ import { changedTables, tableDigests } from '../test/authorization/digest.ts'
 import { eventually } from '../test/testkit/eventually.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { cyclesOf, type Marketplace, openFlagsOf } from '../test/testkit/marketplace.ts'
+import { columnsOf } from '../test/testkit/rows.ts'
 import { DAY, HOUR, MINUTE } from '../test/testkit/testbed.ts'
 import { type ReconcileOptions, type ReconcileOutcome, reconcile } from './reconciliation.ts'
 import { startScheduler } from './scheduler.ts'
@@ -124,12 +125,7 @@ for (const { it } of marketSuites('reconciliation', { settings, verify: true }))
       /a payout over Rs 5000\.00 differs from ours: paid at the processor, not here\./,
     )
     const { ours, theirs } = JSON.parse(flag?.evidence ?? '')
-    assert.equal(ours, {
-      standing: 'failed',
-      amount: '5000.00',
-      currency: 'PKR',
-      processor_id: 'po_1',
-    })
+    assert.equal(ours, { standing: 'failed', amount: '5000.00', currency: 'PKR', processor_id: 'po_1' })
     assert.equal(theirs, [{ id: 'po_1', amount: '5000.00', currency: 'PKR', status: 'paid' }])
     assert.equal(
       wordsIn(await run()).map(([, , word]) => word),
@@ -241,11 +237,7 @@ for (const { it } of marketSuites('reconciliation', { settings, verify: true }))
   it('skips records without an answer after two runs, and raises a flag in the third', async () => {
     await closeCycles(8)
     const { processor, platform, clock } = market
-    const cycles = await platform.database.reader
-      .selectFrom('billing_cycles')
-      .select('id')
-      .orderBy('id')
-      .execute()
+    const cycles = await columnsOf(platform, 'billing_cycles', ['id'])
     const gone = new Set(cycles.slice(0, 5).map(({ id }) => id))
     const deaf = instead({
       findInvoices: async (keys) =>

@@ -14,20 +14,22 @@ import { renewedTables } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import { connectStore, rotateSecret } from '../stores/stores.service.ts'
 import { claimsForWebhook } from '../stores/webhook-claims.service.ts'
-import { testDialects } from '../test/testkit/databases.ts'
 import { type FilledMarket, openFilledMarket } from '../test/testkit/filled-market.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import {
   attemptsOf,
+  brokenInvariants,
   giveBillingAccount,
   giveDestination,
   openFlagsOf,
   payoutOf,
 } from '../test/testkit/marketplace.ts'
 import { addUser, changeUser } from '../test/testkit/people.ts'
+import { pluck } from '../test/testkit/pluck.ts'
+import { proofDialects } from '../test/testkit/proof-size.ts'
+import { rowOf } from '../test/testkit/rows.ts'
 import { MINUTE, TESTBED_KEY, withKeys } from '../test/testkit/testbed.ts'
 import { billingAccountOf } from '../users/sealed-accounts.service.ts'
-import { verifyBooks } from '../verification/verify-books.ts'
 import { watchIdentities } from '../watches/identity-watch.service.ts'
 import { type Rotation, rotateKeys } from './rotate-keys.ts'
 
@@ -37,12 +39,11 @@ const DOMAIN = 'kurta.myshopify.com'
 const rotate = (platform: Platform, dryRun = false) => rotateKeys(platform, { dryRun, actor: 'operator' })
 
 const sealedBreaches = async (platform: Platform) =>
-  (await verifyBooks(platform)).flatMap(({ name, breaches }) =>
-    name.startsWith('sealed-') ? breaches.map(({ subject }) => subject) : [],
+  Object.entries(await brokenInvariants(platform)).flatMap(([name, rows]) =>
+    name.startsWith('sealed-') ? rows : [],
   )
 
-const brokenChecks = async (platform: Platform) =>
-  (await verifyBooks(platform)).filter(({ breaches }) => breaches.length > 0).map(({ name }) => name)
+const brokenChecks = async (platform: Platform) => Object.keys(await brokenInvariants(platform))
 
 const retiredKeys = async ({ database }: Platform) => {
   const seals = await database.reader
@@ -77,7 +78,7 @@ const auditsOf = ({ database }: Platform) =>
 const secretsFor = async (platform: Platform, domain = DOMAIN) =>
   (await claimsForWebhook(platform, domain)).flatMap(({ keys }) => keys.map((key) => key.export().toString()))
 
-for (const dialect of testDialects()) {
+for (const dialect of proofDialects()) {
   const filled = suite<{ filled: FilledMarket; platform: Platform; domain: string }>(`keys on ${dialect}`)
 
   filled.before.each(async (context) => {
@@ -86,10 +87,7 @@ for (const dialect of testDialects()) {
     context.platform = market.platform
     market.clock.pass(MINUTE)
     while (await watchIdentities(market.platform)) {}
-    const store = await market.platform.database.reader
-      .selectFrom('stores')
-      .select('shop_domain')
-      .executeTakeFirstOrThrow()
+    const store = await rowOf(market.platform, 'stores')
     context.domain = store.shop_domain
   })
   filled.after.each((context) => context.filled.close())
@@ -126,10 +124,7 @@ for (const dialect of testDialects()) {
     assert.equal(await sealedBreaches(onlyNew), [])
     onlyNew.caches.drop('store')
     assert.equal(await secretsFor(onlyNew, domain), secrets)
-    assert.equal(
-      (await auditsOf(platform)).map(({ subject_id }) => subject_id),
-      [both.keys.current.id],
-    )
+    assert.equal(pluck(await auditsOf(platform), 'subject_id'), [both.keys.current.id])
 
     assert.equal(resealedIn(await rotate(onlyNew)), [0, 0, 0, 0, 0, 0, 0])
     assert.is((await auditsOf(platform)).length, 1, 'nothing to do leaves no row')

@@ -2,6 +2,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { sha256 } from '../platform/crypto/vault.ts'
+import { pluck } from '../test/testkit/pluck.ts'
 import { fc } from '../test/testkit/property.ts'
 import {
   type ChainedEntry,
@@ -95,10 +96,7 @@ test('entries of several ledgers each follow on their own', () => {
     [{ ...startOf(MERCHANT), sequence: 7 }, startOf(other)],
     entries,
   )
-  assert.equal(
-    places.map((place) => place.sequence),
-    [8, 1, 9],
-  )
+  assert.equal(pluck(places, 'sequence'), [8, 1, 9])
   assert.equal(heads, [
     { ledgerId: MERCHANT, ...places[2] },
     { ledgerId: other, ...places[1] },

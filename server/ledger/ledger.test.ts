@@ -4,7 +4,9 @@ import * as assert from 'uvu/assert'
 import type { Tx } from '../platform/database/database.ts'
 import { testDialects } from '../test/testkit/databases.ts'
 import { addUser } from '../test/testkit/people.ts'
+import { pluck } from '../test/testkit/pluck.ts'
 import { openRival, type Rival } from '../test/testkit/rival.ts'
+import { columnsOf } from '../test/testkit/rows.ts'
 import { openTestbed, type Testbed } from '../test/testkit/testbed.ts'
 import { CHAIN_INVARIANTS } from '../verification/chain.ts'
 import type { Breach } from '../verification/invariant.ts'
@@ -59,11 +61,7 @@ for (const dialect of testDialects()) {
       )
     ).flat()
   const headsOf = ({ bed }: Context) =>
-    bed.platform.database.reader
-      .selectFrom('ledger_heads')
-      .select(['ledger_id', 'sequence'])
-      .orderBy('ledger_id')
-      .execute()
+    columnsOf(bed.platform, 'ledger_heads', ['ledger_id', 'sequence'], {}, 'ledger_id')
 
   it('gives each party a chain of its own', async (context) => {
     const { bed, merchants } = context
@@ -108,10 +106,7 @@ for (const dialect of testDialects()) {
       throw new Error('after all not')
     })
     assert.match(String(await failing.catch((error) => error)), /after all not/)
-    assert.equal(
-      (await headsOf(context)).map((head) => head.sequence),
-      [1, 1],
-    )
+    assert.equal(pluck(await headsOf(context), 'sequence'), [1, 1])
     assert.equal(await faults(context), [])
   })
 
@@ -122,39 +117,31 @@ for (const dialect of testDialects()) {
       // Ends while the first one is still open, or never.
       await rival.platform.database.transaction((other) => write(context, rival, other, [merchants[1]]))
     })
-    assert.equal(
-      (await headsOf(context)).map((head) => head.sequence),
-      [1, 1],
-    )
+    assert.equal(pluck(await headsOf(context), 'sequence'), [1, 1])
     assert.equal(await faults(context), [])
   })
 
-  onPostgres(
-    'has the second writer of a merchant wait for the first, also for the first entry of all',
-    async (context) => {
-      const { bed, rival, merchants } = context
-      for (const round of [1, 2]) {
-        let second: Promise<void> = Promise.resolve()
-        await bed.platform.database.transaction(async (tx) => {
-          await write(context, bed, tx, [merchants[0]])
-          second = rival.platform.database.transaction((other) =>
-            write(context, rival, other, [merchants[0]]),
+  onPostgres('has the second writer of a merchant wait for the first, also at the start', async (context) => {
+    const { bed, rival, merchants } = context
+    for (const round of [1, 2]) {
+      let second: Promise<void> = Promise.resolve()
+      await bed.platform.database.transaction(async (tx) => {
+        await write(context, bed, tx, [merchants[0]])
+        second = rival.platform.database.transaction((other) => write(context, rival, other, [merchants[0]]))
+        for (;;) {
+          // Not in the transaction, which would see the same activity for as long as it lasts.
+          const waiting = await sql`select 1 from pg_stat_activity
+          where datname = current_database() and wait_event_type = 'Lock'`.execute(
+            bed.platform.database.reader,
           )
-          for (;;) {
-            // Not in the transaction, which would see the same activity for as long as it lasts.
-            const waiting = await sql`select 1 from pg_stat_activity
-            where datname = current_database() and wait_event_type = 'Lock'`.execute(
-              bed.platform.database.reader,
-            )
-            if (waiting.rows.length > 0) break
-          }
-        })
-        await second
-        assert.is((await headsOf(context))[0]?.sequence, 2 * round)
-      }
-      assert.equal(await faults(context), [])
-    },
-  )
+          if (waiting.rows.length > 0) break
+        }
+      })
+      await second
+      assert.is((await headsOf(context))[0]?.sequence, 2 * round)
+    }
+    assert.equal(await faults(context), [])
+  })
 
   it('stays whole under two services that write for the same merchants in every order', async (context) => {
     const { bed, rival, merchants } = context
@@ -170,10 +157,7 @@ for (const dialect of testDialects()) {
       }
     }
     await Promise.all([writeAll(bed), writeAll(rival)])
-    assert.equal(
-      (await headsOf(context)).map((head) => head.sequence),
-      [96, 120],
-    )
+    assert.equal(pluck(await headsOf(context), 'sequence'), [96, 120])
     assert.equal(await faults(context), [])
     // After a deadlock, a transaction would be repeated.
     if (dialect === 'postgresql') assert.is(tries, 120)

@@ -8,6 +8,7 @@ import type { Platform } from '../platform/platform.ts'
 import { addLink, addLiveOffer, addMerchant, OFFER } from '../test/testkit/listings.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { addUser, outcomeOf, requestOf, setSuspended } from '../test/testkit/people.ts'
+import { assertMapped } from '../test/testkit/pluck.ts'
 import { type LinkRecord, randomSlug, resolveTarget } from './links.service.ts'
 import { canBeSlug } from './slug.rule.ts'
 
@@ -78,13 +79,10 @@ for (const { it } of marketSuites<Context>('links')) {
     const second = await addLiveOffer(platform, merchant, { commission_rate: 575 })
     await addLink(platform, merchant, creator, second.id)
     const { items } = await as(platform, creator).list({})
-    assert.equal(
-      items.map((one) => [one.clicks, one.unique_clicks, one.commission_rate]),
-      [
-        [0, 0, 5.75],
-        [2, 1, 12.5],
-      ],
-    )
+    assertMapped(items, (one) => [one.clicks, one.unique_clicks, one.commission_rate], [
+      [0, 0, 5.75],
+      [2, 1, 12.5],
+    ])
     for (const one of items) assert.equal([one.accepted_sales, one.commission_earned], [0, '0.00'])
     const page = await as(platform, creator).list({ limit: 1 })
     const rest = await as(platform, creator).list({ limit: 1, cursor: page.next_cursor ?? undefined })
@@ -140,10 +138,7 @@ for (const { it } of marketSuites<Context>('links')) {
     assert.equal(slugs(await list({ offer_id: offer.id })), [second.slug, link.slug])
     const page = await list({ limit: 2 })
     assert.equal(slugs(await list({ limit: 2, cursor: page.next_cursor ?? undefined })), [link.slug])
-    assert.equal(
-      page.items.map((one) => one.creator.display_name),
-      ['Ayesha', 'Bilal'],
-    )
+    assertMapped(page.items, (one) => one.creator.display_name, ['Ayesha', 'Bilal'])
     assert.is(await outcomeOf(as(platform, await addUser(platform, 'admin')).list({})), 'forbidden')
   })
 

@@ -47,136 +47,105 @@ async function assertRefused(database: OpenDatabase, statement: string): Promise
   assert.match(String(outcome), REFUSED, statement)
 }
 
+/** A row by its number, and a `set` clause. */
+type Move = [number: number, set: string]
+
+/** Written as `number set`, separated by ` | `. */
+function moves(...texts: string[]): Move[] {
+  return texts
+    .flatMap((text) => text.split(' | '))
+    .map((text) => {
+      const [, number, set = ''] = /^(\d+) (.*)$/.exec(text) ?? []
+      return [Number(number), set]
+    })
+}
+
 interface Moves {
   /** What the row's number stands in; `id` unless given. */
   key?: string
-  /** `set` clauses that no row may meet; on the row with this number. */
-  refused: [number, string][]
+  /** No row may meet these. */
+  refused: Move[]
   /** In order, on rows as the former moves left them. */
-  allowed: [number, string][]
+  allowed: Move[]
 }
 
 /** Numbers as in `one-of-each.ts`: cycles 60 charged, 61 closed, 62 open; payouts 70 pending to 73 failed; and so on. */
 const MOVES: Record<string, Moves> = {
   affiliate_links: {
-    refused: [
-      ...['slug', 'product_ids', 'end_reason'].map((name): [number, string] => [40, `${name} = 'another'`]),
-      ...['application_id', 'offer_id', 'merchant_id', 'creator_id'].map((name): [number, string] => [
-        40,
-        `${name} = '${idNumber(99)}'`,
-      ]),
-      ...['commission_rate', 'offer_rate', 'attribution_window_days', 'created_at'].map(
-        (name): [number, string] => [40, `${name} = 1`],
-      ),
-    ],
-    allowed: [
-      [40, "row_digest = 'another key'"],
-      [40, "ended_at = 5, end_reason = 'fake posts'"],
-    ],
+    refused: moves(
+      "40 slug = 'another' | 40 product_ids = 'another' | 40 end_reason = 'another'",
+      `40 application_id = '${idNumber(99)}' | 40 offer_id = '${idNumber(99)}'`,
+      `40 merchant_id = '${idNumber(99)}' | 40 creator_id = '${idNumber(99)}' | 40 commission_rate = 1`,
+      '40 offer_rate = 1 | 40 attribution_window_days = 1 | 40 created_at = 1',
+    ),
+    allowed: moves("40 row_digest = 'another key' | 40 ended_at = 5, end_reason = 'fake posts'"),
   },
   billing_cycles: {
-    refused: [
-      [60, "state = 'closed', processor_payment_reference = null"],
-      [60, "state = 'open', processor_payment_reference = null"],
-      [60, "processor_payment_reference = 'another'"],
-      [60, 'amount_due = 1'],
-      [61, "state = 'open'"],
-      [61, 'commission_total = commission_total + 1'],
-      [61, 'fee_total = 0'],
-      [61, 'credit_total = 1'],
-      [61, 'amount_due = 0'],
-      [61, 'sales_count = 2'],
-      [61, 'period_end = period_end + 1'],
-      [62, "state = 'charged', processor_payment_reference = 'p'"],
-      [62, `merchant_id = '${idNumber(2)}'`],
-      [62, 'period_start = period_start - 1'],
-      [60, 'period_end = period_end + 1'],
-    ],
-    allowed: [
-      [62, 'commission_total = commission_total + 1, sales_count = sales_count + 1'],
-      [62, 'period_end = period_end + 5'],
-      [62, "state = 'closed', credit_total = 1, amount_due = 10, closed_at = 5"],
-      [62, "processor_invoice_id = 'inv', payment_url = 'https://pay.example'"],
-      [61, "state = 'charged', processor_payment_reference = 'p', charged_at = 5"],
-      [60, "state = 'charged'"],
-    ],
+    refused: moves(
+      "60 state = 'closed', processor_payment_reference = null",
+      "60 state = 'open', processor_payment_reference = null",
+      "60 processor_payment_reference = 'another' | 60 amount_due = 1 | 61 state = 'open'",
+      '61 commission_total = commission_total + 1 | 61 fee_total = 0 | 61 credit_total = 1',
+      '61 amount_due = 0 | 61 sales_count = 2 | 61 period_end = period_end + 1',
+      `62 state = 'charged', processor_payment_reference = 'p' | 62 merchant_id = '${idNumber(2)}'`,
+      '62 period_start = period_start - 1 | 60 period_end = period_end + 1',
+    ),
+    allowed: moves(
+      '62 commission_total = commission_total + 1, sales_count = sales_count + 1',
+      '62 period_end = period_end + 5',
+      "62 state = 'closed', credit_total = 1, amount_due = 10, closed_at = 5",
+      "62 processor_invoice_id = 'inv', payment_url = 'https://pay.example'",
+      "61 state = 'charged', processor_payment_reference = 'p', charged_at = 5 | 60 state = 'charged'",
+    ),
   },
   billing_cycle_shares: {
     key: 'billing_cycle_id',
-    refused: [
-      [60, 'commission = commission - 1'],
-      [60, 'commission = commission + 1'],
-      [60, 'sales_count = 0'],
-      [60, 'sales_count = sales_count + 1'],
-      [60, 'released_at = null'],
-      [60, 'released_at = released_at + 1'],
-    ],
-    allowed: [
-      [60, 'carried = 0'],
-      [60, 'carried = 5'],
-    ],
+    refused: moves(
+      '60 commission = commission - 1 | 60 commission = commission + 1 | 60 sales_count = 0',
+      '60 sales_count = sales_count + 1 | 60 released_at = null | 60 released_at = released_at + 1',
+    ),
+    allowed: moves('60 carried = 0 | 60 carried = 5'),
   },
   ledger_heads: {
     key: 'ledger_id',
-    refused: [
-      [1, 'sequence = 0'],
-      [1, "hash = 'another'"],
-      [1, `ledger_id = '${idNumber(2)}', sequence = 9, mac = 'next'`],
-      [1, "sequence = 2, hash = 'next'"],
-      [1, "hash = 'another', mac = 'first'"],
-      [1, "mac = 'first'"],
-    ],
-    allowed: [[1, "sequence = 2, hash = 'next', mac = 'next'"]],
+    refused: moves(
+      `1 sequence = 0 | 1 hash = 'another' | 1 ledger_id = '${idNumber(2)}', sequence = 9, mac = 'next'`,
+      "1 sequence = 2, hash = 'next' | 1 hash = 'another', mac = 'first' | 1 mac = 'first'",
+    ),
+    allowed: moves("1 sequence = 2, hash = 'next', mac = 'next'"),
   },
   payouts: {
-    refused: [
-      [71, "state = 'pending'"],
-      [72, "state = 'failed'"],
-      [72, "state = 'submitted'"],
-      [73, "state = 'paid'"],
-      [73, "state = 'pending'"],
-      [70, 'amount = amount + 1'],
-      [70, `creator_id = '${idNumber(1)}'`],
-    ],
-    allowed: [
-      [70, "state = 'submitted', processor_payout_id = 'x', submitted_at = 5"],
-      [70, "state = 'failed', failure_reason = 'closed', settled_at = 5"],
-      [71, "state = 'paid', settled_at = 5"],
-      [72, "state = 'paid'"],
-    ],
+    refused: moves(
+      "71 state = 'pending' | 72 state = 'failed' | 72 state = 'submitted' | 73 state = 'paid'",
+      `73 state = 'pending' | 70 amount = amount + 1 | 70 creator_id = '${idNumber(1)}'`,
+    ),
+    allowed: moves(
+      "70 state = 'submitted', processor_payout_id = 'x', submitted_at = 5",
+      "70 state = 'failed', failure_reason = 'closed', settled_at = 5",
+      "71 state = 'paid', settled_at = 5 | 72 state = 'paid'",
+    ),
   },
   processor_attempts: {
-    refused: [
-      [101, "state = 'waiting'"],
-      [101, "state = 'refused'"],
-      [102, "state = 'waiting'"],
-      [102, "state = 'created'"],
-      [100, 'amount = 1'],
-      [100, "kind = 'invoice'"],
-      [100, `request = '{"iban":"another"}'`],
-      [100, `subject_id = '${idNumber(1)}'`],
-    ],
-    allowed: [
-      [100, "tries = tries + 1, lease_token = 't', lease_until = 5"],
-      [100, "state = 'created', processor_id = 'x', lease_token = null, settled_at = 5"],
-    ],
+    refused: moves(
+      "101 state = 'waiting' | 101 state = 'refused' | 102 state = 'waiting' | 102 state = 'created'",
+      `100 amount = 1 | 100 kind = 'invoice' | 100 request = '{"iban":"another"}'`,
+      `100 subject_id = '${idNumber(1)}'`,
+    ),
+    allowed: moves(
+      "100 tries = tries + 1, lease_token = 't', lease_until = 5",
+      "100 state = 'created', processor_id = 'x', lease_token = null, settled_at = 5",
+    ),
   },
   inbound_events: {
-    refused: [
-      [90, "state = 'pending'"],
-      [90, "state = 'set_aside'"],
-      [92, "state = 'done'"],
-      [91, "scope = 'another'"],
-      [91, "delivery_id = 'another'"],
-      [91, "body_hash = 'another'"],
-    ],
-    allowed: [
-      [91, "lease_token = 't', lease_until = 5"],
-      [91, "state = 'set_aside', attempts = 9, reason = 'malformed'"],
-      [91, "state = 'pending', attempts = 0"],
-      [91, "state = 'done', finished_at = 5"],
-      [93, "state = 'ignored'"],
-    ],
+    refused: moves(
+      "90 state = 'pending' | 90 state = 'set_aside' | 92 state = 'done' | 91 scope = 'another'",
+      "91 delivery_id = 'another' | 91 body_hash = 'another'",
+    ),
+    allowed: moves(
+      "91 lease_token = 't', lease_until = 5",
+      "91 state = 'set_aside', attempts = 9, reason = 'malformed' | 91 state = 'pending', attempts = 0",
+      "91 state = 'done', finished_at = 5 | 93 state = 'ignored'",
+    ),
   },
 }
 
@@ -260,12 +229,12 @@ for (const dialect of testDialects()) {
     })
   }
 
-  for (const [table, moves] of Object.entries(MOVES)) {
+  for (const [table, { key = 'id', refused, allowed }] of Object.entries(MOVES)) {
     it(`${table} move forward only`, async ({ database }) => {
-      const update = ([number, set]: [number, string]) =>
-        `update ${table} set ${set} where ${moves.key ?? 'id'} = '${idNumber(number)}'`
-      for (const move of moves.refused) await assertRefused(database, update(move))
-      for (const move of moves.allowed) assert.is(await change(database, update(move)), 1n, move[1])
+      const update = ([number, set]: Move) =>
+        `update ${table} set ${set} where ${key} = '${idNumber(number)}'`
+      for (const move of refused) await assertRefused(database, update(move))
+      for (const move of allowed) assert.is(await change(database, update(move)), 1n, move[1])
     })
   }
 
@@ -290,9 +259,7 @@ for (const dialect of testDialects()) {
     })
 
     if (dialect === 'sqlite') {
-      it(`they are looked up in no index that is made for each row of a new ${column}`, async ({
-        database,
-      }) => {
+      it(`they need no index that is made for each row of a new ${column}`, async ({ database }) => {
         const statement = inserts[column]('x').replace(
           /select [\s\S]*/,
           `values ('${NEW}', 1, 'x', '${NEW}', 5)`,
@@ -303,9 +270,7 @@ for (const dialect of testDialects()) {
     }
   }
 
-  it('a sale rejected as not_paid is decided again once, with its former decision kept', async ({
-    database,
-  }) => {
+  it('a sale rejected as not_paid is decided again once; its old decision is kept', async ({ database }) => {
     const second = {
       acceptance_status: "'accepted'",
       rejection_reason: 'null',

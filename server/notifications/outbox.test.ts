@@ -7,6 +7,7 @@ import type { Platform } from '../platform/platform.ts'
 import { addLiveOffer } from '../test/testkit/listings.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { giveDestination } from '../test/testkit/marketplace.ts'
+import { pluck } from '../test/testkit/pluck.ts'
 import { DAY } from '../test/testkit/testbed.ts'
 import { watchMarketplace } from '../watches/watches.service.ts'
 import type { MailKind } from './channels/mail/mails.ts'
@@ -68,10 +69,7 @@ for (const { it } of marketSuites('the outbox', { idsOf: createIds })) {
     data: { subjectId },
   })
 
-  it('numbers the events of each subject in the order of their transactions', async ({
-    platform,
-    market,
-  }) => {
+  it('numbers the events of a subject in the order of their transactions', async ({ platform, market }) => {
     const { userId } = await market.addCreator(undefined, false)
     const other = await market.addCreator(undefined, false)
     const [one, two] = [platform.ids.next(), platform.ids.next()]
@@ -141,10 +139,7 @@ for (const { it } of marketSuites('the outbox', { idsOf: createIds })) {
     assert.is(channel.seen.length, 1)
   })
 
-  it('refuses changes to events, and their removal before they are distributed', async ({
-    platform,
-    market,
-  }) => {
+  it('refuses changes to events, and removal before their distribution', async ({ platform, market }) => {
     const { userId } = await market.addCreator(undefined, false)
     await platform.database.transaction((tx) =>
       publishEvents(platform, tx, [event(userId, platform.ids.next())]),
@@ -175,17 +170,11 @@ for (const { it } of marketSuites('the outbox', { idsOf: createIds })) {
     const [fresh] = await publish()
     await distributeEvents(platform, [])
     await removeOldEvents(platform)
-    assert.equal(
-      (await allEvents(platform)).map(({ id }) => id),
-      [fresh],
-    )
+    assert.equal(pluck(await allEvents(platform), 'id'), [fresh])
     assert.not.equal(pending, fresh)
   })
 
-  it('notifies the merchant of an application and the creator of the decision', async ({
-    platform,
-    market,
-  }) => {
+  it('notifies the merchant of an application, the creator of the decision', async ({ platform, market }) => {
     const shop = await market.addShop()
     const creator = await market.addCreator('Sana', false)
     const offer = await addLiveOffer(platform, shop.actor)
@@ -272,10 +261,7 @@ for (const { it } of marketSuites('the outbox', { idsOf: createIds })) {
     const [mail, ...more] = await mailsOf(platform, shop.merchantId, 'billing_cycle.overdue')
     assert.equal([mail?.amount_due, more], ['2750.00', []])
     const overdue = await dataOf(platform, shop.merchantId, 'billing_cycle.overdue')
-    assert.equal(
-      overdue.map(({ state }) => state),
-      ['closed'],
-    )
+    assert.equal(pluck(overdue, 'state'), ['closed'])
   })
 
   it('notifies of each payout destination, without the IBAN', async ({ platform, market, clock }) => {

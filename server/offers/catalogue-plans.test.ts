@@ -6,7 +6,7 @@ import { foldedWords } from '../platform/database/folded-text.ts'
 import { insertRows } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
-import { rowOf } from '../test/testkit/offer-rows.ts'
+import { offerOf } from '../test/testkit/offer-rows.ts'
 import { setSuspended } from '../test/testkit/people.ts'
 import { listOffers, listStatements, type OfferFilter, type OfferListing } from './offer-list.store.ts'
 
@@ -185,7 +185,7 @@ async function fill(platform: Platform): Promise<string> {
   const offer = (i: number) => {
     const title = ['Offer', i % 2 ? 'common' : '', i % 1000 ? '' : 'rare'].join(' ')
     return {
-      ...rowOf(platform, merchants[i % 20 === 0 ? 0 : i % MERCHANTS] ?? '', {
+      ...offerOf(platform, merchants[i % 20 === 0 ? 0 : i % MERCHANTS] ?? '', {
         title,
         category: `Category ${i % 4}`,
         niche: `Niche ${(i >> 2) % 5}`,

@@ -6,8 +6,9 @@ import { foldedKey, foldedWords } from '../platform/database/folded-text.ts'
 import type { Platform } from '../platform/platform.ts'
 import { addLiveOffer, addMerchant } from '../test/testkit/listings.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
-import { inOrderOf, rowOf } from '../test/testkit/offer-rows.ts'
+import { inOrderOf, offerOf } from '../test/testkit/offer-rows.ts'
 import { requestOf, setSuspended } from '../test/testkit/people.ts'
+import { assertMapped } from '../test/testkit/pluck.ts'
 import { fc } from '../test/testkit/property.ts'
 import type { OfferStatus } from './offer-status.rule.ts'
 import { offersRouter } from './offers.procedures.ts'
@@ -86,14 +87,11 @@ for (const { it } of marketSuites<{ merchant: Actor; visitor: Visitor }>('the ca
     ] as const)
       await addLiveOffer(platform, merchant, { category, niche })
     const { items } = await visitor.categories()
-    assert.equal(
-      items.map(({ category, niche, offers }) => [foldedKey(category), foldedKey(niche), offers]),
-      [
-        ['fashion', 'lawn', 2],
-        ['beauty', 'attar', 1],
-        ['fashion', 'winter', 1],
-      ],
-    )
+    assertMapped(items, ({ category, niche, offers }) => [foldedKey(category), foldedKey(niche), offers], [
+      ['fashion', 'lawn', 2],
+      ['beauty', 'attar', 1],
+      ['fashion', 'winter', 1],
+    ])
     for (const { category, niche, offers } of items)
       assert.is((await visitor.list({ category, niche })).items.length, offers)
   })
@@ -196,7 +194,7 @@ type SoughtQuery = Omit<Query, 'merchant_id'> & { owner?: number | undefined }
 
 async function insertDrawn(platform: Platform, merchants: Actor[], drawn: DrawnOffer): Promise<OfferRow> {
   const { owner, ...fields } = drawn
-  const row = rowOf(platform, merchants[owner]?.userId ?? '', fields)
+  const row = offerOf(platform, merchants[owner]?.userId ?? '', fields)
   await platform.database.transaction((tx) => addOffer(tx, row))
   return row
 }

@@ -8,7 +8,7 @@ import { foldedWords } from '../platform/database/folded-text.ts'
 import { lockRows } from '../platform/database/protected-rows.ts'
 import { addLiveOffer, addMerchant, OFFER } from '../test/testkit/listings.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
-import { addOffers, inOrderOf, rowOf } from '../test/testkit/offer-rows.ts'
+import { addOffers, inOrderOf, offerOf } from '../test/testkit/offer-rows.ts'
 import { requestOf, setSuspended } from '../test/testkit/people.ts'
 import { anyCharacter, fc } from '../test/testkit/property.ts'
 import { listOffers, MOST_SORTED_MATCHES, type OfferListing } from './offer-list.store.ts'
@@ -43,12 +43,7 @@ for (const { it, dialect } of marketSuites<{ merchant: Actor; visitor: Visitor }
     for (const q of [...signs, ...none, 'x'.repeat(200)]) assert.equal(await found(q), [], q)
   })
 
-  it('finds Urdu words by letters that look alike, in older offers too', async ({
-    bed,
-    platform,
-    merchant,
-    visitor,
-  }) => {
+  it('finds Urdu words by similar letters, also in old', async ({ bed, platform, merchant, visitor }) => {
     const { id } = await addLiveOffer(platform, merchant, { title: 'جمعۃ سیل', description: 'ھاتھ کا کام' })
     const finds = async (query: Query) => (await visitor.list(query)).items.length === 1
     const words = ['جمعة', 'جمعہ', 'ہاتھ', 'هاته كا', 'ہاتہ کا کام']
@@ -116,7 +111,7 @@ for (const { it, dialect } of marketSuites<{ merchant: Actor; visitor: Visitor }
     const offers = Array.from({ length: total }, (_, i) => {
       const title = i % 5 === 4 ? 'Other' : 'Common'
       const description = i % 10 === 0 ? 'tenth' : null
-      return rowOf(platform, merchant.userId, { title, description, commission_rate: 1 + (i % 7) })
+      return offerOf(platform, merchant.userId, { title, description, commission_rate: 1 + (i % 7) })
     })
     await addOffers(platform, offers)
     for (const { id, description } of offers) if (description) tenths.add(id)

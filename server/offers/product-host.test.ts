@@ -8,6 +8,7 @@ import { marketSuites } from '../test/testkit/market-suites.ts'
 import type { Marketplace, Shop } from '../test/testkit/marketplace.ts'
 import { orderBody } from '../test/testkit/orders.ts'
 import { addUser, requestOf } from '../test/testkit/people.ts'
+import { rowOf, rowsOf } from '../test/testkit/rows.ts'
 import { createOffer, setOfferStatus, updateOffer } from './offers.service.ts'
 
 for (const { it } of marketSuites<{ shop: Shop }>('hosts of offers')) {
@@ -18,13 +19,7 @@ for (const { it } of marketSuites<{ shop: Shop }>('hosts of offers')) {
   const at = (host: string) => ({ ...OFFER, product_url: `https://${host}/products/lawn` })
 
   async function flagsAbout({ platform }: Marketplace, merchantId: string) {
-    const rows = await platform.database.reader
-      .selectFrom('flags')
-      .selectAll()
-      .where('kind', '=', 'product_host_unverified')
-      .where('subject_id', '=', merchantId)
-      .orderBy('id')
-      .execute()
+    const rows = await rowsOf(platform, 'flags', { kind: 'product_host_unverified', subject_id: merchantId })
     return rows.map((row) => ({ ...row, evidence: JSON.parse(row.evidence) }))
   }
 
@@ -123,11 +118,7 @@ for (const { it } of marketSuites<{ shop: Shop }>('hosts of offers')) {
     assert.is((await flagsAbout(market, merchantId)).at(-1)?.evidence.hosts[0].former_host, 'chenab.pk')
   })
 
-  it('are kept for a store up to twenty, and count only as the service wrote them', async ({
-    bed,
-    market,
-    shop,
-  }) => {
+  it('are kept for a store up to twenty, as the service wrote them', async ({ bed, market, shop }) => {
     const { platform } = market
     for (let n = 0; n < 25; n += 1) await order(market, shop, { order_status_url: `https://s${n}.pk/` })
     await market.drainUntilIdle()
@@ -142,11 +133,7 @@ for (const { it } of marketSuites<{ shop: Shop }>('hosts of offers')) {
     assert.equal(await hosts(), { shopDomains: [], shown: [] })
     await order(market, shop, { order_status_url: 'https://late.pk/' })
     await market.drainUntilIdle()
-    const { own_hosts } = await platform.database.reader
-      .selectFrom('stores')
-      .select('own_hosts')
-      .where('id', '=', shop.storeId)
-      .executeTakeFirstOrThrow()
+    const { own_hosts } = await rowOf(platform, 'stores', { id: shop.storeId })
     assert.is(own_hosts, '["evil.pk"]')
   })
 

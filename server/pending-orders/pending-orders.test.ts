@@ -13,6 +13,7 @@ import { marketSuites } from '../test/testkit/market-suites.ts'
 import { eventsOf, type Marketplace, openFlagsOf, type Shop } from '../test/testkit/marketplace.ts'
 import { type OrderChanges, orderBody } from '../test/testkit/orders.ts'
 import { requestOf, setSuspended } from '../test/testkit/people.ts'
+import { assertMapped, pluck, pluckAll } from '../test/testkit/pluck.ts'
 import { DAY, MINUTE } from '../test/testkit/testbed.ts'
 import { paidRatesByMerchant } from './paid-rates.service.ts'
 import { pendingOrdersRouter } from './pending-orders.procedures.ts'
@@ -168,23 +169,17 @@ for (const { it } of marketSuites('a pending order')) {
     market.clock.pass(1)
     assert.is(await expirePendingOrders(market.platform), 3)
     assert.is(await expirePendingOrders(market.platform), 0)
-    assert.equal(
-      (await rows()).map(({ state }) => state),
-      ['expired', 'expired', 'expired'],
-    )
+    assert.equal(pluck(await rows(), 'state'), ['expired', 'expired', 'expired'])
     await send(ids[0] ?? '', CANCELLED)
     market.clock.pass(365 * DAY)
     await send(ids[1] ?? '', PAID)
     await send(ids[2] ?? '', CHANGED_AGAIN)
     await market.drainUntilIdle()
-    assert.equal(
-      (await rows()).map(({ state, expected_commission }) => [state, expected_commission]),
-      [
-        ['cancelled', 2000],
-        ['became_sale', 2500],
-        ['expired', 3000],
-      ],
-    )
+    assert.equal(pluckAll(await rows(), 'state', 'expected_commission'), [
+      ['cancelled', 2000],
+      ['became_sale', 2500],
+      ['expired', 3000],
+    ])
     await market.verify()
   })
 
@@ -208,14 +203,11 @@ for (const { it } of marketSuites('a pending order')) {
     await setSuspended(market.platform, creator.userId, true)
     await send(nextId(), CREATE)
     await market.drainUntilIdle()
-    assert.equal(
-      (await rows()).map((row) => [row.state, row.expected_commission]),
-      [
-        ['pending', 0],
-        ['pending', 0],
-        ['pending', 0],
-      ],
-    )
+    assertMapped(await rows(), (row) => [row.state, row.expected_commission], [
+      ['pending', 0],
+      ['pending', 0],
+      ['pending', 0],
+    ])
     await market.verify()
   })
 
@@ -233,10 +225,7 @@ for (const { it } of marketSuites('a pending order')) {
     await send(nextId(), { ...CANCELLED, changes: { ...CANCELLED.changes, click: '' } })
     await market.drainUntilIdle()
     const events = await eventsOf(market.platform)
-    assert.equal(
-      events.map(({ state }) => state),
-      ['set_aside', 'set_aside', 'set_aside', 'set_aside', 'ignored'],
-    )
+    assert.equal(pluck(events, 'state'), ['set_aside', 'set_aside', 'set_aside', 'set_aside', 'ignored'])
     assert.match(events[4]?.reason ?? '', /leads to no link/)
     assert.equal(await openFlagsOf(market.platform), [`event_set_aside ${shop.storeId}:unreadable`])
     assert.equal(await rows(), [])
@@ -313,10 +302,7 @@ for (const { it } of marketSuites('a pending order')) {
     await send(id, PAID)
     await send(other, PAID)
     await market.drainUntilIdle()
-    assert.equal(
-      (await sales()).map(({ acceptance_status }) => acceptance_status),
-      ['accepted', 'accepted'],
-    )
+    assert.equal(pluck(await sales(), 'acceptance_status'), ['accepted', 'accepted'])
     assert.is((await theOnly()).state, 'pending')
     assert.equal(await openFlagsOf(market.platform), ['integrity_violation pending_orders'])
   })

@@ -78,12 +78,7 @@ it('answers public reads, while what is authenticated is read from the primary',
   assert.ok(await isStandby(await currentReads(platform)))
 })
 
-it('is not used once it is behind, and a suspension is effective at once', async ({
-  platform,
-  standby,
-  primary,
-  url,
-}) => {
+it('is not used once it is behind: a suspension counts', async ({ platform, standby, primary, url }) => {
   const token = await register(url, 'm@example.pk')
   await eventually(() => readsStandby(platform), isTrue)
   await standby.query('select pg_wal_replay_pause()')

@@ -2,13 +2,14 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { readConfig } from '../platform/config.ts'
 import type { Platform } from '../platform/platform.ts'
-import { testDialects } from '../test/testkit/databases.ts'
+import { proofDialects } from '../test/testkit/proof-size.ts'
+import { columnsOf } from '../test/testkit/rows.ts'
 import { HOUR, openTestbed, type Testbed } from '../test/testkit/testbed.ts'
 import { joinProcesses, refuseOtherMoneySettings } from './processes.service.ts'
 
 const FEE = { PLATFORM_FEE_RATE: '12' }
 
-for (const dialect of testDialects()) {
+for (const dialect of proofDialects()) {
   const it = suite<{ bed: Testbed }>(`running processes on ${dialect}`)
   it.before.each(async (context) => {
     context.bed = await openTestbed(dialect)
@@ -21,11 +22,7 @@ for (const dialect of testDialects()) {
     config: readConfig({ DATABASE_URL: platform.config.DATABASE_URL, ...settings }),
   })
   const audited = ({ platform }: Testbed) =>
-    platform.database.reader
-      .selectFrom('audit_entries')
-      .select(['before', 'after'])
-      .where('action', '=', 'settings.change')
-      .execute()
+    columnsOf(platform, 'audit_entries', ['before', 'after'], { action: 'settings.change' })
   const messageOf = (work: Promise<unknown>) =>
     work.then(
       () => 'done',
@@ -81,9 +78,7 @@ for (const dialect of testDialects()) {
   })
 
   if (dialect === 'postgresql') {
-    it('do not start with a clock that is an hour off, and know one that is some seconds off', async ({
-      bed,
-    }) => {
+    it('do not start with a clock an hour off, and know one that is seconds off', async ({ bed }) => {
       const off = (ms: number) => ({ ...processWith(bed), clock: { now: () => Date.now() + ms } })
       assert.match(
         await messageOf(joinProcesses(off(HOUR))),

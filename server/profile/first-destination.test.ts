@@ -2,6 +2,7 @@ import * as assert from 'uvu/assert'
 import { appRouter } from '../http/router.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { outcomeOf, requestOf } from '../test/testkit/people.ts'
+import { rowOf } from '../test/testkit/rows.ts'
 import { MINUTE } from '../test/testkit/testbed.ts'
 import { register } from '../users/credentials.service.ts'
 
@@ -13,11 +14,7 @@ for (const { it } of marketSuites('a first payout destination')) {
     const creatorOf = async (email: string) => {
       const account = { email, password: PASSWORD, role: 'creator', displayName: 'Sana' } as const
       const { userId } = await register(platform, { ...account, address: '127.0.0.1', agent: undefined })
-      const { id } = await platform.database.reader
-        .selectFrom('sessions')
-        .select('id')
-        .where('user_id', '=', userId)
-        .executeTakeFirstOrThrow()
+      const { id } = await rowOf(platform, 'sessions', { user_id: userId })
       const actor = { userId, role: 'creator', sessionId: id } as const
       return { actor, me: appRouter.createCaller(requestOf(platform, actor)) }
     }

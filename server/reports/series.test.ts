@@ -8,6 +8,7 @@ import { marketSuites } from '../test/testkit/market-suites.ts'
 import type { Marketplace, Shop } from '../test/testkit/marketplace.ts'
 import { orderBody } from '../test/testkit/orders.ts'
 import { outcomeOf, requestOf } from '../test/testkit/people.ts'
+import { pluckAll } from '../test/testkit/pluck.ts'
 import { DAY, HOUR } from '../test/testkit/testbed.ts'
 import { summariesRouter } from './reports.procedures.ts'
 
@@ -117,14 +118,11 @@ for (const { it } of marketSuites<Context>('series', { idsOf: createIds })) {
     const period = { from: '2026-02-27T20:00:00Z', to: '2026-03-02T19:00:00Z' }
     const { items, timezone, currency } = await ask(market, sana, { by: 'day', ...period })
     assert.equal([timezone, currency], ['Asia/Karachi', 'PKR'])
-    assert.equal(
-      items.map(({ key, clicks }) => [key, clicks]),
-      [
-        ['2026-02-28', 1],
-        ['2026-03-01', 1],
-        ['2026-03-02', 0],
-      ],
-    )
+    assert.equal(pluckAll(items, 'key', 'clicks'), [
+      ['2026-02-28', 1],
+      ['2026-03-01', 1],
+      ['2026-03-02', 0],
+    ])
     const at = (time: number) => new Date(time).toISOString()
     const year = await ask(market, sana, { by: 'day', from: at(midnight - 366 * DAY), to: at(midnight) })
     assert.is(year.items.length, 366)

@@ -7,6 +7,7 @@ import { writeEntries } from '../ledger/ledger.service.ts'
 import type { Database } from '../platform/database/database.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import type { Marketplace } from '../test/testkit/marketplace.ts'
+import { assertMapped, pluckAll } from '../test/testkit/pluck.ts'
 import { fc } from '../test/testkit/property.ts'
 import { DAY, HOUR } from '../test/testkit/testbed.ts'
 import { type AccountSummary, readStatement, type StatementEntry } from './statement.service.ts'
@@ -34,11 +35,7 @@ async function statementOf(
 }
 
 for (const { it } of marketSuites('statements')) {
-  it('tell what happened, by the names that people know, with the balance behind each entry', async ({
-    market,
-    platform,
-    clock,
-  }) => {
+  it('tell what happened by known names, with the balance after', async ({ market, platform, clock }) => {
     const shop = await market.addShop('Chenab Lawn')
     const creator = await market.addCreator('Sana')
     const link = await market.addLink(shop, creator)
@@ -74,39 +71,26 @@ for (const { it } of marketSuites('statements')) {
       ],
     )
     assert.ok(merchant.entries[3]?.cycle)
-    assert.equal(
-      merchant.summaries.map(({ account, debits, credits, closing }) => [account, debits, credits, closing]),
-      [
-        ['merchant_unbilled', 192_500, 192_500, 0],
-        ['merchant_receivable', 182_500, 182_500, 0],
-      ],
-    )
+    assert.equal(pluckAll(merchant.summaries, 'account', 'debits', 'credits', 'closing'), [
+      ['merchant_unbilled', 192_500, 192_500, 0],
+      ['merchant_receivable', 182_500, 182_500, 0],
+    ])
     const paid = await statementOf(platform.database, creator.userId)
-    assert.equal(
-      paid.summaries.map(({ account, closing }) => [account, closing]),
-      [
-        ['creator_pending', 0],
-        ['creator_released', -175_000],
-        ['payouts_in_transit', 0],
-      ],
-    )
+    assert.equal(pluckAll(paid.summaries, 'account', 'closing'), [
+      ['creator_pending', 0],
+      ['creator_released', -175_000],
+      ['payouts_in_transit', 0],
+    ])
     const own = await statementOf(platform.database, PLATFORM)
-    assert.equal(
-      own.summaries.map(({ account, closing }) => [account, closing]),
-      [
-        ['platform_fees', -17_500],
-        ['platform_credits', 10_000],
-        ['processor_clearing', 182_500],
-      ],
-    )
+    assert.equal(pluckAll(own.summaries, 'account', 'closing'), [
+      ['platform_fees', -17_500],
+      ['platform_credits', 10_000],
+      ['processor_clearing', 182_500],
+    ])
     assert.equal((await statementOf(platform.database, platform.ids.next())).summaries, [])
   })
 
-  it('open where the period before closed, whatever the moments are cut at', async ({
-    market,
-    platform,
-    clock,
-  }) => {
+  it('open where the period before closed, wherever it is cut', async ({ market, platform, clock }) => {
     const shop = await market.addShop()
     const creator = await market.addCreator()
     const begin = clock.now()
@@ -157,19 +141,12 @@ for (const { it } of marketSuites('statements')) {
     await addSale(market, shop.merchantId, (await market.addCreator()).userId, 5)
     await addSales(market, shop.merchantId, creator.userId, amounts.slice(half))
     const { entries, summaries } = await statementOf(platform.database, creator.userId)
-    assert.equal(
-      entries.map(({ amount }) => -amount),
-      amounts,
-    )
+    assertMapped(entries, ({ amount }) => -amount, amounts)
     const total = amounts.reduce((sum, amount) => sum + amount, 0)
     assert.equal([summaries[0]?.closing, entries.at(-1)?.balance], [-total, -total])
   })
 
-  it('are of one moment, also when entries come in while they are read', async ({
-    market,
-    platform,
-    clock,
-  }) => {
+  it('are of one moment, also if entries come in meanwhile', async ({ market, platform, clock }) => {
     const shop = await market.addShop()
     const creator = await market.addCreator()
     await addSales(
@@ -216,13 +193,7 @@ function addSales(
       platform,
       tx,
       commissions.map((commission) =>
-        saleAccepted({
-          saleId: platform.ids.next(),
-          merchantId,
-          creatorId,
-          commission,
-          platformFee: 100,
-        }),
+        saleAccepted({ saleId: platform.ids.next(), merchantId, creatorId, commission, platformFee: 100 }),
       ),
       clock.now(),
     ),

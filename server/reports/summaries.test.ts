@@ -11,6 +11,7 @@ import { createIds } from '../platform/ids.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { cyclesOf, giveDestination, type Marketplace, type Shop } from '../test/testkit/marketplace.ts'
 import { outcomeOf, requestOf, setSuspended } from '../test/testkit/people.ts'
+import { assertMapped } from '../test/testkit/pluck.ts'
 import { DAY } from '../test/testkit/testbed.ts'
 import { summariesRouter } from './reports.procedures.ts'
 
@@ -157,20 +158,14 @@ for (const { it } of marketSuites('summaries', { idsOf: createIds })) {
     }
     await market.drainUntilIdle()
     const cycle = (await ofMerchant(market, shop, { top: 2 })).open_cycle
-    assert.equal(
-      cycle?.by_offer.map((row) => [row.title, row.sales, row.commission, row.platform_fee]),
-      [
-        ['offer 1', 1, '375.00', '37.50'],
-        ['offer 2', 1, '250.00', '25.00'],
-      ],
-    )
-    assert.equal(
-      cycle?.by_creator.map((row) => [row.display_name, row.commission]),
-      [
-        ['creator 1', '375.00'],
-        ['creator 2', '250.00'],
-      ],
-    )
+    assertMapped(cycle?.by_offer, (row) => [row.title, row.sales, row.commission, row.platform_fee], [
+      ['offer 1', 1, '375.00', '37.50'],
+      ['offer 2', 1, '250.00', '25.00'],
+    ])
+    assertMapped(cycle?.by_creator, (row) => [row.display_name, row.commission], [
+      ['creator 1', '375.00'],
+      ['creator 2', '250.00'],
+    ])
     assert.is(cycle?.expected_amount_due, '825.00')
   })
 

@@ -10,6 +10,7 @@ import type { Platform } from '../platform/platform.ts'
 import { listSales } from '../sales/sale-list.service.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import type { Marketplace } from '../test/testkit/marketplace.ts'
+import { rowOf } from '../test/testkit/rows.ts'
 import { DAY } from '../test/testkit/testbed.ts'
 import {
   cyclesChangedSince,
@@ -36,12 +37,7 @@ for (const { it } of marketSuites<World>('plans of summaries and live streams', 
     Object.assign(world, await fill(world.market))
   })
 
-  it('reads own rows only, however many others there are', async ({
-    market,
-    merchantId,
-    creatorId,
-    cycleId,
-  }) => {
+  it('reads own rows only, however many others exist', async ({ market, merchantId, creatorId, cycleId }) => {
     const { platform, clock } = market
     const recent = { from: clock.now() - 30 * DAY, to: null }
     const month = { from: clock.now() - 30 * DAY, to: clock.now() }
@@ -151,10 +147,7 @@ async function fill(market: Marketplace): Promise<World> {
   await market.order(shop, await market.addLink(shop, creator), 100_000)
   await market.drainUntilIdle()
   const sale = await platform.database.reader.selectFrom('sales').selectAll().executeTakeFirstOrThrow()
-  const cycle = await platform.database.reader
-    .selectFrom('billing_cycles')
-    .selectAll()
-    .executeTakeFirstOrThrow()
+  const cycle = await rowOf(platform, 'billing_cycles')
   const others: { merchant: string; store: string; creator: string }[] = []
   for (let number = 0; number < 20; number += 1) {
     const other = await market.addShop(`other ${number}`)

@@ -5,6 +5,7 @@ import type { LinkTerms } from '../links/links.service.ts'
 import { sha256 } from '../platform/crypto/vault.ts'
 import { type OrderLine, readOrderFacts } from '../shopify/order-facts.ts'
 import type { OracleReason } from '../test/oracle/sale.ts'
+import { pluck } from '../test/testkit/pluck.ts'
 import { fc } from '../test/testkit/property.ts'
 import { CLICK, CLICK_ID, CLICKED_AT, FACTS, LINE, LINK, ORDER, SUIT } from '../test/testkit/sale-facts.ts'
 import {
@@ -205,7 +206,10 @@ test('a coupon code in force comes before the click, whose checks then do not ap
   assert.is(decision.commission_rate, 1000)
   assert.is(decision.commission, 49_990)
   assert.equal(
-    decision.checks.filter((check) => check.verdict === 'not_applicable').map((check) => check.name),
+    pluck(
+      decision.checks.filter((check) => check.verdict === 'not_applicable'),
+      'name',
+    ),
     [
       'unknown_tracking_reference',
       'other_merchants_link',
@@ -456,10 +460,7 @@ test('the reason is the first failed check; only an accepted sale pays, and neve
   fc.assert(
     fc.property(anyFacts, (given) => {
       const decision = decideSale(given)
-      assert.equal(
-        decision.checks.map((check) => check.name),
-        [...SALE_REJECTION_REASONS],
-      )
+      assert.equal(pluck(decision.checks, 'name'), [...SALE_REJECTION_REASONS])
       const failed = decision.checks.find((check) => check.verdict === 'failed')
       assert.is(decision.rejection_reason, failed?.name ?? null)
       assert.is(decision.acceptance_status, failed ? 'rejected' : 'accepted')

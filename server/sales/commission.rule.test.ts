@@ -2,6 +2,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { type OrderLine, readOrderFacts } from '../shopify/order-facts.ts'
 import { fractionOf, NONE, plus, shareOf } from '../test/oracle/exact.ts'
+import { pluckAll } from '../test/testkit/pluck.ts'
 import { fc } from '../test/testkit/property.ts'
 import { basisOf, commissionOn, isCovered, platformFeeOn } from './commission.rule.ts'
 
@@ -110,13 +111,10 @@ test('tips and fees are left out, unless the terms name their product; bundles c
 test('what was refunded without items lowers each line in proportion, and the receipt shows it', () => {
   const lines = [line({ unit_price: 300_000 }), line({ product_id: '5', unit_price: 100_000 })]
   const basis = (order: object, ids: string[] | null) => basisOf({ ...plain(...lines), ...order }, ids)
-  assert.equal(
-    basis({ amount_refunded: 100_000 }, [SUIT]).lines.map(({ refunded, net }) => [refunded, net]),
-    [
-      [75_000, 225_000],
-      [25_000, 75_000],
-    ],
-  )
+  assert.equal(pluckAll(basis({ amount_refunded: 100_000 }, [SUIT]).lines, 'refunded', 'net'), [
+    [75_000, 225_000],
+    [25_000, 75_000],
+  ])
   assert.is(basis({ amount_refunded: 100_000 }, [SUIT]).netAmount, 225_000)
   assert.is(basis({ amount_refunded: 100_000 }, null).netAmount, 300_000)
   assert.is(basis({ amount_refunded: 900_000 }, null).netAmount, 0)

@@ -9,6 +9,7 @@ import { marketSuites } from '../test/testkit/market-suites.ts'
 import type { Shop } from '../test/testkit/marketplace.ts'
 import { type OrderChanges, orderBody } from '../test/testkit/orders.ts'
 import { requestOf, setSuspended } from '../test/testkit/people.ts'
+import { pluck } from '../test/testkit/pluck.ts'
 import { DAY, MINUTE } from '../test/testkit/testbed.ts'
 import { salesRouter } from './sales.procedures.ts'
 
@@ -131,18 +132,10 @@ for (const { it } of marketSuites<Context>('orders as stores send them', { verif
       if (unclear) expected.push(unclear)
     }
     const flagged = await flagsAbout(platform, 'order_unclear')
-    assert.equal(
-      flagged.map(({ unclear }) => unclear),
-      expected,
-    )
+    assert.equal(pluck(flagged, 'unclear'), expected)
   })
 
-  it('shows on the receipt what was left out, spread and paid back', async ({
-    platform,
-    shop,
-    sana,
-    report,
-  }) => {
+  it('shows on the receipt what was left out, spread, repaid', async ({ platform, shop, sana, report }) => {
     const sale = await report({
       line_items: [LINE, { ...LINE, id: 72 }, TIP, FEE],
       total_discounts: '500.00',
@@ -187,12 +180,7 @@ for (const { it } of marketSuites<Context>('orders as stores send them', { verif
     assert.equal([sale.status, sale.net], ['accepted', '4000.00'])
   })
 
-  it('credits the newest good click of the first place that has one', async ({
-    market,
-    link,
-    shop,
-    report,
-  }) => {
+  it('credits the newest good click of the first place', async ({ market, link, shop, report }) => {
     const other = await market.addLink(shop, await market.addCreator())
     const old = await market.click(other)
     market.clock.pass(DAY)
@@ -260,10 +248,7 @@ for (const { it } of marketSuites<Context>('orders as stores send them', { verif
     const gone = { line_items: [{ ...LINE, ...NO_PRODUCT, sku: 'K-1' }] }
     const unknown = await placed(gone, { click })
     assert.equal([unknown.status, unknown.reason], ['rejected', 'product_unknown'])
-    assert.equal(
-      (await flagsAbout(platform, 'order_unclear')).map(({ unclear }) => unclear),
-      [['product']],
-    )
+    assert.equal(pluck(await flagsAbout(platform, 'order_unclear'), 'unclear'), [['product']])
     const known = { line_items: [{ ...LINE, product_id: 5 }] }
     const order = { id: '7200000000001', name: '#7', click, createdAt: market.clock.now() }
     assert.is((await placed(known, { ...order, financialStatus: 'pending' })).reason, 'not_paid')

@@ -116,9 +116,7 @@ test('the history of a coupon code is as it is read today, the suspension of its
   const today = factsWith({ coupons: [{ ...coupon, ends_at: ORDER.created_at + 1 }] })
   const then = factsWith({ coupons: [{ ...coupon, creator_suspended: false }] })
   assert.equal(factsOf(today, then), {
-    facts: factsWith({
-      coupons: [{ ...coupon, ends_at: ORDER.created_at + 1, creator_suspended: false }],
-    }),
+    facts: factsWith({ coupons: [{ ...coupon, ends_at: ORDER.created_at + 1, creator_suspended: false }] }),
     lost: [],
   })
   assert.equal(factsOf(today, factsWith({})).lost, ['creator_suspended'])

@@ -11,6 +11,7 @@ import { marketSuites } from '../test/testkit/market-suites.ts'
 import type { Marketplace, Shop } from '../test/testkit/marketplace.ts'
 import { orderBody } from '../test/testkit/orders.ts'
 import { setSuspended } from '../test/testkit/people.ts'
+import { assertMapped } from '../test/testkit/pluck.ts'
 import { removeGuards } from '../test/testkit/tamper.ts'
 import { DAY } from '../test/testkit/testbed.ts'
 import { decideSale } from './accept-sale.rule.ts'
@@ -138,10 +139,7 @@ for (const { it } of marketSuites("stored orders through today's rule")) {
     const calm = await run()
     assert.equal([calm.counts.bodies_gone, calm.counts.judged, calm.counts.different], [1, 1, 0])
     const { differences } = await run({ rule: RATHER_MORE })
-    assert.equal(
-      differences.map(({ from, after }) => [from, after.commission]),
-      [['receipt', 54_000]],
-    )
+    assertMapped(differences, ({ from, after }) => [from, after.commission], [['receipt', 54_000]])
   })
 
   it('see what today’s reading makes of a body, also of one that made no sale', async () => {

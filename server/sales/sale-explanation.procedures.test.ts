@@ -2,10 +2,11 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { SALE_REJECTION_REASONS } from '../../shared/rejection-reasons.ts'
 import type { Actor } from '../platform/api/procedure.ts'
-import { testDialects } from '../test/testkit/databases.ts'
 import { type Marketplace, openMarketplace } from '../test/testkit/marketplace.ts'
 import { orderBody } from '../test/testkit/orders.ts'
 import { outcomeOf, requestOf } from '../test/testkit/people.ts'
+import { assertMapped, pluck, pluckAll } from '../test/testkit/pluck.ts'
+import { proofDialects } from '../test/testkit/proof-size.ts'
 import { MINUTE } from '../test/testkit/testbed.ts'
 import { SALE_RULE_VERSION } from './accept-sale.rule.ts'
 import { salesRouter } from './sales.procedures.ts'
@@ -16,7 +17,7 @@ const OTHER_LINES = [
   { product_id: 8_123_456_789_012, title: 'Voucher', quantity: 1, price: '500.00', gift_card: true },
 ]
 
-for (const dialect of testDialects()) {
+for (const dialect of proofDialects()) {
   const it = suite(`a sale as its two parties read it on ${dialect}`)
   let market: Marketplace
   it.before(async () => {
@@ -91,10 +92,7 @@ for (const dialect of testDialects()) {
       [merchants.receipt.platform_fee, merchants.receipt.platform_fee_rate, merchants.platform_fee],
       ['200.00', 10, '200.00'],
     )
-    assert.equal(
-      merchants.receipt.lines.map(({ why_not }) => why_not),
-      [null, 'other_product', 'gift_card'],
-    )
+    assert.equal(pluck(merchants.receipt.lines, 'why_not'), [null, 'other_product', 'gift_card'])
     assert.equal([merchants.receipt.lines_left_out, creators.receipt.lines_left_out], [0, 2])
     assert.is(creators.receipt.lines.length, 1)
   })
@@ -113,20 +111,14 @@ for (const dialect of testDialects()) {
       ['charged', '3250.00', '3575.00', '0.00'],
     )
     assert.ok(cycle?.processor_invoice_id && cycle.processor_payment_reference && cycle.charged_at)
-    assert.equal(
-      payouts.map(({ state, share, replaces_payout_id }) => [state, share, replaces_payout_id]),
-      [
-        ['failed', '3250.00', null],
-        ['paid', '3250.00', payouts[0]?.id],
-      ],
-    )
-    assert.equal(
-      creators.outcome.payouts.map((payout) => [payout.state, payout.amount, payout.failure_reason]),
-      [
-        ['failed', '3250.00', 'returned by the bank'],
-        ['paid', '3250.00', null],
-      ],
-    )
+    assert.equal(pluckAll(payouts, 'state', 'share', 'replaces_payout_id'), [
+      ['failed', '3250.00', null],
+      ['paid', '3250.00', payouts[0]?.id],
+    ])
+    assertMapped(creators.outcome.payouts, (payout) => [payout.state, payout.amount, payout.failure_reason], [
+      ['failed', '3250.00', 'returned by the bank'],
+      ['paid', '3250.00', null],
+    ])
   })
 
   it('keeps from each what is private to the other, and the buyer from both', async () => {

@@ -3,13 +3,14 @@ import * as assert from 'uvu/assert'
 import { closeDueCycles } from '../billing/close-cycle.service.ts'
 import { removeStore } from '../stores/remove-store.service.ts'
 import { connectStore } from '../stores/stores.service.ts'
-import { testDialects } from '../test/testkit/databases.ts'
 import { type Marketplace, openMarketplace } from '../test/testkit/marketplace.ts'
 import { orderBody } from '../test/testkit/orders.ts'
 import { addUser, outcomeOf, setSuspended } from '../test/testkit/people.ts'
+import { assertMapped } from '../test/testkit/pluck.ts'
+import { proofDialects } from '../test/testkit/proof-size.ts'
 import { explainSale, findOrder } from './sale-explanation.service.ts'
 
-for (const dialect of testDialects()) {
+for (const dialect of proofDialects()) {
   const it = suite(`the story of a sale on ${dialect}`)
   let market: Marketplace
   it.before(async () => {
@@ -50,13 +51,10 @@ for (const dialect of testDialects()) {
     }
     const story = await explainSale(platform, 'all', other)
     assert.is(story.cycle?.state, 'charged')
-    assert.equal(
-      story.payouts.map((payout) => [payout.state, payout.amount, payout.failure_reason]),
-      [
-        ['failed', 400_000, 'returned by the bank'],
-        ['paid', 400_000, null],
-      ],
-    )
+    assertMapped(story.payouts, (payout) => [payout.state, payout.amount, payout.failure_reason], [
+      ['failed', 400_000, 'returned by the bank'],
+      ['paid', 400_000, null],
+    ])
   })
 
   it('finds an order by id before name, and keeps the domain of a removed store', async () => {

@@ -16,6 +16,8 @@ import { marketSuites } from '../test/testkit/market-suites.ts'
 import { cyclesOf, eventsOf, type Marketplace, openFlagsOf, type Shop } from '../test/testkit/marketplace.ts'
 import { orderBody } from '../test/testkit/orders.ts'
 import { outcomeOf, requestOf, setSuspended } from '../test/testkit/people.ts'
+import { assertMapped, assertNone, pluck } from '../test/testkit/pluck.ts'
+import { rowOf } from '../test/testkit/rows.ts'
 import { poisonOrder } from '../test/testkit/tamper.ts'
 import { DAY, MINUTE } from '../test/testkit/testbed.ts'
 import type { SaleDecision } from './accept-sale.rule.ts'
@@ -138,10 +140,7 @@ for (const { it } of marketSuites<Context>('sales', { settings: { HIGH_COMMISSIO
       await market.deliver(shop, body)
       await market.drainUntilIdle()
     }
-    assert.equal(
-      (await openFlagsOf(market.platform)).filter((flag) => flag.startsWith('order_changed')),
-      [],
-    )
+    assertNone(await openFlagsOf(market.platform), (flag) => flag.startsWith('order_changed'))
     await market.verify()
   })
 
@@ -186,10 +185,7 @@ for (const { it } of marketSuites<Context>('sales', { settings: { HIGH_COMMISSIO
     await market.drainUntilIdle()
     assert.equal(await salesOf(market.platform), sales)
     const events = await eventsOf(market.platform)
-    assert.equal(
-      events.map((event) => event.state),
-      [...manifest.map(() => 'done'), ...manifest.map(() => 'ignored')],
-    )
+    assert.equal(pluck(events, 'state'), [...manifest.map(() => 'done'), ...manifest.map(() => 'ignored')])
     await market.verify()
   })
 
@@ -200,15 +196,9 @@ for (const { it } of marketSuites<Context>('sales', { settings: { HIGH_COMMISSIO
     await market.order(shop, link, 200_000)
     await market.drainUntilIdle()
     const sales = await salesOf(market.platform)
-    assert.equal(
-      sales.map((sale) => sale.commission),
-      [12_500, 25_000],
-    )
+    assert.equal(pluck(sales, 'commission'), [12_500, 25_000])
     const events = await eventsOf(market.platform)
-    assert.equal(
-      events.map((event) => event.state),
-      ['done', 'ignored', 'done'],
-    )
+    assert.equal(pluck(events, 'state'), ['done', 'ignored', 'done'])
     assert.equal(JSON.parse(events[0]?.result ?? '{}'), {
       sale_id: sales[0]?.id,
       acceptance_status: 'accepted',
@@ -231,10 +221,7 @@ for (const { it } of marketSuites<Context>('sales', { settings: { HIGH_COMMISSIO
     await market.verify()
   })
 
-  it("rejects what another merchant's link brought, and shows that merchant and creator nothing", async ({
-    market,
-    shop,
-  }) => {
+  it("rejects what another merchant's link brought, and shows them nothing", async ({ market, shop }) => {
     const other = await market.addShop()
     const creator = await market.addCreator()
     await market.order(shop, await market.addLink(other, creator), 100_000)
@@ -259,10 +246,7 @@ for (const { it } of marketSuites<Context>('sales', { settings: { HIGH_COMMISSIO
     await market.verify()
   })
 
-  it('lists sales with the names of what they are about, filtered by each of its fields', async ({
-    market,
-    shop,
-  }) => {
+  it('lists sales with the names of their parts, filtered by each field', async ({ market, shop }) => {
     const [sana, bilal] = [await market.addCreator('Sana'), await market.addCreator('Bilal')]
     const [hers, his] = [
       await market.addLink(shop, sana, { title: 'Lamp' }),
@@ -275,11 +259,7 @@ for (const { it } of marketSuites<Context>('sales', { settings: { HIGH_COMMISSIO
       orderBody({ price: 100_000, createdAt: market.clock.now(), name: '#3', id: '103' }),
     )
     await market.drainUntilIdle()
-    const { shop_domain } = await market.platform.database.reader
-      .selectFrom('stores')
-      .select('shop_domain')
-      .where('id', '=', shop.storeId)
-      .executeTakeFirstOrThrow()
+    const { shop_domain } = await rowOf(market.platform, 'stores', { id: shop.storeId })
     const list = async (actor: Actor, input: z.input<typeof listSalesInput>) =>
       (await salesRouter.createCaller(requestOf(market.platform, actor)).list(input)).items
     const seen = await list(shop.actor, {})
@@ -323,17 +303,10 @@ for (const { it } of marketSuites<Context>('sales', { settings: { HIGH_COMMISSIO
       [{ billing_cycle_id: shop.storeId }, []],
     ] as const) {
       const found = await list(shop.actor, filter)
-      assert.equal(
-        found.map((sale) => sale.order_name),
-        orders,
-        JSON.stringify(filter),
-      )
+      assertMapped(found, (sale) => sale.order_name, orders, JSON.stringify(filter))
     }
     assert.equal((await list(sana, { creator_id: bilal.userId })).length, 0)
-    assert.equal(
-      (await list(sana, {})).map((sale) => sale.order_name),
-      ['#1'],
-    )
+    assert.equal(pluck(await list(sana, {}), 'order_name'), ['#1'])
     const nonsense = salesRouter
       .createCaller(requestOf(market.platform, sana))
       .list({ rejection_reason: 'bad luck' as never })
@@ -363,10 +336,7 @@ for (const { it } of marketSuites<Context>('sales', { settings: { HIGH_COMMISSIO
     assert.equal(await pagesOf({ creatorId: sana.userId }, { acceptance_status: 'rejected' }, 4), [0, 0])
   })
 
-  it('pays clicks from before the end of a link by its individual rate, and no later ones', async ({
-    market,
-    shop,
-  }) => {
+  it('pays only clicks from before the end of a link, at its own rate', async ({ market, shop }) => {
     const { platform, clock } = market
     const creator = await market.addCreator()
     const offer = await addLiveOffer(platform, shop.actor)
@@ -395,14 +365,11 @@ for (const { it } of marketSuites<Context>('sales', { settings: { HIGH_COMMISSIO
     await market.drainUntilIdle()
     const own = salesRouter.createCaller(requestOf(platform, shop.actor))
     const sales = (await own.list({})).items
-    assert.equal(
-      sales.map((sale) => [sale.order_name, sale.rejection_reason, sale.commission]),
-      [
-        ['#3', 'coupon_not_in_force', '0.00'],
-        ['#2', 'untracked_click', '0.00'],
-        ['#1', null, '200.00'],
-      ],
-    )
+    assertMapped(sales, (sale) => [sale.order_name, sale.rejection_reason, sale.commission], [
+      ['#3', 'coupon_not_in_force', '0.00'],
+      ['#2', 'untracked_click', '0.00'],
+      ['#1', null, '200.00'],
+    ])
     const sourceOf = async (saleId: string | undefined) => {
       const { receipt } = await own.get({ id: saleId ?? '' })
       return [receipt.commission_rate, receipt.rate_source, receipt.offer_commission_rate]
@@ -429,17 +396,11 @@ for (const { it } of marketSuites<Context>('sales', { settings: { HIGH_COMMISSIO
     await market.order(shop, link, 100_000)
     await market.drainUntilIdle()
     const sales = await salesOf(market.platform)
-    assert.equal(
-      sales.map((sale) => sale.rejection_reason),
-      ['creator_suspended', 'merchant_suspended', null],
-    )
+    assert.equal(pluck(sales, 'rejection_reason'), ['creator_suspended', 'merchant_suspended', null])
     await market.verify()
   })
 
-  it('lets a poisoned order fall out of its batch, and applies the rest in its order', async ({
-    market,
-    shop,
-  }) => {
+  it('lets a poisoned order fall out of its batch, and applies the rest', async ({ market, shop }) => {
     const { platform } = market
     const link = await market.addLink(shop, await market.addCreator())
     for (const name of ['#1', '#2', '#3']) await market.order(shop, link, 100_000, { name })

@@ -5,6 +5,8 @@ import { marketSuites } from '../test/testkit/market-suites.ts'
 import { cyclesOf, eventsOf, type Marketplace, openFlagsOf, type Shop } from '../test/testkit/marketplace.ts'
 import { type OrderChanges, orderBody } from '../test/testkit/orders.ts'
 import { setSuspended } from '../test/testkit/people.ts'
+import { assertMapped } from '../test/testkit/pluck.ts'
+import { rowOf } from '../test/testkit/rows.ts'
 import { DAY, HOUR, MINUTE } from '../test/testkit/testbed.ts'
 import { reprocessOrders } from './reprocess.service.ts'
 import { explainSale } from './sale-explanation.service.ts'
@@ -35,11 +37,7 @@ for (const { it } of marketSuites('a sale that is decided again')) {
   const former = () => market.platform.database.reader.selectFrom('sale_decisions').selectAll().execute()
   const flags = async () => (await openFlagsOf(market.platform)).filter((flag) => flag.startsWith('order_'))
   const changedParts = async () => {
-    const { evidence } = await market.platform.database.reader
-      .selectFrom('flags')
-      .select('evidence')
-      .where('kind', '=', 'order_changed')
-      .executeTakeFirstOrThrow()
+    const { evidence } = await rowOf(market.platform, 'flags', { kind: 'order_changed' })
     return JSON.parse(evidence).latest_orders.map((one: { changed: string[] }) => one.changed)
   }
 
@@ -61,12 +59,7 @@ for (const { it } of marketSuites('a sale that is decided again')) {
     assert.equal(others, [])
     assert.ok(cycle && cycle.period_start > unpaid.created_at && sale.billing_cycle_id === cycle.id)
     assert.equal(await former(), [
-      {
-        sale_id: sale.id,
-        event_id: unpaid.event_id,
-        decided_at: unpaid.created_at,
-        receipt: unpaid.receipt,
-      },
+      { sale_id: sale.id, event_id: unpaid.event_id, decided_at: unpaid.created_at, receipt: unpaid.receipt },
     ])
     const [first, second] = await eventsOf(market.platform)
     assert.equal([first?.state, second?.state], ['done', 'done'])
@@ -157,10 +150,7 @@ for (const { it } of marketSuites('a sale that is decided again')) {
     }
     const explained = await explainSale(market.platform, 'all', id)
     assert.is(explained.decidedAt, market.clock.now())
-    assert.equal(
-      explained.formerDecisions.map(({ receipt }) => receipt.decision.rejection_reason),
-      ['not_paid'],
-    )
+    assertMapped(explained.formerDecisions, ({ receipt }) => receipt.decision.rejection_reason, ['not_paid'])
     const differences: unknown[] = []
     const { counts } = await reprocessOrders(market.platform, {
       onDifference: (one) => differences.push(one),

@@ -1,5 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { pluck } from '../test/testkit/pluck.ts'
 import type { Fields } from './fields.ts'
 import { readReferences } from './tracking.ts'
 
@@ -114,10 +115,7 @@ test('a landing site that apps have changed still leads to the click', () => {
     assert.equal(first({ landing_site }), [CLICK, 'landing_site'], landing_site)
   }
   const twice = readReferences({ landing_site: `/x?aff_ref=null&aff_ref=${CLICK}` }, 'aff_ref')
-  assert.equal(
-    twice.map(({ reference }) => reference),
-    ['null', CLICK],
-  )
+  assert.equal(pluck(twice, 'reference'), ['null', CLICK])
 })
 
 test('attributes as an object, as keys, with odd names and quoted values', () => {

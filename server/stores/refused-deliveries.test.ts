@@ -1,12 +1,13 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Platform } from '../platform/platform.ts'
-import { testDialects } from '../test/testkit/databases.ts'
 import { addMerchant } from '../test/testkit/listings.ts'
+import { assertMapped } from '../test/testkit/pluck.ts'
+import { proofDialects } from '../test/testkit/proof-size.ts'
 import { MINUTE, openTestbed, type Testbed } from '../test/testkit/testbed.ts'
 import { countedUnclaimed, RefusedDeliveries } from './refused-deliveries.service.ts'
 
-for (const dialect of testDialects()) {
+for (const dialect of proofDialects()) {
   const it = suite<{ bed: Testbed; refused: RefusedDeliveries; domain: string }>(
     `refused deliveries on ${dialect}`,
   )
@@ -79,23 +80,17 @@ for (const dialect of testDialects()) {
     refused.noteUnclaimed('typo.myshopify.com')
     await refused.flush()
     const counted = await countedUnclaimed(bed.platform)
-    assert.equal(
-      counted.map((row) => [row.shop_domain, row.deliveries, row.last_at - row.first_at]),
-      [
-        ['typo.myshopify.com', 3, MINUTE],
-        ['once.example', 1, 0],
-      ],
-    )
+    assertMapped(counted, (row) => [row.shop_domain, row.deliveries, row.last_at - row.first_at], [
+      ['typo.myshopify.com', 3, MINUTE],
+      ['once.example', 1, 0],
+    ])
     assert.equal(
       (await countedUnclaimed(bed.platform, ' Once.Example ')).map((row) => row.shop_domain),
       ['once.example'],
     )
   })
 
-  it('for random domains take a bounded number of rows and displace no frequent one', async ({
-    bed,
-    refused,
-  }) => {
+  it('for random domains take bounded rows and displace no frequent one', async ({ bed, refused }) => {
     for (let times = 0; times < 3; times += 1) refused.noteUnclaimed('typo.myshopify.com')
     await refused.flush()
     for (let round = 0; round < 4; round += 1) {

@@ -10,7 +10,9 @@ import type { Marketplace, Shop } from '../test/testkit/marketplace.ts'
 import { onMovingClock } from '../test/testkit/moving-clock.ts'
 import { orderBody } from '../test/testkit/orders.ts'
 import { addUser, outcomeOf, requestOf } from '../test/testkit/people.ts'
+import { assertMapped, pluck } from '../test/testkit/pluck.ts'
 import { fc } from '../test/testkit/property.ts'
+import { columnsOf, rowsOf } from '../test/testkit/rows.ts'
 import { DAY } from '../test/testkit/testbed.ts'
 import { allowClaim, makeRoom, releaseClaim, removeStore } from './remove-store.service.ts'
 import { storesRouter } from './stores.procedures.ts'
@@ -45,11 +47,7 @@ for (const { it } of marketSuites('claims on one domain')) {
   }
 
   async function sharedFlags({ platform }: Marketplace) {
-    const rows = await platform.database.reader
-      .selectFrom('flags')
-      .selectAll()
-      .where('kind', '=', 'domain_shared')
-      .execute()
+    const rows = await rowsOf(platform, 'flags', { kind: 'domain_shared' })
     return rows.map((row) => ({ ...row, evidence: JSON.parse(row.evidence) }))
   }
 
@@ -111,9 +109,7 @@ for (const { it } of marketSuites('claims on one domain')) {
     )
   })
 
-  it('lets a squatter change nothing for the owner, and flags the domain once both receive', async ({
-    market,
-  }) => {
+  it('lets a squatter change nothing for the owner, and flags a domain both receive', async ({ market }) => {
     const squatter = await claim(market)
     const owner = await claim(market)
     const link = await market.addLink(owner, await market.addCreator())
@@ -123,17 +119,11 @@ for (const { it } of marketSuites('claims on one domain')) {
     await market.drainUntilIdle()
     const sales = await market.platform.database.reader.selectFrom('sales').selectAll().execute()
     const accepted = sales.filter((sale) => sale.acceptance_status === 'accepted')
-    assert.equal(
-      accepted.map((sale) => [sale.merchant_id, sale.store_id]),
-      [[owner.merchantId, owner.storeId]],
-    )
+    assertMapped(accepted, (sale) => [sale.merchant_id, sale.store_id], [[owner.merchantId, owner.storeId]])
     const [flag, ...more] = await sharedFlags(market)
     assert.equal(more, [])
     assert.equal([flag?.subject_type, flag?.subject_id, flag?.severity], ['shop_domain', DOMAIN, 'high'])
-    assert.equal(
-      flag?.evidence.claims.map((one: { merchant_id: string }) => one.merchant_id),
-      [squatter.merchantId, owner.merchantId],
-    )
+    assert.equal(pluck(flag?.evidence.claims, 'merchant_id'), [squatter.merchantId, owner.merchantId])
     await sell(market, squatter)
     await sell(market, owner)
     assert.is((await sharedFlags(market)).length, 1)
@@ -245,21 +235,15 @@ for (const { it } of marketSuites('claims on one domain')) {
     await allowClaim(platform, decision)
     assert.is(await outcomeOf(allowClaim(platform, decision)), 'not_found')
     assert.is((await connectStore(platform, squatter.merchantId, again)).id, squatter.storeId)
-    const rows = await platform.database.reader
-      .selectFrom('audit_entries')
-      .select(['actor', 'action', 'reason'])
-      .where('subject_id', '=', squatter.storeId)
-      .orderBy('id')
-      .execute()
-    assert.equal(
-      rows.map((row) => [row.actor, row.action, row.reason]),
-      [
-        [squatter.merchantId, 'store.connect', null],
-        ['operator', 'store.release', 'not the owner'],
-        ['operator', 'store.allow', 'not the owner'],
-        [squatter.merchantId, 'store.connect', null],
-      ],
-    )
+    const rows = await columnsOf(platform, 'audit_entries', ['actor', 'action', 'reason'], {
+      subject_id: squatter.storeId,
+    })
+    assertMapped(rows, (row) => [row.actor, row.action, row.reason], [
+      [squatter.merchantId, 'store.connect', null],
+      ['operator', 'store.release', 'not the owner'],
+      ['operator', 'store.allow', 'not the owner'],
+      [squatter.merchantId, 'store.connect', null],
+    ])
   })
 
   it('lets a merchant who removed a store connect it again, also beside other claims', async ({ market }) => {
@@ -284,17 +268,15 @@ for (const { it } of marketSuites('claims on one domain')) {
     assert.is((await removeStore(platform, shop.merchantId, outlet.id)).offersPaused, 2)
     const rows = await platform.database.reader.selectFrom('offers').select(['id', 'status']).execute()
     const statusOf = new Map(rows.map((row) => [row.id, row.status]))
-    assert.equal(
-      offers.map(({ id }) => statusOf.get(id)),
-      ['paused', 'paused'],
-    )
+    assertMapped(offers, ({ id }) => statusOf.get(id), ['paused', 'paused'])
     assert.is(statusOf.get(others.id), 'live')
-    const audit = await platform.database.reader
-      .selectFrom('audit_entries')
-      .select(['actor', 'subject_id'])
-      .where('action', '=', 'offer.pause')
-      .orderBy('subject_id')
-      .execute()
+    const audit = await columnsOf(
+      platform,
+      'audit_entries',
+      ['actor', 'subject_id'],
+      { action: 'offer.pause' },
+      'subject_id',
+    )
     assert.equal(
       audit,
       offers.map(({ id }) => ({ actor: shop.merchantId, subject_id: id })),

@@ -1,6 +1,7 @@
 // database: none
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { assertMapped } from '../test/testkit/pluck.ts'
 import { refusalSteps, type SourceCounts, sourceShift, storeStatus } from './store-status.rule.ts'
 
 const DAY = 86_400_000
@@ -72,10 +73,7 @@ for (const [what, refusals, expected] of [
 ] as [string, Parameters<typeof steps>[0], string[]][]) {
   it(`calls for ${expected.join(' and ') || 'nothing'} after ${what}`, () => {
     const called = Object.entries(steps(refusals)).filter(([, due]) => due)
-    assert.equal(
-      called.map(([step]) => step),
-      expected,
-    )
+    assertMapped(called, ([step]) => step, expected)
   })
 }
 

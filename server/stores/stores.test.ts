@@ -7,6 +7,8 @@ import { eventually } from '../test/testkit/eventually.ts'
 import { addLiveOffer } from '../test/testkit/listings.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { addUser, outcomeOf, requestOf } from '../test/testkit/people.ts'
+import { assertMapped, pluckAll } from '../test/testkit/pluck.ts'
+import { rowsOf } from '../test/testkit/rows.ts'
 import { DAY, HOUR, type Testbed } from '../test/testkit/testbed.ts'
 import { domainLock } from './store-events.service.ts'
 import { storesRouter } from './stores.procedures.ts'
@@ -27,12 +29,7 @@ for (const { it } of marketSuites('stores')) {
   }
 
   async function auditOf({ platform }: Testbed, storeId: string) {
-    const rows = await platform.database.reader
-      .selectFrom('audit_entries')
-      .selectAll()
-      .where('subject_id', '=', storeId)
-      .orderBy('id')
-      .execute()
+    const rows = await rowsOf(platform, 'audit_entries', { subject_id: storeId })
     return rows.map((row) => ({
       actor: row.actor,
       action: row.action,
@@ -172,9 +169,7 @@ for (const { it } of marketSuites('stores')) {
     assert.is(await outcomeOf(first.stores.connect(shared)), 'secret_taken')
   })
 
-  it('lets one win when a merchant connects one domain, or several connect one secret, at once', async ({
-    bed,
-  }) => {
+  it('lets one win if one domain, or one secret by several, is connected at once', async ({ bed }) => {
     const callers = await Promise.all(Array.from({ length: 6 }, () => merchantOf(bed)))
     const first = await merchantOf(bed)
     const domains = await Promise.all(
@@ -242,18 +237,15 @@ for (const { it } of marketSuites('stores')) {
     assert.ok(audit.every((entry) => entry.actor === actor.userId))
     const state = { merchant_id: actor.userId, shop_domain: DOMAIN, in_use: true, released: false }
     const removed = { ...state, in_use: false }
-    assert.equal(
-      audit.map(({ before, after }) => [before, after]),
+    assert.equal(pluckAll(audit, 'before', 'after'), [
+      [null, state],
       [
-        [null, state],
-        [
-          { ...state, former_secrets: 0 },
-          { ...state, former_secrets: 1, replaced: true, revoked_former: false },
-        ],
-        [state, { ...removed, offers_paused: 0 }],
-        [removed, state],
+        { ...state, former_secrets: 0 },
+        { ...state, former_secrets: 1, replaced: true, revoked_former: false },
       ],
-    )
+      [state, { ...removed, offers_paused: 0 }],
+      [removed, state],
+    ])
     assert.not.match(JSON.stringify(audit), /secret-(one|two|three)/)
   })
 
@@ -282,9 +274,7 @@ for (const { it } of marketSuites('stores')) {
     assert.is(rows.length, 4)
   })
 
-  it('removes a store with its secrets, and brings the same row back for the same merchant', async ({
-    bed,
-  }) => {
+  it('removes a store with its secrets, and restores the row for the same merchant', async ({ bed }) => {
     const first = await merchantOf(bed)
     const second = await merchantOf(bed)
     const made = await first.stores.connect({ shop_domain: DOMAIN, webhook_secret: 'secret-one' })
@@ -328,13 +318,10 @@ for (const { it } of marketSuites('stores')) {
     assert.is((await secretsAt(bed))[0], 'secret-three')
     await stores.rotateSecret({ id, shop_domain: DOMAIN })
     const moves = (await auditOf(bed, id)).filter(({ action }) => action === 'store.move')
-    assert.equal(
-      moves.map(({ actor: by, before, after }) => [by, before.shop_domain, after.shop_domain]),
-      [
-        [actor.userId, DOMAIN, NEW],
-        [actor.userId, NEW, DOMAIN],
-      ],
-    )
+    assertMapped(moves, ({ actor: by, before, after }) => [by, before.shop_domain, after.shop_domain], [
+      [actor.userId, DOMAIN, NEW],
+      [actor.userId, NEW, DOMAIN],
+    ])
   })
 
   it('locks the domain before the claim that moves to it, as a further claim does', async ({ bed }) => {
@@ -362,9 +349,7 @@ for (const { it } of marketSuites('stores')) {
     assert.is(tries, 1, 'the claim was free')
   })
 
-  it('moves no claim onto one that is there, nor to another merchant, nor without a change', async ({
-    bed,
-  }) => {
+  it('moves no claim onto an existing one, to another merchant or without a change', async ({ bed }) => {
     const { stores } = await merchantOf(bed)
     const other = await merchantOf(bed)
     const { id } = await stores.connect({ shop_domain: DOMAIN, webhook_secret: 'secret-one' })

@@ -10,7 +10,9 @@ import { register } from '../users/credentials.service.ts'
 import { actorFromToken } from '../users/sessions.service.ts'
 import { testDialects } from './testkit/databases.ts'
 import { cyclesOf, eventsOf, type Marketplace, openMarketplace } from './testkit/marketplace.ts'
+import { assertMapped } from './testkit/pluck.ts'
 import { PROOF_FORM } from './testkit/proof-size.ts'
+import { columnsOf } from './testkit/rows.ts'
 import { DAY, HOUR, MINUTE } from './testkit/testbed.ts'
 
 const JUMPS = {
@@ -112,11 +114,7 @@ async function confirmAll(market: Marketplace): Promise<void> {
 }
 
 async function salesOf({ platform }: Marketplace): Promise<number> {
-  const sales = await platform.database.reader
-    .selectFrom('sales')
-    .select('id')
-    .where('acceptance_status', '=', 'accepted')
-    .execute()
+  const sales = await columnsOf(platform, 'sales', ['id'], { acceptance_status: 'accepted' })
   return sales.length
 }
 
@@ -218,11 +216,7 @@ for (const dialect of testDialects()) {
       await market.order(shop, link, 100_000)
       await market.drainUntilIdle()
       const cycles = await cyclesOf(platform, shop.merchantId)
-      assert.equal(
-        cycles.map(({ sales_count }) => sales_count),
-        salesInEach,
-        lastMoment,
-      )
+      assertMapped(cycles, ({ sales_count }) => sales_count, salesInEach, lastMoment)
       assert.is(cycles[0]?.period_end, Date.parse(lastMoment) + 1, lastMoment)
       await market.verify()
       await market.close()

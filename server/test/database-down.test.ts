@@ -5,6 +5,8 @@ import { startService } from '../service.ts'
 import { onPostgres, openTestDatabase } from './testkit/databases.ts'
 import { eventually } from './testkit/eventually.ts'
 import { cast, follow } from './testkit/outside-cast.ts'
+import { assertNone } from './testkit/pluck.ts'
+import { columnsOf } from './testkit/rows.ts'
 import { call, deliver, registerMerchant, type ServiceBed } from './testkit/service-bed.ts'
 import { openTcpProxy, type TcpProxy } from './testkit/tcp-proxy.ts'
 
@@ -33,10 +35,7 @@ async function withService(
     },
   })
   const count = async () => {
-    const rows = await testDatabase.database.reader
-      .selectFrom('inbound_events')
-      .select('delivery_id')
-      .execute()
+    const rows = await columnsOf(testDatabase, 'inbound_events', ['delivery_id'])
     return rows.map((row) => row.delivery_id)
   }
   const close = async () => {
@@ -78,10 +77,7 @@ for (const trouble of ['cut', 'stall'] as const) {
         ({ status }) => status === 200,
       )
       const stored = await count()
-      assert.equal(
-        [...acknowledged].filter((id) => !stored.includes(id)),
-        [],
-      )
+      assertNone([...acknowledged], (id) => !stored.includes(id))
     }))
 }
 

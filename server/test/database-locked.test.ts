@@ -6,6 +6,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { sqliteFileOf } from '../platform/config.ts'
 import { cast, follow } from './testkit/outside-cast.ts'
+import { assertMapped } from './testkit/pluck.ts'
 import { call, openServiceBed, registerMerchant } from './testkit/service-bed.ts'
 
 const OFFER = {
@@ -35,10 +36,7 @@ test('writes are refused, and visitors reach the shop, while another process kee
     rival.exec('rollback')
     await follow(bed, slug)
     const answers = await Promise.all([offer(), offer(), offer()])
-    assert.equal(
-      answers.map(({ status, body }) => [status, body.code]),
-      Array(3).fill([201, undefined]),
-    )
+    assertMapped(answers, ({ status, body }) => [status, body.code], Array(3).fill([201, undefined]))
   } finally {
     rival.close()
     await close()

@@ -12,6 +12,10 @@ import { type PostgresCluster, startCluster } from './testkit/standby.ts'
 
 const STORE = { domain: 'frozen.myshopify.com', secret: 'shpss_0123456789abcdef' }
 const POOL_SIZE = 10
+const OFFER = {
+  ...{ title: 'Brass lamp', product_url: 'https://shop.pk/products/lamp' },
+  ...{ category: 'Home', niche: 'Lamps', commission_rate: 12.5 },
+}
 
 interface Context {
   cluster: PostgresCluster
@@ -53,6 +57,7 @@ const report = (url: string, id: string) => deliver(url, STORE, id)
 /** Whatever is answered while the server hangs was not waiting for it. */
 function refused(answer: Answer, what: string): void {
   assert.is(answer.status, 503, `${what}: ${JSON.stringify(answer.body)}`)
+  assert.ok(Number(answer.headers.get('retry-after')) >= 1, what)
 }
 
 it('answers 503 while the server is frozen, and goes on when it is not', async ({ cluster, url, token }) => {
@@ -61,16 +66,17 @@ it('answers 503 while the server is frozen, and goes on when it is not', async (
   assert.is((await read()).status, 200)
   cluster.primary.freeze()
   for (let round = 0; round < 2; round += 1) {
-    const [me, patched, stored, ready] = await Promise.all([
-      read(),
-      rename(),
-      report(url, `10${round}`),
-      call(url, 'GET', '/readyz'),
-    ])
-    refused(me, 'an authenticated read')
-    refused(patched, 'a write')
-    refused(stored, 'a webhook')
-    refused(ready, 'readiness')
+    const asked = {
+      'a public read': call(url, 'GET', '/offers'),
+      'the same by tRPC': call(url, 'GET', '/trpc/offers.list'),
+      'an authenticated read': read(),
+      'a report': call(url, 'GET', '/summary', { token }),
+      'a write': rename(),
+      'another write': call(url, 'POST', '/offers', { token, body: OFFER }),
+      'a webhook': report(url, `10${round}`),
+    }
+    for (const [what, answer] of Object.entries(asked)) refused(await answer, what)
+    assert.is((await call(url, 'GET', '/readyz')).status, 503)
   }
   cluster.primary.thaw()
   const works = (ask: () => Promise<Answer>) => eventually(ask, ({ status }) => status === 200)
@@ -78,13 +84,10 @@ it('answers 503 while the server is frozen, and goes on when it is not', async (
   const waiting = () =>
     cluster.primary.query(`select 1 from inbound_events where delivery_id = '110' and state = 'pending'`)
   await eventually(waiting, (rows) => rows.length === 0)
+  assert.equal(await cluster.primary.query('select id from offers'), [], 'what was refused was not done')
 })
 
-it('has no more connections than its pool while commits wait for a missing standby, and reads go on', async ({
-  cluster,
-  url,
-  token,
-}) => {
+it('has no more connections than its pool while commits wait', async ({ cluster, url, token }) => {
   const { primary } = cluster
   const connections = async () => {
     const rows = await primary.query(

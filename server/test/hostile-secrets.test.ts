@@ -21,9 +21,9 @@ import {
   type Marketplace,
   openFlagsOf,
   payoutOf,
-  rowsOf,
   type Shop,
 } from './testkit/marketplace.ts'
+import { rowsOf } from './testkit/rows.ts'
 import { removeGuards } from './testkit/tamper.ts'
 import { DAY, HOUR } from './testkit/testbed.ts'
 

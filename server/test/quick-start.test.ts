@@ -9,6 +9,7 @@ import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { pluck } from './testkit/pluck.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const README = readFileSync(join(ROOT, 'README.md'), 'utf8')
@@ -92,10 +93,7 @@ async function rows(env: NodeJS.ProcessEnv) {
     ['users list', 'offers list', 'stores list', 'sales list'].map(list),
   )
   const ids = [users, offers, stores, sales].map(({ items }) => items.map(({ id }: { id: string }) => id))
-  assert.equal(
-    ids.map(({ length }) => length),
-    [2, 1, 1, 1],
-  )
+  assert.equal(pluck(ids, 'length'), [2, 1, 1, 1])
   return ids
 }
 

@@ -10,6 +10,7 @@ import { migrate } from '../migrator.ts'
 import { startService } from '../service.ts'
 import { testDialects } from './testkit/databases.ts'
 import { type FilledMarket, openFilledMarket } from './testkit/filled-market.ts'
+import { assertNone } from './testkit/pluck.ts'
 import { schemaShape } from './testkit/schema-shape.ts'
 
 const WRONG_KEY = Buffer.alloc(32, 8).toString('base64')
@@ -72,9 +73,7 @@ for (const dialect of testDialects()) {
   const removeMigration = ({ database }: FilledMarket, name: string) =>
     sql`delete from mikro_orm_migrations where name = ${name}`.execute(database.writer)
 
-  it('of before 0.2.0: in one sentence by the service and every command, and not written to', async ({
-    filled,
-  }) => {
+  it('of before 0.2.0: by the service and every command, and not written to', async ({ filled }) => {
     await addMigration(filled, '00002-guards')
     const before = await stateOf(filled)
     const environment = { ...settings(filled), APP_KEY: filled.appKey }
@@ -95,9 +94,7 @@ for (const dialect of testDialects()) {
     await removeMigration(filled, '00002-guards')
   })
 
-  it('of a newer version: by the service and by commands that write; others say what it is', async ({
-    filled,
-  }) => {
+  it('of a newer version: by the service and writing commands; others name it', async ({ filled }) => {
     await addMigration(filled, '00099-later')
     const environment = { ...settings(filled), APP_KEY: filled.appKey }
     assert.match(await migrate(filled.database).then(String, (error: Error) => error.message), NEWER)
@@ -140,10 +137,7 @@ for (const dialect of testDialects()) {
       const environment = { ...settings(filled), DATABASE_URL: `sqlite:${copy}`, APP_KEY: WRONG_KEY }
       assert.match(await refusalOf(environment), /^setting APP_KEY: /)
       assert.ok(readFileSync(copy).equals(before))
-      assert.equal(
-        readdirSync(filled.folder).filter((name) => name.startsWith('copy.db-')),
-        [],
-      )
+      assertNone(readdirSync(filled.folder), (name) => name.startsWith('copy.db-'))
       rmSync(copy)
     })
   }

@@ -134,10 +134,7 @@ if (testDialects().includes('postgresql')) {
     await sql`drop table kept`.execute(writer)
   })
 
-  it('can do what the service does and nothing else, once "db grants" was run', async ({
-    owned,
-    roleUrl,
-  }) => {
+  it('can do what the service does and nothing else after "db grants"', async ({ owned, roleUrl }) => {
     await populate(owned.database)
     const granted = await grant(owned.url, SERVICE_ROLE)
     assert.is(granted.code, 0, granted.stderr)

@@ -169,10 +169,7 @@ async function untilReadinessAfterEnd({ node }: Context, url: string, wanted: Re
   await untilReadiness(url, wanted)
 }
 
-it('says that writes fail while commits wait for a lost standby, and forgets it when they go on', async ({
-  node,
-  folder,
-}) => {
+it('says that writes fail while commits wait for a lost standby', async ({ node, folder }) => {
   await withService({ DATABASE_URL: node.url, DATA_DIR: folder }, async (url, environment) => {
     await node.configure({ synchronous_standby_names: 'lost' })
     await untilReadiness(url, /^503 Writes to the database fail\. The database does not finish/)
@@ -189,10 +186,7 @@ it('says that writes fail while commits wait for a lost standby, and forgets it 
   })
 })
 
-it('is refused at the start with the name of a setting that the service cannot work with', async ({
-  node,
-  folder,
-}) => {
+it('is refused at the start with the name of a setting that rules it out', async ({ node, folder }) => {
   const start = (database: string) =>
     withService(
       { DATABASE_URL: withDatabaseName(node.url, database), DATA_DIR: folder },

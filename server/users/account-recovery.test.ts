@@ -6,10 +6,11 @@ import { showMail } from '../notifications/channels/mail/operator-mails.service.
 import { setOfferStatus } from '../offers/offers.service.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import { connectStore } from '../stores/stores.service.ts'
-import { testDialects } from '../test/testkit/databases.ts'
 import { addLiveOffer } from '../test/testkit/listings.ts'
 import { outcomeOf, requestOf, setSuspended } from '../test/testkit/people.ts'
+import { proofDialects } from '../test/testkit/proof-size.ts'
 import { openRival } from '../test/testkit/rival.ts'
+import { columnsOf, rowOf, rowsOf } from '../test/testkit/rows.ts'
 import { DAY, HOUR, openTestbed, type Testbed } from '../test/testkit/testbed.ts'
 import { passwordResetsIdle, requestPasswordReset } from './account-recovery.service.ts'
 import { login } from './credentials.service.ts'
@@ -18,7 +19,7 @@ import { setPassword } from './users.service.ts'
 const PASSWORD = 'a long passphrase'
 const OTHER = 'another passphrase'
 
-for (const dialect of testDialects()) {
+for (const dialect of proofDialects()) {
   const it = suite(`account recovery on ${dialect}`)
   let bed: Testbed
   let count = 0
@@ -40,22 +41,11 @@ for (const dialect of testDialects()) {
       role,
       display_name: 'Sana',
     })
-    const session = await bed.platform.database.reader
-      .selectFrom('sessions')
-      .select('id')
-      .where('user_id', '=', user.id)
-      .executeTakeFirstOrThrow()
+    const session = await rowOf(bed.platform, 'sessions', { user_id: user.id })
     return { id: user.id, email, token, actor: { userId: user.id, role, sessionId: session.id } as Actor }
   }
 
-  const mails = (userId: string, kind: string) =>
-    bed.platform.database.reader
-      .selectFrom('mails')
-      .selectAll()
-      .where('user_id', '=', userId)
-      .where('kind', '=', kind)
-      .orderBy('id')
-      .execute()
+  const mails = (userId: string, kind: string) => rowsOf(bed.platform, 'mails', { user_id: userId, kind })
 
   /** The token in the newest mail of this kind, as the developer reads it. */
   async function tokenOf(userId: string, kind: string): Promise<string> {
@@ -73,13 +63,9 @@ for (const dialect of testDialects()) {
     outcomeOf(anyone().auth.resetPassword({ token, new_password }))
   const logsIn = (email: string, password: string) => outcomeOf(login(bed.platform, email, password))
   const auditOf = async (userId: string) =>
-    (
-      await bed.platform.database.reader
-        .selectFrom('audit_entries')
-        .select('action')
-        .where('subject_id', '=', userId)
-        .execute()
-    ).map(({ action }) => action)
+    (await columnsOf(bed.platform, 'audit_entries', ['action'], { subject_id: userId })).map(
+      ({ action }) => action,
+    )
 
   it('resets a password once by the mailed link, which ends every session and verifies the address', async () => {
     const { id, email, actor } = await register()
@@ -89,11 +75,7 @@ for (const dialect of testDialects()) {
     assert.is(token.length, 43)
     assert.is(await reset(token), 'ok')
     assert.equal([await logsIn(email, PASSWORD), await logsIn(email, OTHER)], ['invalid_credentials', 'ok'])
-    const sessions = await bed.platform.database.reader
-      .selectFrom('sessions')
-      .select('id')
-      .where('user_id', '=', id)
-      .execute()
+    const sessions = await columnsOf(bed.platform, 'sessions', ['id'], { user_id: id })
     assert.is(sessions.length, 1, 'only that of the log-in after it')
     assert.is((await as(actor).users.me({})).email_verified_at, new Date(bed.clock.now()).toISOString())
     assert.equal(await auditOf(id), ['user.reset_password'])

@@ -1,24 +1,15 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { PRODUCTION } from '../../cli/test/run-affiliate.ts'
 import { appRouter } from '../http/router.ts'
 import { proceduresOf } from '../platform/api/procedure.ts'
 import { codeOf } from '../test/testkit/authenticator.ts'
-import { testDialects } from '../test/testkit/databases.ts'
+import { proofDialects } from '../test/testkit/proof-size.ts'
 import { DAY, HOUR } from '../test/testkit/testbed.ts'
 import { openWebTestbed, type WebTestbed } from '../test/testkit/web.ts'
 import { isRefused, newEmail, PASSWORD, register } from '../test/testkit/web-people.ts'
 import { confirmTotp, startTotp } from './second-factor.service.ts'
 import { createAdmin, type UserRow } from './users.service.ts'
-
-const PRODUCTION = {
-  NODE_ENV: 'production',
-  PUBLIC_BASE_URL: 'https://market.test',
-  APP_KEY: Buffer.alloc(32, 1).toString('base64'),
-  PROCESSOR: 'http',
-  PROCESSOR_URL: 'https://processor.test',
-  PROCESSOR_API_KEY: 'a key',
-  PROCESSOR_WEBHOOK_SECRETS: 'whsec_AAAA',
-}
 
 const newAdmin = ({ platform }: WebTestbed): Promise<UserRow> =>
   createAdmin(platform, newEmail(), PASSWORD, 'Admin')
@@ -33,7 +24,7 @@ async function setupToken(bed: WebTestbed, admin: UserRow): Promise<string> {
   return String(answer.body.token)
 }
 
-for (const dialect of testDialects()) {
+for (const dialect of proofDialects()) {
   const it = suite<{ bed: WebTestbed }>(`admins in production on ${dialect}`)
 
   it.before(async (world) => {

@@ -5,13 +5,15 @@ import { checkAppKey } from '../platform/crypto/key-mark.ts'
 import { createAppKeys } from '../platform/crypto/key-ring.ts'
 import type { Tx } from '../platform/database/database.ts'
 import { codeOf } from '../test/testkit/authenticator.ts'
-import { testDialects } from '../test/testkit/databases.ts'
+import { brokenRows } from '../test/testkit/marketplace.ts'
 import { outcomeOf } from '../test/testkit/people.ts'
+import { assertMapped } from '../test/testkit/pluck.ts'
+import { proofDialects } from '../test/testkit/proof-size.ts'
 import { openRival } from '../test/testkit/rival.ts'
+import { columnsOf } from '../test/testkit/rows.ts'
 import { MINUTE, TESTBED_KEY, withKeys } from '../test/testkit/testbed.ts'
 import { openWebTestbed, type WebTestbed } from '../test/testkit/web.ts'
 import { isRefused, PASSWORD, register } from '../test/testkit/web-people.ts'
-import { verifyBooks } from '../verification/verify-books.ts'
 import { login } from './credentials.service.ts'
 import { confirmTotp, resetSecondFactor } from './second-factor.service.ts'
 
@@ -48,7 +50,7 @@ async function auditsOf({ platform }: WebTestbed, userId: string) {
   return rows.map(({ actor, action, reason, after }) => [actor, action, reason, JSON.parse(after ?? 'null')])
 }
 
-for (const dialect of testDialects()) {
+for (const dialect of proofDialects()) {
   const it = suite<{ bed: WebTestbed }>(`second factors on ${dialect}`)
 
   it.before(async (world) => {
@@ -192,17 +194,11 @@ for (const dialect of testDialects()) {
     bed.clock.pass(STEP)
     await stepUp(bed, token, codeOf(secret, bed.clock))
     assert.is((await disable(bed, token, codeOf(secret, bed.clock, 1))).status, 204)
-    const mails = await bed.platform.database.reader
-      .selectFrom('mails')
-      .select('facts')
-      .where('user_id', '=', id)
-      .where('kind', '=', 'second_factor_changed')
-      .orderBy('id')
-      .execute()
-    assert.equal(
-      mails.map(({ facts }) => JSON.parse(facts).change),
-      ['on', 'code_used', 'codes_renewed', 'off'],
-    )
+    const mails = await columnsOf(bed.platform, 'mails', ['facts'], {
+      user_id: id,
+      kind: 'second_factor_changed',
+    })
+    assertMapped(mails, ({ facts }) => JSON.parse(facts).change, ['on', 'code_used', 'codes_renewed', 'off'])
   })
 
   it('are turned off with a fresh session and a code', async ({ bed }) => {
@@ -349,11 +345,8 @@ for (const dialect of testDialects()) {
     await put(moved)
     isRefused(await logIn(bed, theirs.email, codeOf(mine.secret, bed.clock)), 503, 'unavailable')
     assert.is((await logIn(bed, theirs.email, theirs.recovery[0])).status, 200)
-    const broken = (await verifyBooks(bed.platform)).find(({ name }) => name === 'sealed-second-factors')
-    assert.equal(
-      broken?.breaches.map(({ subject }) => subject),
-      [`second factor of user ${theirs.id}`],
-    )
+    const broken = await brokenRows(bed.platform, 'sealed-second-factors')
+    assert.equal(broken, [`second factor of user ${theirs.id}`])
     await put(own)
     assert.is((await logIn(bed, theirs.email, codeOf(theirs.secret, bed.clock))).status, 200)
   })
@@ -385,19 +378,16 @@ for (const dialect of testDialects()) {
   const tryFrom = (bed: WebTestbed, address: string, email: string, code?: string) =>
     login(bed.platform, email, PASSWORD, address, { code })
 
-  limited(
-    'are limited by account, from all addresses, and a missing code resets nothing',
-    async ({ bed }) => {
-      const { email, secret } = await enroll(bed)
-      for (let n = 0; n < 3; n += 1) {
-        const address = `198.51.100.${n}`
-        assert.is(await outcomeOf(tryFrom(bed, address, email, '000000')), 'invalid_credentials')
-        assert.is(await outcomeOf(tryFrom(bed, address, email)), 'second_factor_required')
-      }
-      const code = codeOf(secret, bed.clock)
-      assert.is(await outcomeOf(tryFrom(bed, '198.51.100.9', email, code)), 'rate_limited')
-    },
-  )
+  limited('are limited by account from all addresses; a missing code resets nothing', async ({ bed }) => {
+    const { email, secret } = await enroll(bed)
+    for (let n = 0; n < 3; n += 1) {
+      const address = `198.51.100.${n}`
+      assert.is(await outcomeOf(tryFrom(bed, address, email, '000000')), 'invalid_credentials')
+      assert.is(await outcomeOf(tryFrom(bed, address, email)), 'second_factor_required')
+    }
+    const code = codeOf(secret, bed.clock)
+    assert.is(await outcomeOf(tryFrom(bed, '198.51.100.9', email, code)), 'rate_limited')
+  })
 
   limited('lock no owner out: a recovery code has a budget of its address', async ({ bed }) => {
     const { email, recovery, secret } = await enroll(bed)

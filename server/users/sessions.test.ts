@@ -2,9 +2,10 @@ import { sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { insertRows, updateRows } from '../platform/database/protected-rows.ts'
-import { testDialects } from '../test/testkit/databases.ts'
 import { eventually } from '../test/testkit/eventually.ts'
 import { addUser } from '../test/testkit/people.ts'
+import { pluck } from '../test/testkit/pluck.ts'
+import { proofDialects } from '../test/testkit/proof-size.ts'
 import { DAY, HOUR, MINUTE } from '../test/testkit/testbed.ts'
 import { openWebTestbed, type WebTestbed } from '../test/testkit/web.ts'
 import { PASSWORD, register as registerFrom } from '../test/testkit/web-people.ts'
@@ -19,7 +20,7 @@ interface Item {
   current: boolean
 }
 
-for (const dialect of testDialects()) {
+for (const dialect of proofDialects()) {
   const it = suite<{ bed: WebTestbed }>(`sessions on ${dialect}`)
 
   it.before(async (world) => {
@@ -51,10 +52,7 @@ for (const dialect of testDialects()) {
     })
     const { items, next_cursor } = await list(bed, token)
     assert.is(next_cursor, null)
-    assert.equal(
-      items.map(({ current }) => current),
-      [false, true],
-    )
+    assert.equal(pluck(items, 'current'), [false, true])
     const [second, first] = items
     assert.equal(
       { ...first, id: '' },
@@ -79,10 +77,7 @@ for (const dialect of testDialects()) {
     const whole = (await list(bed, token)).items.map(({ id }) => id)
     const first = await list(bed, token, '?limit=1')
     const second = await list(bed, token, `?limit=1&cursor=${first.next_cursor}`)
-    assert.equal(
-      [...first.items, ...second.items].map(({ id }) => id),
-      whole,
-    )
+    assert.equal(pluck([...first.items, ...second.items], 'id'), whole)
     assert.is(second.next_cursor, null)
     assert.is((await bed.ask('GET', '/auth/sessions?cursor=x', { token })).status, 400)
   })

@@ -10,10 +10,11 @@ import type { Actor } from '../platform/api/procedure.ts'
 import { GENERIC_PROCESSOR_EVENTS } from '../processor/events.settings.ts'
 import { signShopifyBody } from '../shopify/signature.ts'
 import { connectStore } from '../stores/stores.service.ts'
-import { testDialects } from '../test/testkit/databases.ts'
 import { addLink, addLiveOffer } from '../test/testkit/listings.ts'
 import { giveDestination } from '../test/testkit/marketplace.ts'
 import { orderBody } from '../test/testkit/orders.ts'
+import { proofDialects } from '../test/testkit/proof-size.ts'
+import { rowOf } from '../test/testkit/rows.ts'
 import { ScriptedProcessor } from '../test/testkit/scripted-processor.ts'
 import { DAY } from '../test/testkit/testbed.ts'
 import { openWebTestbed, type WebTestbed } from '../test/testkit/web.ts'
@@ -39,7 +40,7 @@ interface World {
   link: LinkRecord
 }
 
-for (const dialect of testDialects()) {
+for (const dialect of proofDialects()) {
   const it = suite<World>(`suspension, end to end, on ${dialect}`)
   it.before.each(async (world) => {
     const web = await openWebTestbed(dialect, SETTINGS)
@@ -108,11 +109,7 @@ for (const dialect of testDialects()) {
     const [cycle] = await closeDueCycles(platform)
     assert.ok(cycle)
     await apply(world)
-    const row = await platform.database.reader
-      .selectFrom('billing_cycles')
-      .select(['processor_invoice_id', 'amount_due'])
-      .where('id', '=', cycle.cycleId)
-      .executeTakeFirstOrThrow()
+    const row = await rowOf(platform, 'billing_cycles', { id: cycle.cycleId })
     await createInboxRecorder(platform).record({
       source: 'processor',
       scope: 'processor',

@@ -2,6 +2,8 @@ import * as assert from 'uvu/assert'
 import { OPERATOR } from '../flags/audit.service.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { outcomeOf } from '../test/testkit/people.ts'
+import { pluck } from '../test/testkit/pluck.ts'
+import { rowsOf } from '../test/testkit/rows.ts'
 import type { Testbed } from '../test/testkit/testbed.ts'
 import { login, register } from './credentials.service.ts'
 import { actorFromToken } from './sessions.service.ts'
@@ -22,13 +24,7 @@ for (const { it } of marketSuites('accounts and suspension')) {
   const email = 'creator@example.pk'
   const newCreator = (bed: Testbed, given = email) =>
     register(bed.platform, { email: given, password: PASSWORD, role: 'creator', displayName: 'Creator' })
-  const auditOf = (bed: Testbed, id: string) =>
-    bed.platform.database.reader
-      .selectFrom('audit_entries')
-      .selectAll()
-      .where('subject_id', '=', id)
-      .orderBy('id')
-      .execute()
+  const auditOf = (bed: Testbed, id: string) => rowsOf(bed.platform, 'audit_entries', { subject_id: id })
 
   it('suspends once, ends all sessions and notes who did it', async ({ bed }) => {
     const { platform } = bed
@@ -114,10 +110,7 @@ for (const { it } of marketSuites('accounts and suspension')) {
     assert.is(await outcomeOf(createAdmin(platform, 'boss@example.pk', PASSWORD, 'Boss')), 'email_taken')
     assert.is(await outcomeOf(createAdmin(platform, 'x', PASSWORD, 'Boss')), 'validation_failed')
     assert.is(await outcomeOf(createAdmin(platform, 'x@example.pk', 'short', 'Boss')), 'validation_failed')
-    assert.equal(
-      (await auditOf(bed, admin.id)).map((entry) => entry.action),
-      ['user.create_admin'],
-    )
+    assert.equal(pluck(await auditOf(bed, admin.id), 'action'), ['user.create_admin'])
   })
 
   it('sets a password and ends all sessions', async ({ bed }) => {
@@ -139,15 +132,9 @@ for (const { it } of marketSuites('accounts and suspension')) {
       ids.push((await newCreator(bed, email)).userId)
     }
     const first = await listUsers(platform, { limit: 2 })
-    assert.equal(
-      first.items.map((user) => user.email),
-      ['c@example.pk', 'b@example.pk'],
-    )
+    assert.equal(pluck(first.items, 'email'), ['c@example.pk', 'b@example.pk'])
     const second = await listUsers(platform, { limit: 2, cursor: first.next_cursor ?? '' })
-    assert.equal(
-      second.items.map((user) => user.email),
-      ['a@example.pk'],
-    )
+    assert.equal(pluck(second.items, 'email'), ['a@example.pk'])
     assert.is(second.next_cursor, null)
     for (const cursor of [
       '',

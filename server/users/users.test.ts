@@ -2,8 +2,8 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { offersRouter } from '../offers/offers.procedures.ts'
 import { connectStore } from '../stores/stores.service.ts'
-import { testDialects } from '../test/testkit/databases.ts'
 import { changeUser, requestOf } from '../test/testkit/people.ts'
+import { proofDialects } from '../test/testkit/proof-size.ts'
 import { DAY } from '../test/testkit/testbed.ts'
 import { openWebTestbed, type WebTestbed } from '../test/testkit/web.ts'
 import { isRefused, newEmail, PASSWORD, register } from '../test/testkit/web-people.ts'
@@ -11,7 +11,7 @@ import { hashPassword } from './passwords.ts'
 
 const IBAN = 'PK36SCBL0000001123456702'
 
-for (const dialect of testDialects()) {
+for (const dialect of proofDialects()) {
   const it = suite<{ bed: WebTestbed }>(`users on ${dialect}`)
 
   it.before(async (world) => {

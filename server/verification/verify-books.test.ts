@@ -25,6 +25,7 @@ import { cyclesOf, giveBillingAccount, type Marketplace } from '../test/testkit/
 import { populate } from '../test/testkit/one-of-each.ts'
 import { orderBody } from '../test/testkit/orders.ts'
 import { logIn } from '../test/testkit/people.ts'
+import { assertNone } from '../test/testkit/pluck.ts'
 import { PROOF_FORM } from '../test/testkit/proof-size.ts'
 import { removeGuards } from '../test/testkit/tamper.ts'
 import { TAMPERINGS } from '../test/testkit/tamperings.ts'
@@ -168,10 +169,7 @@ for (const { it, dialect } of marketSuites<Context>('invariants', { shared: true
   it('looks at rows of every table, and finds nothing in books that are right', async ({ market }) => {
     const heard: string[] = []
     const results = await verifyBooks(market.platform, { onProgress: (name) => heard.push(name) })
-    assert.equal(
-      results.filter(({ breaches }) => breaches.length > 0),
-      [],
-    )
+    assertNone(results, ({ breaches }) => breaches.length > 0)
     assert.ok(results.every(({ rows }) => rows > 0))
     assert.equal(
       heard,
@@ -180,9 +178,7 @@ for (const { it, dialect } of marketSuites<Context>('invariants', { shared: true
     assert.is(new Set(heard).size, heard.length)
   })
 
-  it('finds each change of a column and each added and deleted row, or lists it; and each invariant finds something', async ({
-    market,
-  }) => {
+  it('finds or lists each changed, added and deleted row; each invariant finds one', async ({ market }) => {
     const wrong = new Set<string>()
     const broken = new Set(TAMPERINGS.map(({ invariant }) => invariant))
     const missed = new Set<string>()

@@ -91,11 +91,7 @@ test('refuses missing and repeated headers', async () => {
 test('throws for a secret that is none, even if a signature with an empty key matches', async () => {
   const at = Math.floor(Date.now() / 1000)
   const mac = createHmac('sha256', '').update(`${ID}.${at}.${BODY}`).digest('base64')
-  const headers = {
-    'webhook-id': ID,
-    'webhook-timestamp': String(at),
-    'webhook-signature': `v1,${mac}`,
-  }
+  const headers = { 'webhook-id': ID, 'webhook-timestamp': String(at), 'webhook-signature': `v1,${mac}` }
   for (const secret of ['', 'whsec_', 'whsec_%%%'])
     assert.is(await failure({ headers, body: BODY, secret }), 'TypeError thrown')
 })

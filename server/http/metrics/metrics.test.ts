@@ -3,19 +3,20 @@ import { text } from 'node:stream/consumers'
 import type { KyselyPlugin } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { PRODUCTION } from '../../../cli/test/run-affiliate.ts'
 import { createInboxRecorder } from '../../inbox/intake.service.ts'
 import { noteFinished, noteStarted } from '../../jobs/schedule-runs.service.ts'
 import type { Actor } from '../../platform/api/procedure.ts'
 import { createIds } from '../../platform/ids.ts'
 import { liveStreams } from '../../reports/live-streams.ts'
 import { signShopifyBody } from '../../shopify/signature.ts'
-import { testDialects } from '../../test/testkit/databases.ts'
 import { eventually } from '../../test/testkit/eventually.ts'
 import { addLink, addLiveOffer, addMerchant } from '../../test/testkit/listings.ts'
 import { follow, openWebSide } from '../../test/testkit/live-followers.ts'
 import { openMarketplace } from '../../test/testkit/marketplace.ts'
 import { orderBody } from '../../test/testkit/orders.ts'
 import { addUser, logIn } from '../../test/testkit/people.ts'
+import { proofDialects } from '../../test/testkit/proof-size.ts'
 import { call, openServiceBed, type ServiceBed } from '../../test/testkit/service-bed.ts'
 import { openWebTestbed, type WebTestbed } from '../../test/testkit/web.ts'
 
@@ -35,7 +36,7 @@ function figureOf(text: string, series: string): number | undefined {
   return line === undefined ? undefined : Number(line.slice(series.length + 1))
 }
 
-for (const dialect of testDialects()) {
+for (const dialect of proofDialects()) {
   const it = suite<{ bed: ServiceBed }>(`figures on ${dialect}`)
 
   it.before(async (world) => {
@@ -278,16 +279,6 @@ readers('only under a name of this machine, so that no web page can be led to th
   }
   assert.match((await readAs(world.bed.base, 'rebound.example')).body, 'METRICS_TOKEN')
 })
-
-const PRODUCTION = {
-  NODE_ENV: 'production',
-  PUBLIC_BASE_URL: 'https://offers.test',
-  APP_KEY: Buffer.alloc(32, 1).toString('base64'),
-  PROCESSOR: 'http',
-  PROCESSOR_URL: 'https://processor.test',
-  PROCESSOR_API_KEY: 'a key',
-  PROCESSOR_WEBHOOK_SECRETS: 'whsec_AAAA',
-}
 
 readers('no one in production without a token, also not this machine', async (world) => {
   world.bed = await openWebTestbed('sqlite', PRODUCTION)

@@ -6,18 +6,19 @@ import { GENERIC_PROCESSOR_EVENTS } from '../../processor/events.settings.ts'
 import { signShopifyBody } from '../../shopify/signature.ts'
 import { countedUnclaimed } from '../../stores/refused-deliveries.service.ts'
 import { authorize } from '../../test/authorization/scene.ts'
-import { testDialects } from '../../test/testkit/databases.ts'
 import { eventually } from '../../test/testkit/eventually.ts'
 import { addLiveOffer } from '../../test/testkit/listings.ts'
 import { type OrderChanges, orderBody } from '../../test/testkit/orders.ts'
 import { addUser } from '../../test/testkit/people.ts'
+import { proofDialects } from '../../test/testkit/proof-size.ts'
+import { columnsOf } from '../../test/testkit/rows.ts'
 import { ScriptedProcessor } from '../../test/testkit/scripted-processor.ts'
 import { DAY, MINUTE } from '../../test/testkit/testbed.ts'
 import { openWebTestbed, type WebTestbed } from '../../test/testkit/web.ts'
 
 const DOMAIN = 'kurta.myshopify.com'
 
-for (const dialect of testDialects()) {
+for (const dialect of proofDialects()) {
   const it = suite<{ bed: WebTestbed }>(`stores over HTTP on ${dialect}`)
   it.before.each(async (context) => {
     context.bed = await openWebTestbed(dialect)
@@ -47,11 +48,7 @@ for (const dialect of testDialects()) {
   }
 
   async function scopes({ platform }: WebTestbed): Promise<string[]> {
-    const rows = await platform.database.reader
-      .selectFrom('inbound_events')
-      .select('scope')
-      .orderBy('id')
-      .execute()
+    const rows = await columnsOf(platform, 'inbound_events', ['scope'])
     return rows.map(({ scope }) => scope)
   }
 

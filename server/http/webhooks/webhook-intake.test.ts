@@ -7,8 +7,10 @@ import { runInNewContext } from 'node:vm'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { signShopifyBody } from '../../shopify/signature.ts'
-import { testDialects } from '../../test/testkit/databases.ts'
 import { addMerchant } from '../../test/testkit/listings.ts'
+import { pluckAll } from '../../test/testkit/pluck.ts'
+import { proofDialects } from '../../test/testkit/proof-size.ts'
+import { columnsOf } from '../../test/testkit/rows.ts'
 import { openWebTestbed, type WebTestbed } from '../../test/testkit/web.ts'
 
 interface Context {
@@ -21,7 +23,7 @@ const MIB = 1024 * 1024
 setFlagsFromString('--expose-gc')
 const collectGarbage = runInNewContext('gc') as () => void
 
-for (const dialect of testDialects()) {
+for (const dialect of proofDialects()) {
   const it = suite<Context>(`taking webhooks in on ${dialect}`)
   it.after.each(async (context) => {
     await context.bed?.close()
@@ -135,21 +137,14 @@ for (const dialect of testDialects()) {
       await answer.arrayBuffer()
       assert.equal([answer.status, await stored(context)], [status, events], JSON.stringify(headers))
     }
-    const rows = await context.bed.platform.database.reader
-      .selectFrom('inbound_events')
-      .select(['topic', 'triggered_at'])
-      .orderBy('id')
-      .execute()
+    const rows = await columnsOf(context.bed.platform, 'inbound_events', ['topic', 'triggered_at'])
     const at = Date.UTC(2026, 10, 1, 10)
-    assert.equal(
-      rows.map(({ topic, triggered_at }) => [topic, triggered_at]),
-      [
-        ['orders/paid', at],
-        ['orders/create', at],
-        ['orders/paid', null],
-        ['orders/paid', null],
-      ],
-    )
+    assert.equal(pluckAll(rows, 'topic', 'triggered_at'), [
+      ['orders/paid', at],
+      ['orders/create', at],
+      ['orders/paid', null],
+      ['orders/paid', null],
+    ])
   })
 
   /** A request that announces 2 MiB, or chunks, and sends `sent` of it. */

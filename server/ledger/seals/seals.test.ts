@@ -2,11 +2,12 @@ import * as assert from 'uvu/assert'
 import type { LinkRecord } from '../../links/links.service.ts'
 import { rewriteJournal } from '../../test/testkit/journal-attacks.ts'
 import { marketSuites } from '../../test/testkit/market-suites.ts'
-import type { Marketplace, Shop } from '../../test/testkit/marketplace.ts'
+import { brokenInvariants, type Marketplace, type Shop } from '../../test/testkit/marketplace.ts'
+import { assertMapped } from '../../test/testkit/pluck.ts'
 import { openRival } from '../../test/testkit/rival.ts'
+import { columnsOf } from '../../test/testkit/rows.ts'
 import { removeGuards } from '../../test/testkit/tamper.ts'
 import { compareWithKept } from '../../verification/seals.ts'
-import { verifyBooks } from '../../verification/verify-books.ts'
 import { type Seal, sealLedger } from './seals.service.ts'
 
 interface Context {
@@ -30,8 +31,7 @@ for (const { it } of marketSuites<Context>('seals')) {
     if (!seal) throw new Error('nothing was sealed')
     return seal
   }
-  const brokenChecks = async ({ market }: Context) =>
-    (await verifyBooks(market.platform)).filter(({ breaches }) => breaches.length > 0).map(({ name }) => name)
+  const brokenChecks = async ({ market }: Context) => Object.keys(await brokenInvariants(market.platform))
 
   it('are made of what moved, follow each other, and are not made for nothing', async (context) => {
     const { market, shop, link } = context
@@ -45,11 +45,13 @@ for (const { it } of marketSuites<Context>('seals')) {
     const second = await sealLedger(market.platform)
     assert.equal([second.seal?.position, second.moved], [2, 1])
     assert.is.not(second.seal?.digest, first.seal?.digest)
-    const heads = await market.platform.database.reader
-      .selectFrom('ledger_seal_heads')
-      .select(['position', 'ledger_id', 'sequence'])
-      .orderBy('position')
-      .execute()
+    const heads = await columnsOf(
+      market.platform,
+      'ledger_seal_heads',
+      ['position', 'ledger_id', 'sequence'],
+      {},
+      'position',
+    )
     // A sale; then another one, the close and the charge.
     assert.equal(heads, [
       { position: 1, ledger_id: shop.merchantId, sequence: 1 },
@@ -65,10 +67,7 @@ for (const { it } of marketSuites<Context>('seals')) {
       await sell(context)
       const outcomes = await Promise.all([sealLedger(market.platform), sealLedger(rival.platform)])
       assert.equal(outcomes.map(({ moved }) => moved).sort(), [0, 1])
-      assert.equal(
-        outcomes.map(({ seal }) => seal?.position),
-        [round, round],
-      )
+      assertMapped(outcomes, ({ seal }) => seal?.position, [round, round])
     }
     await rival.close()
     await market.verify()

@@ -18,9 +18,9 @@ import { startScheduler } from '../../jobs/scheduler.ts'
 import { readConfig, SettingError } from '../../platform/config.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { type FileStorage, readText } from '../../platform/storage/storage.ts'
-import { testDialects } from '../../test/testkit/databases.ts'
 import { eventually } from '../../test/testkit/eventually.ts'
 import { type Marketplace, openMarketplace } from '../../test/testkit/marketplace.ts'
+import { proofDialects } from '../../test/testkit/proof-size.ts'
 import { openS3Server } from '../../test/testkit/s3-server.ts'
 import { removeGuards } from '../../test/testkit/tamper.ts'
 import { sealLedger } from './seals.service.ts'
@@ -62,7 +62,7 @@ interface Context {
   seal(): Promise<void>
 }
 
-for (const dialect of testDialects()) {
+for (const dialect of proofDialects()) {
   for (const [name, open] of Object.entries(PLACES)) {
     const it = suite<Context>(`seals of ${dialect} stored in ${name}`)
     it.before.each(async (context) => {
@@ -89,11 +89,7 @@ for (const dialect of testDialects()) {
         ({ subject, detail }) => `${subject}: ${detail}`,
       )
 
-    it('are stored by the scheduler as soon as the first one is made', async ({
-      market,
-      platform,
-      storage,
-    }) => {
+    it('are stored by the scheduler as soon as one is made', async ({ market, platform, storage }) => {
       const shop = await market.addShop()
       await market.order(shop, await market.addLink(shop, await market.addCreator()), 400_000)
       await market.drainUntilIdle()

@@ -3,6 +3,7 @@
 import { createHmac } from 'node:crypto'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { pluck } from '../../test/testkit/pluck.ts'
 import { allKeys, createAppKey, createAppKeys } from './key-ring.ts'
 
 const ONE = Buffer.alloc(32, 1)
@@ -29,10 +30,7 @@ test('an id names a key in 8 hex characters', () => {
 
 test('a ring lists the current key first', () => {
   const keys = createAppKeys(ONE, [TWO])
-  assert.equal(
-    allKeys(keys).map((key) => key.id),
-    [createAppKey(ONE).id, createAppKey(TWO).id],
-  )
+  assert.equal(pluck(allKeys(keys), 'id'), [createAppKey(ONE).id, createAppKey(TWO).id])
   assert.equal(createAppKeys(ONE).former, [])
 })
 

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { openTestDatabase, type TestDatabase, testDialects } from '../../test/testkit/databases.ts'
+import { assertMapped, pluck } from '../../test/testkit/pluck.ts'
 import { fc } from '../../test/testkit/property.ts'
 import { bulkInsert, insertStatement, valuesTable } from './bulk-values.ts'
 
@@ -48,8 +49,9 @@ for (const dialect of testDialects()) {
       const found = await sql<Row>`select id, name, count, amount, facts from ${read(dialect, rows)}`.execute(
         reader,
       )
-      assert.equal(
-        found.rows.map((one) => ({ ...one })),
+      assertMapped(
+        found.rows,
+        (one) => ({ ...one }),
         rows.map((one) => ({ ...one })),
       )
     }
@@ -73,10 +75,7 @@ for (const dialect of testDialects()) {
     const found = await sql<Row>`select name from ${read(dialect, rows)}`.execute(
       testDatabase.database.reader,
     )
-    assert.equal(
-      found.rows.map((one) => one.name),
-      ['cut \ufffd', '\ufffd 🧵', '\\ud83e as six letters'],
-    )
+    assert.equal(pluck(found.rows, 'name'), ['cut \ufffd', '\ufffd 🧵', '\\ud83e as six letters'])
   })
 
   it('are inserted all or none, in a transaction and as a batch', async ({ testDatabase: { database } }) => {

@@ -74,9 +74,7 @@ for (const dialect of testDialects()) {
     assert.is(await balance(database.reader), 0)
   })
 
-  it('run again as a whole when the work lost a race, and give up after a few times', async ({
-    database,
-  }) => {
+  it('run again as a whole after a lost race, and give up after a few times', async ({ database }) => {
     let runs = 0
     await database.transaction(async (tx) => {
       runs += 1

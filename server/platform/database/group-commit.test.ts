@@ -2,6 +2,7 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { pluck } from '../../test/testkit/pluck.ts'
 import { fc } from '../../test/testkit/property.ts'
 import { Refusal } from '../api/refusal.ts'
 import { GroupCommit, type GroupCommitOptions } from './group-commit.ts'
@@ -46,10 +47,7 @@ it('writes what one turn of the event loop asks for as one batch, and answers ea
   const { group, writes } = heldGroup()
   const answers = Promise.all([1, 2, 3].map((item) => group.add(item)))
   await settle()
-  assert.equal(
-    writes.map(({ items }) => items),
-    [[1, 2, 3]],
-  )
+  assert.equal(pluck(writes, 'items'), [[1, 2, 3]])
   writes[0]?.end()
   assert.equal(await answers, ['row 1', 'row 2', 'row 3'])
 })
@@ -76,10 +74,7 @@ it('times out the items of every write, and is idle when all writes have ended',
   refused.push(refusalOf(group.add(2)), refusalOf(group.add(3)))
   await settle()
   assert.is(writes.length, 2)
-  assert.equal(
-    (await Promise.all(refused)).map(({ code }) => code),
-    Array(3).fill('unavailable'),
-  )
+  assert.equal(pluck(await Promise.all(refused), 'code'), Array(3).fill('unavailable'))
   let idle = false
   const waiting = group.idle().then(() => {
     idle = true
@@ -101,10 +96,7 @@ it('bounds a write, and what waits, by bytes as well', async () => {
     writes[write]?.end()
   }
   assert.is((await answers).length, 5)
-  assert.equal(
-    writes.map(({ items }) => items),
-    [[4, 6], [1], [12], [3]],
-  )
+  assert.equal(pluck(writes, 'items'), [[4, 6], [1], [12], [3]])
   const last = group.add(40)
   await settle()
   writes[4]?.end()
@@ -142,10 +134,7 @@ it('times out; an item that no write had taken yet is never written', async () =
   const inFlight = refusalOf(group.add(1))
   await settle()
   const waiting = refusalOf(group.add(2))
-  assert.equal(
-    (await Promise.all([inFlight, waiting])).map(({ code }) => code),
-    ['unavailable', 'unavailable'],
-  )
+  assert.equal(pluck(await Promise.all([inFlight, waiting]), 'code'), ['unavailable', 'unavailable'])
   const next = group.add(3)
   writes[0]?.end()
   await settle()

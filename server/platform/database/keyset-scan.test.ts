@@ -2,6 +2,7 @@
 
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { assertMapped } from '../../test/testkit/pluck.ts'
 import { fc } from '../../test/testkit/property.ts'
 import { systemIds } from '../ids.ts'
 import { ABOVE_ALL_IDS, idAfter, inPeriod, pageItems } from './keyset-scan.ts'
@@ -25,10 +26,7 @@ test('nothing fits between an id and the next', () => {
 
 test('a period has its beginning and not its end, and a step goes on after what it leaves out', () => {
   const step = { below: ABOVE_ALL_IDS, size: 3, from: 10, to: 20 }
-  assert.equal(
-    [9, 10, 19, 20, null].map((moment) => inPeriod(step, moment)),
-    [false, true, true, false, false],
-  )
+  assertMapped([9, 10, 19, 20, null], (moment) => inPeriod(step, moment), [false, true, true, false, false])
   const rows = [
     { id: 'c', created_at: 20 },
     { id: 'b', created_at: 10 },

@@ -67,10 +67,7 @@ it('runs on a server that syncs what it commits', async ({ database }) => {
   }
 })
 
-it('leaves nothing of a transaction whose statement was not answered in time', async ({
-  database,
-  testDatabase,
-}) => {
+it('leaves nothing of a transaction with an unanswered statement', async ({ database, testDatabase }) => {
   const hanging = await hangingStatement(testDatabase)
   const error = await database
     .transaction(async (tx) => {
@@ -122,10 +119,7 @@ it('does not hold its callers while a statement hangs', async ({ database, testD
   await hanging.release()
 })
 
-it('keeps the place of a write that was not answered in time until the server is done, and replaces its connection', async ({
-  database,
-  testDatabase,
-}) => {
+it('keeps the place of an unanswered write until the server is done', async ({ database, testDatabase }) => {
   const connection = async () =>
     (await database.executeBatch<{ pid: number }>(CompiledQuery.raw('select pg_backend_pid() as pid')))[0]
       ?.pid
@@ -142,10 +136,7 @@ it('keeps the place of a write that was not answered in time until the server is
   assert.is(await connection(), after)
 })
 
-it('gets the connection back of a transaction that ends after its abandoned statement', async ({
-  database,
-  testDatabase,
-}) => {
+it('gets the connection back after an abandoned statement ends', async ({ database, testDatabase }) => {
   const hanging = await hangingStatement(testDatabase)
   const late = database.transaction(async (tx) => {
     await hang(tx).catch(() => {})
@@ -180,9 +171,7 @@ it('does not wait for a server that vanished without a word', async ({ testDatab
   }
 })
 
-it('repeats a hot write whose prepared statement the server does not know, or knows already', async ({
-  database,
-}) => {
+it('repeats a hot write if the server lacks its prepared statement or has it', async ({ database }) => {
   const one = CompiledQuery.raw('select 1 as one')
   const run = async () => (await database.executeBatch<{ one: number }>(one)).map((row) => row.one)
   assert.equal(await run(), [1])
@@ -221,10 +210,7 @@ it('reads whole numerics as numbers, as bigints beyond 2^53, and refuses fractio
   }
 })
 
-it('calls lost and refused connections unavailable, and connects again', async ({
-  database,
-  testDatabase,
-}) => {
+it('calls lost and refused connections unavailable and reconnects', async ({ database, testDatabase }) => {
   const lost = await database
     .transaction(async (tx) => {
       const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(tx)
@@ -252,9 +238,7 @@ it('does not use a connection again whose server said that it ends', async ({ da
   }
 })
 
-it('calls a server that is not there, and one that does not know us, unavailable', async ({
-  testDatabase,
-}) => {
+it('calls a server that is not there or does not know us unavailable', async ({ testDatabase }) => {
   const port = await closedPort()
   const elsewhere = [
     (url: URL) => Object.assign(url, { host: `127.0.0.1:${port}` }),

@@ -5,6 +5,7 @@ import * as assert from 'uvu/assert'
 import { closeFlag, openFlags, raiseFlag } from '../../flags/flags.service.ts'
 import { testDialects } from '../../test/testkit/databases.ts'
 import { addUser, changeUser, logIn } from '../../test/testkit/people.ts'
+import { rowsOf } from '../../test/testkit/rows.ts'
 import { openTestbed, type Testbed } from '../../test/testkit/testbed.ts'
 import { actorFromToken, endSessions, isSessionActive } from '../../users/sessions.service.ts'
 import { verifyBooks } from '../../verification/verify-books.ts'
@@ -215,11 +216,7 @@ for (const dialect of testDialects()) {
   it('report a broken constraint, and change nothing then', async (context) => {
     const { database } = context.bed.platform
     const { userId } = context.creator
-    const [admin] = await database.reader
-      .selectFrom('users')
-      .selectAll()
-      .where('role', '=', 'admin')
-      .execute()
+    const [admin] = await rowsOf({ database }, 'users', { role: 'admin' })
     const work = database.transaction(async (tx) => {
       const [user] = await lockRows(tx, 'users', { id: userId })
       if (user) await changeRow(tx, 'users', user, { email: admin?.email ?? '' })

@@ -53,10 +53,7 @@ it('writes with a log that is synced at each commit, and with foreign keys', asy
   assert.is(await pragma(database.reader, 'query_only'), 1)
 })
 
-it('takes the write lock before the first read, so that a read-then-write cannot fail', async ({
-  database,
-  rival,
-}) => {
+it('locks before the first read, so that a read-then-write cannot fail', async ({ database, rival }) => {
   await database.transaction(async (tx) => {
     await sql`select n from t`.execute(tx)
     assert.throws(() => rival.exec('update t set n = 9'), /database is locked/)
@@ -80,10 +77,7 @@ it("waits for another process's write without stopping this one", async ({ datab
   assert.equal(rival.prepare('select n from t').get(), { n: 6 })
 })
 
-it('refuses what waits while another process keeps the lock, and writes afterwards', async ({
-  database,
-  rival,
-}) => {
+it('refuses what waits while another process locks, and writes afterwards', async ({ database, rival }) => {
   rival.exec('begin exclusive')
   let runs = 0
   const add = () =>
@@ -106,9 +100,7 @@ it('refuses what waits while another process keeps the lock, and writes afterwar
   assert.equal((await sql`select n from t`.execute(database.reader)).rows, [{ n: 3 }])
 })
 
-it('does not begin what has waited too long behind a transaction of its own process', async ({
-  database,
-}) => {
+it('does not begin what waited too long behind a transaction of its process', async ({ database }) => {
   const { promise: over, resolve: end } = Promise.withResolvers<void>()
   const long = database.transaction(() => over)
   const error = await database
@@ -121,9 +113,7 @@ it('does not begin what has waited too long behind a transaction of its own proc
   assert.equal((await sql`select n from t`.execute(database.reader)).rows, [{ n: 4 }])
 })
 
-it('calls a full disk unavailable, undoes the transaction, and works again when there is room', async ({
-  database,
-}) => {
+it('calls a full disk unavailable, undoes the transaction, recovers with room', async ({ database }) => {
   const pages = Number(await pragma(database.writer, 'page_count'))
   await pragma(database.writer, `max_page_count = ${pages + 2}`)
   const fill = () =>
@@ -141,9 +131,7 @@ it('calls a full disk unavailable, undoes the transaction, and works again when 
   assert.equal((await sql`select n from t`.execute(database.reader)).rows, [{ n: 1 }])
 })
 
-it('writes nothing through the reader, which counts as a database that cannot write', async ({
-  database,
-}) => {
+it('writes nothing through the reader: it counts as a read-only database', async ({ database }) => {
   const error = await sql`update t set n = 1`.execute(database.reader).catch((reason: unknown) => reason)
   assert.is((error as { code: string }).code, 'SQLITE_READONLY')
   assert.is(database.faultOf(error)?.kind, 'unavailable')

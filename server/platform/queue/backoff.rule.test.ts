@@ -1,5 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { assertMapped } from '../../test/testkit/pluck.ts'
 import { fc } from '../../test/testkit/property.ts'
 import { FIRST_RETRY_WITHIN_MS, retryDelay } from './backoff.rule.ts'
 
@@ -12,10 +13,7 @@ test('the longest wait doubles up to the greatest', () => {
 })
 
 test('jitter spreads the wait evenly over the whole bound', () => {
-  assert.equal(
-    [0, 0.25, 0.5, 0.75].map((jitter) => retryDelay(3, policy, jitter)),
-    [1, 1001, 2001, 3001],
-  )
+  assertMapped([0, 0.25, 0.5, 0.75], (jitter) => retryDelay(3, policy, jitter), [1, 1001, 2001, 3001])
 })
 
 test('the first retry comes within two seconds under any policy', () => {

@@ -3,6 +3,7 @@ import { sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { openTestDatabase, type TestDatabase, testDialects } from '../../test/testkit/databases.ts'
+import { pluck } from '../../test/testkit/pluck.ts'
 import { fc } from '../../test/testkit/property.ts'
 import { type Claim, type Held, LeaseQueue, type QueueTable } from './lease-queue.ts'
 
@@ -247,10 +248,7 @@ for (const dialect of testDialects()) {
       const world = await new World(table, database).open([{ lane: 0, dueIn: 0 }])
       const [first] = await world.claim(1, 100)
       world.now -= 3_600_000
-      assert.equal(
-        (await world.claim(1, 100)).map(({ id }) => id),
-        [first?.id],
-      )
+      assert.equal(pluck(await world.claim(1, 100), 'id'), [first?.id])
       assert.not(await world.change({ id: first?.id ?? '', token: 'token 0' }, 'complete'))
     })
 

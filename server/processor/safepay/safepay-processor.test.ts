@@ -8,6 +8,7 @@ import {
   SafepayDouble,
   SECRET_KEY,
 } from '../../test/safepay/safepay-double.ts'
+import { pluck } from '../../test/testkit/pluck.ts'
 import type { CallOutcome, Processor } from '../processor.ts'
 import { createSafepayProcessor, type SafepayProcessorOptions } from './safepay-processor.ts'
 
@@ -54,10 +55,7 @@ it.after.each(async ({ double, processor }) => {
   assert.equal(double.complaints, [])
 })
 
-it('requests an invoice in paisa from the billing account, and pays out whole rupees', async ({
-  double,
-  processor,
-}) => {
+it('requests invoices in paisa from the account, pays whole rupees out', async ({ double, processor }) => {
   const invoice = await processor.createInvoice(INVOICE)
   const payout = await processor.createPayout(PAYOUT)
   const raast = { ...INVOICE, attemptId: 'attempt-3', billingAccount: { raastId: '03001234567' } }
@@ -71,14 +69,11 @@ it('requests an invoice in paisa from the billing account, and pays out whole ru
     type: 'RTP_LATER',
     expiry_in_days: 30,
   }
-  assert.equal(
-    double.payments.map(({ body }) => body),
-    [
-      { request_id: 'attempt-1', amount: 125_050, ...common, debitor_iban: IBAN },
-      { request_id: 'attempt-2', amount: '1200', creditor_iban: IBAN },
-      { request_id: 'attempt-3', amount: 125_050, ...common, debitor_raast_id: '03001234567' },
-    ],
-  )
+  assert.equal(pluck(double.payments, 'body'), [
+    { request_id: 'attempt-1', amount: 125_050, ...common, debitor_iban: IBAN },
+    { request_id: 'attempt-2', amount: '1200', creditor_iban: IBAN },
+    { request_id: 'attempt-3', amount: 125_050, ...common, debitor_raast_id: '03001234567' },
+  ])
 })
 
 it('sends nothing without an account, or with a fraction of a rupee', async ({ double, processor }) => {
@@ -145,10 +140,7 @@ it('finds what it holds by the ids of all attempts, in either unit', async ({ do
   assert.equal(found.kind === 'found' && found.items[0]?.amount, 125_050)
 })
 
-it('takes a request id that is known for an unknown outcome, which the look-up resolves', async ({
-  double,
-  processor,
-}) => {
+it('takes a known request id for an unknown outcome, until the look-up', async ({ double, processor }) => {
   await processor.createPayout(PAYOUT)
   assert.equal(await processor.createPayout(PAYOUT), {
     kind: 'unknown',
@@ -234,10 +226,7 @@ it('names a wrong key and a wrong aggregator, in either shape of errors', async 
   }
 })
 
-it('reads the account title, the balance and the deliveries that were given up', async ({
-  double,
-  processor,
-}) => {
+it('reads the account title, the balance and given-up deliveries', async ({ double, processor }) => {
   assert.equal(await processor.accountTitle(IBAN), { kind: 'found', title: 'A CREATOR' })
   double.title = ''
   assert.is((await processor.accountTitle(IBAN)).kind, 'unavailable')
@@ -257,10 +246,7 @@ it('reads the account title, the balance and the deliveries that were given up',
   })
 })
 
-it('lists what Safepay made in a period, page by page, in the unit of each', async ({
-  double,
-  processor,
-}) => {
+it('lists what Safepay made in a period, in pages, in the unit of each', async ({ double, processor }) => {
   const at = Date.parse('2026-11-02T00:00:00.000Z')
   const period = { from: at, to: at + 1000 }
   const page = (number = 0) => processor.listRecords(period, number)
@@ -313,10 +299,7 @@ it('reads a full page of records with long logs', async ({ double, processor }) 
   assert.is(found.kind === 'found' && found.records.length, 100)
 })
 
-it('takes a record as it is where its parts are missing, and concludes nothing from an unreadable list', async ({
-  double,
-  processor,
-}) => {
+it('takes a record with missing parts, concludes nothing without a list', async ({ double, processor }) => {
   const answer = async (payment: object, count = 1) => {
     const body = JSON.stringify({ data: { count, payments: [payment] } })
     double.instead.set('GET payments', [{ status: 200, body }])
@@ -330,11 +313,7 @@ it('takes a record as it is where its parts are missing, and concludes nothing f
     created_at: '2026-11-02T00:00:00Z',
   }
   const record = { id: 'pm_1', attemptId: null, amount: 250, status: 'P_X', at: '2026-11-02T00:00:00Z' }
-  assert.equal(await answer(whole), {
-    kind: 'found',
-    records: [{ ...record, type: 'PAYOUT' }],
-    isLast: true,
-  })
+  assert.equal(await answer(whole), { kind: 'found', records: [{ ...record, type: 'PAYOUT' }], isLast: true })
   assert.equal(await answer({ ...whole, type: null, request_id: '' }), {
     kind: 'found',
     records: [{ ...record, type: 'unknown', amount: null }],

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { eventually } from '../../test/testkit/eventually.ts'
+import { pluck, pluckAll } from '../../test/testkit/pluck.ts'
 import {
   API_KEY,
   ask,
@@ -54,18 +55,12 @@ contract('payouts are confirmed, or fail with a reason', async () => {
     await makePayouts(sandbox.url, 2)
     await allDelivered(sandbox)
     const { payouts } = sandbox.state()
-    assert.equal(
-      payouts.map(({ status }) => status),
-      ['failed', 'paid'],
-    )
+    assert.equal(pluck(payouts, 'status'), ['failed', 'paid'])
     const about = { amount: '1000.00', currency: 'PKR' }
-    assert.equal(
-      receiver.received.slice(1).map(({ type, data }) => [type, data]),
-      [
-        ['payout.failed', { payout_id: payouts[0]?.id, reference: 'p1', ...about, reason: 'account closed' }],
-        ['payout.confirmed', { payout_id: payouts[1]?.id, reference: 'p2', ...about }],
-      ],
-    )
+    assert.equal(pluckAll(receiver.received.slice(1), 'type', 'data'), [
+      ['payout.failed', { payout_id: payouts[0]?.id, reference: 'p1', ...about, reason: 'account closed' }],
+      ['payout.confirmed', { payout_id: payouts[1]?.id, reference: 'p2', ...about }],
+    ])
   })
 })
 
@@ -166,30 +161,27 @@ delivery('duplicates of an event that is refused at first all arrive in the end'
   )
 })
 
-delivery(
-  'goes by the given clock: money moves when it is due, and its event waits while it is held',
-  async () => {
-    const receiver = await startReceiver()
-    let clock = Date.now()
-    const sandbox = await startSandbox(sandboxOptions({ webhookUrl: receiver.webhookUrl, now: () => clock }))
-    const seen = () => [sandbox.state().payouts[0]?.status, receiver.received.length]
-    const pass = (ms: number) => {
-      clock += ms
-      sandbox.wake()
-    }
-    sandbox.switches({ event_delay_ms: 60_000, hold_events_until: clock + 90_000 })
-    await makePayouts(sandbox.url, 1)
-    pass(59_999)
-    assert.equal(seen(), ['processing', 0])
-    pass(1)
-    assert.equal(seen(), ['paid', 0])
-    pass(30_000)
-    await allDelivered(sandbox)
-    assert.equal(seen(), ['paid', 1])
-    await sandbox.close()
-    await receiver.close()
-  },
-)
+delivery('goes by the given clock: money moves when due, its event waits while it is held', async () => {
+  const receiver = await startReceiver()
+  let clock = Date.now()
+  const sandbox = await startSandbox(sandboxOptions({ webhookUrl: receiver.webhookUrl, now: () => clock }))
+  const seen = () => [sandbox.state().payouts[0]?.status, receiver.received.length]
+  const pass = (ms: number) => {
+    clock += ms
+    sandbox.wake()
+  }
+  sandbox.switches({ event_delay_ms: 60_000, hold_events_until: clock + 90_000 })
+  await makePayouts(sandbox.url, 1)
+  pass(59_999)
+  assert.equal(seen(), ['processing', 0])
+  pass(1)
+  assert.equal(seen(), ['paid', 0])
+  pass(30_000)
+  await allDelivered(sandbox)
+  assert.equal(seen(), ['paid', 1])
+  await sandbox.close()
+  await receiver.close()
+})
 
 delivery('waits for a receiver whose address is not known yet; closing twice ends the wait', async () => {
   await withSandbox(async (_, receiver) => {
@@ -228,34 +220,31 @@ durability.before.each(async (context) => {
 })
 durability.after.each(({ databasePath }) => rm(join(databasePath, '..'), { recursive: true, force: true }))
 
-durability(
-  'keeps invoices, keys, switches and undelivered events over a restart',
-  async ({ databasePath }) => {
-    const receiver = await startReceiver({ payout: [500] })
-    const options = { databasePath, webhookUrl: receiver.webhookUrl }
-    const first = await startSandbox(sandboxOptions({ ...options, retryBaseMs: 60_000 }))
-    first.switches({ fail_next_payouts: 3 })
-    const made = await ask(first.url, 'POST', '/payouts', { body: payoutBody('payout'), key: 'k1' })
-    await eventually(() => first.state().events[0]?.attempts === 1)
-    let clock = Date.now()
-    first.switches({ hold_events_until: clock + 60_000 })
-    await ask(first.url, 'POST', '/invoices', { body: invoiceBody(), key: 'k2' })
-    await first.close()
-    const second = await startSandbox(sandboxOptions({ ...options, now: () => clock }))
-    assert.is(second.switches().fail_next_payouts, 2)
-    assert.is(second.state().invoices.length, 1)
-    const again = await ask(second.url, 'POST', '/payouts', { body: payoutBody('payout'), key: 'k1' })
-    assert.is(again.body.id, made.body.id)
-    clock += 61_000
-    second.wake()
-    await allDelivered(second)
-    const [attempted, repeated] = receiver.received.filter(({ type }) => type === 'payout.failed')
-    assert.is(receiver.received.length, 3)
-    assert.equal(repeated, attempted, 'the same webhook-id and body')
-    await second.close()
-    await receiver.close()
-  },
-)
+durability('keeps invoices, keys, switches and undelivered events at a restart', async ({ databasePath }) => {
+  const receiver = await startReceiver({ payout: [500] })
+  const options = { databasePath, webhookUrl: receiver.webhookUrl }
+  const first = await startSandbox(sandboxOptions({ ...options, retryBaseMs: 60_000 }))
+  first.switches({ fail_next_payouts: 3 })
+  const made = await ask(first.url, 'POST', '/payouts', { body: payoutBody('payout'), key: 'k1' })
+  await eventually(() => first.state().events[0]?.attempts === 1)
+  let clock = Date.now()
+  first.switches({ hold_events_until: clock + 60_000 })
+  await ask(first.url, 'POST', '/invoices', { body: invoiceBody(), key: 'k2' })
+  await first.close()
+  const second = await startSandbox(sandboxOptions({ ...options, now: () => clock }))
+  assert.is(second.switches().fail_next_payouts, 2)
+  assert.is(second.state().invoices.length, 1)
+  const again = await ask(second.url, 'POST', '/payouts', { body: payoutBody('payout'), key: 'k1' })
+  assert.is(again.body.id, made.body.id)
+  clock += 61_000
+  second.wake()
+  await allDelivered(second)
+  const [attempted, repeated] = receiver.received.filter(({ type }) => type === 'payout.failed')
+  assert.is(receiver.received.length, 3)
+  assert.equal(repeated, attempted, 'the same webhook-id and body')
+  await second.close()
+  await receiver.close()
+})
 
 durability('loses neither an answered call nor its event by kill -9', async ({ databasePath }) => {
   const receiver = await startReceiver()

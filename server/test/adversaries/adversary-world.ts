@@ -98,9 +98,7 @@ export async function openAdversaryWorld(dialect: TestDialect): Promise<Adversar
         url: '/webhooks/store-sales',
         headers: {
           ...orderHeaders(access, webhookId ?? platform.ids.next(), body),
-          ...(triggeredAt !== undefined && {
-            'x-shopify-triggered-at': new Date(triggeredAt).toISOString(),
-          }),
+          ...(triggeredAt !== undefined && { 'x-shopify-triggered-at': new Date(triggeredAt).toISOString() }),
         },
         payload: body,
       })

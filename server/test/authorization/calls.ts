@@ -27,11 +27,7 @@ export function waysTo(
   input: Input,
 ): { rest?: WebCall; also?: WebCall; trpc: WebCall } {
   const [rest, also] = routesOf(record).map((route) => restCall(route, inputShapeOf(record, route), input))
-  return {
-    ...(rest && { rest }),
-    ...(also && { also }),
-    trpc: trpcCall(record, input),
-  }
+  return { ...(rest && { rest }), ...(also && { also }), trpc: trpcCall(record, input) }
 }
 
 /** A field that the procedure does not know travels where its other fields do: in the query or the body. */

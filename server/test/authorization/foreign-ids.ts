@@ -47,10 +47,7 @@ export const ID_RULES: Record<string, IdRule> = {
     answer: 'empty list',
     open: { kinds: ['merchant'], why: 'a filter over what is public: live offers' },
   },
-  'offers.get id': {
-    answer: '404',
-    open: { kinds: ['live offer'], why: 'live offers are public' },
-  },
+  'offers.get id': { answer: '404', open: { kinds: ['live offer'], why: 'live offers are public' } },
   'offers.update id': { answer: '404' },
   'offers.setStatus id': { answer: '404' },
   'applications.apply id': {

@@ -4,6 +4,7 @@ import * as assert from 'uvu/assert'
 import type { Role } from '../../../shared/schemas/common.ts'
 import { appRouter } from '../../http/router.ts'
 import { type ProcedureRecord, proceduresOf, routesOf } from '../../platform/api/procedure.ts'
+import { assertNone } from '../testkit/pluck.ts'
 import { proofDialects } from '../testkit/proof-size.ts'
 import { openCallers, type Presented } from './callers.ts'
 import { problemOf, send, type WebAnswer, type WebCall, waysTo } from './calls.ts'
@@ -85,10 +86,7 @@ for (const dialect of proofDialects()) {
     const names = served.map(({ method, url }) => `${method} ${url}`)
     const undeclared = names.filter((name) => !declared.has(name.replace(/^HEAD /, 'GET ')))
     assert.equal(undeclared, [])
-    assert.equal(
-      [...declared].filter((name) => !names.includes(name)),
-      [],
-    )
+    assertNone([...declared], (name) => !names.includes(name))
   })
 
   for (const [row, cells] of PROCEDURE_CELLS) {

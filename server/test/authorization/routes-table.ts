@@ -102,11 +102,7 @@ const EDGES: Record<string, { file: string; test: string; callers: string }> = {
     test: 'http/metrics/metrics.test.ts',
     callers: 'METRICS_TOKEN, or this machine outside production',
   },
-  'GET /.well-known/security.txt': {
-    file: 'http/docs.ts',
-    test: 'http/docs.test.ts',
-    callers: 'public',
-  },
+  'GET /.well-known/security.txt': { file: 'http/docs.ts', test: 'http/docs.test.ts', callers: 'public' },
   'GET /openapi.json': { file: 'http/server.ts', test: 'http/server.test.ts', callers: 'public' },
   'GET /account/verify-email': {
     file: 'http/account-pages.ts',

@@ -31,11 +31,7 @@ const CONNECTIONS = 200
 const CHECK_EVERY_MS = 200
 
 function connectTo(web: { url: string }): Pool {
-  return new Pool(web.url, {
-    connections: CONNECTIONS,
-    headersTimeout: TIMEOUT_MS,
-    bodyTimeout: TIMEOUT_MS,
-  })
+  return new Pool(web.url, { connections: CONNECTIONS, headersTimeout: TIMEOUT_MS, bodyTimeout: TIMEOUT_MS })
 }
 
 async function exchange(pool: Pool, { method, path, headers, body }: OutgoingRequest): Promise<Answer> {

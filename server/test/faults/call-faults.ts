@@ -156,11 +156,7 @@ const says = (
   words: string,
   reply: LookupFault['reply'],
   means: LookupFault['means'] = 'nothing',
-): LookupFault => ({
-  words: `the look-up ${words}`,
-  means,
-  reply,
-})
+): LookupFault => ({ words: `the look-up ${words}`, means, reply })
 
 export const LOOKUP_FAULTS = {
   fine: says('was right', list, 'true'),

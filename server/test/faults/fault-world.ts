@@ -8,6 +8,7 @@ import type { Processor } from '../../processor/processor.ts'
 import type { TestDialect } from '../testkit/databases.ts'
 import { giveDestination, type Marketplace, openMarketplace } from '../testkit/marketplace.ts'
 import { changeUser } from '../testkit/people.ts'
+import { columnsOf } from '../testkit/rows.ts'
 import { DAY, HOUR, MINUTE } from '../testkit/testbed.ts'
 import { writeUnsynced } from '../testkit/unsynced.ts'
 import { Announcer } from './announcer.ts'
@@ -144,11 +145,9 @@ export class FaultWorld {
   /** Moves the clock to the next due attempt. Returns false if nothing waits. */
   async #pass(wait: Round['wait']): Promise<boolean> {
     const { platform, clock } = this.market
-    const waiting = await platform.database.reader
-      .selectFrom('processor_attempts')
-      .select(['next_try_at', 'lease_until'])
-      .where('state', '=', 'waiting')
-      .execute()
+    const waiting = await columnsOf(platform, 'processor_attempts', ['next_try_at', 'lease_until'], {
+      state: 'waiting',
+    })
     if (waiting.length === 0) return false
     const due = Math.max(...waiting.map((row) => Math.max(row.next_try_at, row.lease_until)))
     clock.pass({ due: Math.max(0, due - clock.now()), minute: MINUTE, hour: HOUR, day: DAY }[wait])

@@ -4,14 +4,9 @@ import type { LinkRecord } from '../../links/links.service.ts'
 import { runPayouts } from '../../payouts/payout-run.service.ts'
 import { retryPayout } from '../../payouts/payouts.service.ts'
 import { marketSuites } from '../testkit/market-suites.ts'
-import {
-  attemptsOf,
-  cyclesOf,
-  type Marketplace,
-  openFlagsOf,
-  rowsOf,
-  type Shop,
-} from '../testkit/marketplace.ts'
+import { attemptsOf, cyclesOf, type Marketplace, openFlagsOf, type Shop } from '../testkit/marketplace.ts'
+import { pluck } from '../testkit/pluck.ts'
+import { rowsOf } from '../testkit/rows.ts'
 import { writeWithoutKey } from '../testkit/tamper.ts'
 
 interface Context {
@@ -78,10 +73,7 @@ for (const { it } of marketSuites<Context>('calls that a database writer forges'
     await market.earn(shop, await market.addLink(shop, other), 800_000)
     await market.payOut()
     const payouts = await rowsOf(market.platform, 'payouts', { creator_id: other.userId })
-    assert.equal(
-      payouts.map(({ state }) => state),
-      ['submitted'],
-    )
+    assert.equal(pluck(payouts, 'state'), ['submitted'])
   }
 
   for (const [what, statements] of Object.entries(PAYOUT_CHANGES)) {
@@ -96,11 +88,7 @@ for (const { it } of marketSuites<Context>('calls that a database writer forges'
     })
   }
 
-  it('does not send a payout that was added with its attempt, nor when it is retried', async ({
-    market,
-    shop,
-    link,
-  }) => {
+  it('does not send a payout added with its attempt, nor a retry', async ({ market, shop, link }) => {
     const { platform, processor } = market
     await market.earn(shop, link, 800_000)
     await runPayouts(platform, processor)

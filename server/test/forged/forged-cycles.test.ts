@@ -13,10 +13,10 @@ import {
   eventsOf,
   type Marketplace,
   openFlagsOf,
-  rowsOf,
   type Shop,
 } from '../testkit/marketplace.ts'
 import { outcomeOf } from '../testkit/people.ts'
+import { rowsOf } from '../testkit/rows.ts'
 import { writeWithoutKey } from '../testkit/tamper.ts'
 import { DAY } from '../testkit/testbed.ts'
 

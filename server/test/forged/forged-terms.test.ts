@@ -7,9 +7,10 @@ import { type LinkRecord, linkOfSlug, resolveTarget } from '../../links/links.se
 import { LINK_TARGETS, setOfferStatus } from '../../offers/offers.service.ts'
 import type { Actor } from '../../platform/api/procedure.ts'
 import { type MarketContext, marketSuites } from '../testkit/market-suites.ts'
-import { rowsOf, type Shop } from '../testkit/marketplace.ts'
+import type { Shop } from '../testkit/marketplace.ts'
 import { orderBody } from '../testkit/orders.ts'
 import { addUser, outcomeOf, requestOf } from '../testkit/people.ts'
+import { rowsOf } from '../testkit/rows.ts'
 import { assertForgeryFlagged, writeWithoutKey } from '../testkit/tamper.ts'
 import { HOUR } from '../testkit/testbed.ts'
 

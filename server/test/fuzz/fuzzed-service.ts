@@ -10,13 +10,12 @@ import { updateRows } from '../../platform/database/protected-rows.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { connectStore, MAX_STORES } from '../../stores/stores.service.ts'
 import { hashPassword } from '../../users/passwords.ts'
-import { verifyBooks } from '../../verification/verify-books.ts'
 import { authorize } from '../authorization/scene.ts'
 import type { TestDialect } from '../testkit/databases.ts'
 import { eventually } from '../testkit/eventually.ts'
 import { addLink, addLiveOffer, addMerchant, OFFER } from '../testkit/listings.ts'
 import { measureLoopCpu } from '../testkit/loop-cpu.ts'
-import { giveDestination } from '../testkit/marketplace.ts'
+import { breachesIn, giveDestination } from '../testkit/marketplace.ts'
 import { orderBody, orderHeaders } from '../testkit/orders.ts'
 import { addUser } from '../testkit/people.ts'
 import { call, openServiceBed, type ServiceBed } from '../testkit/service-bed.ts'
@@ -206,13 +205,10 @@ async function takeStock(platform: Platform, longestStall: number): Promise<Afte
     .select(({ fn }) => ['source', 'state', 'reason', fn.countAll<number>().as('count')])
     .groupBy(['source', 'state', 'reason'])
     .execute()
-  const results = await verifyBooks(platform)
   return {
     longestStall,
     events: events.map((row) => ({ ...row, count: Number(row.count) })),
-    breaches: results.flatMap(({ name, breaches }) =>
-      breaches.map((breach) => `${name}: ${breach.subject}: ${breach.detail}`),
-    ),
+    breaches: await breachesIn(platform),
   }
 }
 

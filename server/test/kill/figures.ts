@@ -1,5 +1,6 @@
 import { formatMoney, type Paisa } from '../../../shared/money.ts'
 import type { Database } from '../../platform/database/database.ts'
+import { rowsOf } from '../testkit/rows.ts'
 import type { HeldOutside } from './outside-processor.ts'
 
 /** What has to come out of one round, as a reader of the books sees it. */
@@ -71,18 +72,8 @@ export async function readFigures(
 ): Promise<Figures> {
   const { reader: db } = database
   const of = { merchant: cast.merchantId, creators: Object.values(cast.creators) }
-  const sales = await db
-    .selectFrom('sales')
-    .selectAll()
-    .where('merchant_id', '=', of.merchant)
-    .orderBy('net_amount')
-    .execute()
-  const cycles = await db
-    .selectFrom('billing_cycles')
-    .selectAll()
-    .where('merchant_id', '=', of.merchant)
-    .orderBy('period_start')
-    .execute()
+  const sales = await rowsOf({ database }, 'sales', { merchant_id: of.merchant }, 'net_amount')
+  const cycles = await rowsOf({ database }, 'billing_cycles', { merchant_id: of.merchant }, 'period_start')
   const payouts = await db.selectFrom('payouts').selectAll().where('creator_id', 'in', of.creators).execute()
   const nameOf = (id: string) => Object.keys(cast.creators).find((name) => cast.creators[name] === id)
   const there = (items: HeldOutside[], references: { id: string }[]) =>

@@ -39,11 +39,21 @@ export async function readMails(
   const arrived = new Set(arrivals.map(({ id }) => id))
   const late = rows.filter(({ id, state }) => state !== 'sent' || !arrived.has(id))
   assert.equal(late, [], 'mails that have not arrived')
+  return countsOf(people, rows, 'user_id', 'kind')
+}
+
+/** How many rows of each word each of the people has: `count word`, by word. */
+export function countsOf<Owner extends string, Word extends string>(
+  people: Record<string, string>,
+  rows: readonly Record<Owner | Word, string>[],
+  owner: Owner,
+  word: Word,
+): Record<string, string[]> {
   return Object.fromEntries(
     Object.entries(people).map(([name, id]) => {
-      const kinds = rows.filter(({ user_id }) => user_id === id).map(({ kind }) => kind)
-      const counts = [...Map.groupBy(kinds, (kind) => kind)].sort(([a], [b]) => (a < b ? -1 : 1))
-      return [name, counts.map(([kind, all]) => `${all.length} ${kind}`)]
+      const words = rows.filter((row) => row[owner] === id).map((row) => row[word])
+      const counts = [...Map.groupBy(words, (one) => one)].sort(([a], [b]) => (a < b ? -1 : 1))
+      return [name, counts.map(([one, all]) => `${all.length} ${one}`)]
     }),
   )
 }

@@ -1,6 +1,7 @@
 import * as assert from 'uvu/assert'
 import type { Database } from '../../platform/database/database.ts'
 import type { Cast } from './figures.ts'
+import { countsOf } from './mails.ts'
 
 /** By hand, what each of a round's people is notified of: `count type`, by type. */
 export const EXPECTED_NOTICES: Record<string, string[]> = {
@@ -59,11 +60,5 @@ export async function readNotices(
       `out of order: ${about.map(({ type }) => type).join(', ')}`,
     )
   }
-  return Object.fromEntries(
-    Object.entries(people).map(([name, id]) => {
-      const types = rows.filter(({ account_id }) => account_id === id).map(({ type }) => type)
-      const counts = [...Map.groupBy(types, (type) => type)].sort(([a], [b]) => (a < b ? -1 : 1))
-      return [name, counts.map(([type, all]) => `${all.length} ${type}`)]
-    }),
-  )
+  return countsOf(people, rows, 'account_id', 'type')
 }

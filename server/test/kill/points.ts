@@ -58,11 +58,7 @@ const call = (
   stage: Stage,
   name: string,
   what: `${'GET' | 'POST'} /${'invoices' | 'payouts'}` | 'POST /hooks',
-): Point => ({
-  name,
-  stage,
-  seam: { call: what },
-})
+): Point => ({ name, stage, seam: { call: what } })
 
 const answered = (point: Point): Point => ({ ...point, answered: true })
 

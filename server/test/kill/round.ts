@@ -9,6 +9,7 @@ import { accessOf, addLink, addLiveOffer, addMerchant, storeIdOf } from '../test
 import { giveBillingAccount, giveDestination } from '../testkit/marketplace.ts'
 import { orderBody, orderHeaders, type StoreAccess } from '../testkit/orders.ts'
 import { addUser } from '../testkit/people.ts'
+import { columnsOf } from '../testkit/rows.ts'
 import { type Cast, expectedFigures, readFigures } from './figures.ts'
 import { EXPECTED_MAILS, readMails } from './mails.ts'
 import { EXPECTED_NOTICES, readNotices } from './notices.ts'
@@ -160,11 +161,7 @@ function untilTomorrow(now: number): number {
 }
 
 async function hasSales({ database }: Platform, { merchantId }: Cast, count: number): Promise<boolean> {
-  const sales = await database.reader
-    .selectFrom('sales')
-    .select('id')
-    .where('merchant_id', '=', merchantId)
-    .execute()
+  const sales = await columnsOf({ database }, 'sales', ['id'], { merchant_id: merchantId })
   return sales.length === count
 }
 
@@ -173,11 +170,7 @@ async function hasCycles(
   { merchantId }: Cast,
   wanted: Partial<Record<'open' | 'closed' | 'charged', number>>,
 ): Promise<boolean> {
-  const cycles = await database.reader
-    .selectFrom('billing_cycles')
-    .select('state')
-    .where('merchant_id', '=', merchantId)
-    .execute()
+  const cycles = await columnsOf({ database }, 'billing_cycles', ['state'], { merchant_id: merchantId })
   return (['open', 'closed', 'charged'] as const).every(
     (state) => cycles.filter((cycle) => cycle.state === state).length === (wanted[state] ?? 0),
   )

@@ -3,6 +3,7 @@ import type { LinkRecord } from '../../links/links.service.ts'
 import type { Processor } from '../../processor/processor.ts'
 import type { ProcessorDouble } from '../faults/processor-double.ts'
 import { cyclesOf, type Marketplace, type Shop } from '../testkit/marketplace.ts'
+import { columnsOf, rowsOf } from '../testkit/rows.ts'
 import type { Report } from './racer.ts'
 import type { Task } from './tasks.ts'
 
@@ -56,6 +57,11 @@ export function outcomeTexts(outcomes: readonly Outcome[]): string[] {
     .sort()
 }
 
+/** How many sides were refused with this code. */
+export function refusedAs(outcomes: readonly Outcome[], code: string): number {
+  return outcomes.filter((outcome) => 'refused' in outcome && outcome.refused === code).length
+}
+
 /** Sells once, and answers the shop's open cycle. */
 export async function sell({ market }: Arena, shop: Shop, link: LinkRecord) {
   await market.order(shop, link, SALE)
@@ -73,12 +79,7 @@ export async function closedCycle(arena: Arena, shop: Shop, link: LinkRecord): P
 }
 
 export async function payoutsOf({ market }: Arena, creatorId: string) {
-  return market.platform.database.reader
-    .selectFrom('payouts')
-    .selectAll()
-    .where('creator_id', '=', creatorId)
-    .orderBy('id')
-    .execute()
+  return rowsOf(market.platform, 'payouts', { creator_id: creatorId })
 }
 
 /** States of the events that came under these delivery ids, sorted. */
@@ -93,11 +94,6 @@ export async function eventStates({ market }: Arena, deliveryIds: readonly strin
 
 /** Kinds of the open flags about one subject. */
 export async function flagsAbout({ market }: Arena, subjectId: string): Promise<string[]> {
-  const rows = await market.platform.database.reader
-    .selectFrom('flags')
-    .select('kind')
-    .where('subject_id', '=', subjectId)
-    .where('status', '=', 'open')
-    .execute()
+  const rows = await columnsOf(market.platform, 'flags', ['kind'], { subject_id: subjectId, status: 'open' })
   return rows.map(({ kind }) => kind)
 }

@@ -1,5 +1,7 @@
 import { connectStore } from '../../stores/stores.service.ts'
 import { attemptsOf, cycleOf, cyclesOf } from '../testkit/marketplace.ts'
+import { pluck, pluckAll } from '../testkit/pluck.ts'
+import { columnsOf, rowsOf } from '../testkit/rows.ts'
 import {
   type Arena,
   BILLED,
@@ -34,36 +36,25 @@ export const MONEY_GAMES: Game[] = [
           ...(round % 2 === 1 && { ahead: PAST_EVENT_LEASE }),
           async check() {
             await market.drainUntilIdle()
-            const { reader } = platform.database
-            const sale = await reader
-              .selectFrom('sales')
-              .selectAll()
-              .orderBy('id', 'desc')
-              .executeTakeFirstOrThrow()
-            const former = await reader
-              .selectFrom('sale_decisions')
-              .select('decided_at')
-              .where('sale_id', '=', sale.id)
-              .execute()
-            const entries = await reader
-              .selectFrom('ledger_entries')
-              .select('id')
-              .where('subject_id', '=', sale.id)
-              .execute()
+            const [sale] = (await rowsOf(platform, 'sales')).slice(-1)
+            const former = await columnsOf(
+              platform,
+              'sale_decisions',
+              ['decided_at'],
+              { sale_id: sale?.id ?? '' },
+              'sale_id',
+            )
+            const entries = await rowsOf(platform, 'ledger_entries', { subject_id: sale?.id ?? '' })
             const [cycle] = (await cyclesOf(platform, shop.merchantId)).slice(-1)
-            const sold = await reader
-              .selectFrom('sales')
-              .select((eb) => eb.fn.countAll<number>().as('n'))
-              .where('merchant_id', '=', shop.merchantId)
-              .where('acceptance_status', '=', 'accepted')
-              .executeTakeFirstOrThrow()
+            const accepted = { merchant_id: shop.merchantId, acceptance_status: 'accepted' } as const
+            const sold = await rowsOf(platform, 'sales', accepted)
             return [
               ...differs(
                 'sale',
-                [sale.acceptance_status, sale.commission, former, entries.length],
-                ['accepted', COMMISSION, [{ decided_at: sale.created_at }], 1],
+                [sale?.acceptance_status, sale?.commission, former, entries.length],
+                ['accepted', COMMISSION, [{ decided_at: sale?.created_at }], 1],
               ),
-              ...differs('sales of the cycle', cycle?.sales_count, sold.n),
+              ...differs('sales of the cycle', cycle?.sales_count, sold.length),
             ]
           },
         }
@@ -111,14 +102,10 @@ export const MONEY_GAMES: Game[] = [
           async check() {
             const after = (await cyclesOf(market.platform, shop.merchantId)).slice(-2)
             return [
-              ...differs(
-                'cycles',
-                after.map(({ state, sales_count }) => [state, sales_count]),
-                [
-                  ['closed', cycle.sales_count],
-                  ['open', 1],
-                ],
-              ),
+              ...differs('cycles', pluckAll(after, 'state', 'sales_count'), [
+                ['closed', cycle.sales_count],
+                ['open', 1],
+              ]),
               ...differs('attempts', (await attemptsOf(market.platform, cycle.id)).length, 1),
             ]
           },
@@ -146,11 +133,7 @@ export const MONEY_GAMES: Game[] = [
             const attempts = await attemptsOf(market.platform, cycle.id)
             return [
               ...differs('cycle', [state, attempts.length], ['closed', 1]),
-              ...differs(
-                'payouts',
-                made.map(({ amount }) => amount),
-                [COMMISSION],
-              ),
+              ...differs('payouts', pluck(made, 'amount'), [COMMISSION]),
             ]
           },
         }
@@ -177,11 +160,7 @@ export const MONEY_GAMES: Game[] = [
             )
             return [
               ...differs('runs that paid', paid.length, 1),
-              ...differs(
-                'payouts',
-                made.map(({ amount, state }) => [amount, state]),
-                [[COMMISSION, 'pending']],
-              ),
+              ...differs('payouts', pluckAll(made, 'amount', 'state'), [[COMMISSION, 'pending']]),
               ...differs('attempts', attempts.length, 1),
             ]
           },
@@ -233,11 +212,7 @@ export const MONEY_GAMES: Game[] = [
             const cycles = await cyclesOf(market.platform, shop.merchantId)
             return [
               ...differs('applied', outcomeTexts(outcomes), ['ok 1', 'ok 1']),
-              ...differs(
-                'cycles',
-                cycles.map(({ state, sales_count }) => [state, sales_count]),
-                [['open', 2]],
-              ),
+              ...differs('cycles', pluckAll(cycles, 'state', 'sales_count'), [['open', 2]]),
             ]
           },
         }

@@ -4,6 +4,7 @@ import type { LinkRecord } from '../../links/links.service.ts'
 import { addLiveOffer } from '../testkit/listings.ts'
 import { orderBody } from '../testkit/orders.ts'
 import { addUser } from '../testkit/people.ts'
+import { rowOf, rowsOf } from '../testkit/rows.ts'
 import {
   type Arena,
   differs,
@@ -12,6 +13,7 @@ import {
   type Game,
   outcomeTexts,
   PAST_EVENT_LEASE,
+  refusedAs,
   SALE,
   sell,
 } from './game.ts'
@@ -105,14 +107,12 @@ export const OPERATOR_GAMES: Game[] = [
             { ...asked, decision: other },
           ],
           async check(outcomes) {
-            const links = await linksFor(arena, id)
-            const status = await statusOf(arena, id)
-            const refusals = outcomes.filter(
-              (outcome) => 'refused' in outcome && outcome.refused === 'already_decided',
-            )
+            const links = await rowsOf(platform, 'affiliate_links', { application_id: id })
+            const { status } = await rowOf(platform, 'applications', { id })
+            const refusals = refusedAs(outcomes, 'already_decided')
             return [
               ...differs('links', links.length, status === 'approved' ? 1 : 0),
-              ...differs('refusals', refusals.length, other === 'reject' ? 1 : 0),
+              ...differs('refusals', refusals, other === 'reject' ? 1 : 0),
               ...(other === 'approve'
                 ? differs('outcomes', new Set(outcomeTexts(outcomes)), new Set([outcomeTexts(outcomes)[0]]))
                 : []),
@@ -183,23 +183,17 @@ export const OPERATOR_GAMES: Game[] = [
           return { tasks: [raise, raise], check }
         }
         await platform.database.transaction((tx) => raiseFlag(platform, tx, flagAbout(userId)))
-        const { id } = await platform.database.reader
-          .selectFrom('flags')
-          .select('id')
-          .where('subject_id', '=', userId)
-          .executeTakeFirstOrThrow()
+        const { id } = await rowOf(platform, 'flags', { subject_id: userId })
         const resolve = (note: string) => ({ do: 'resolve', flagId: id, note }) as const
         const both = round % 3 === 1
         return {
           tasks: [resolve('one'), both ? resolve('other') : raise],
           async check(outcomes) {
-            const refusals = outcomes.filter(
-              (outcome) => 'refused' in outcome && outcome.refused === 'already_decided',
-            )
+            const refusals = refusedAs(outcomes, 'already_decided')
             const open = await flagsAbout(arena, userId)
             // Raised again after it was resolved it is a new flag, before that the same.
             return [
-              ...differs('refusals', refusals.length, both ? 1 : 0),
+              ...differs('refusals', refusals, both ? 1 : 0),
               ...differs('open flags at most one', open.length <= (both ? 0 : 1), true),
             ]
           },
@@ -217,36 +211,10 @@ async function orderOf({ market }: Arena, link: LinkRecord): Promise<string> {
 }
 
 async function grantedTo({ market }: Arena, merchantId: string): Promise<number> {
-  const { granted } = await market.platform.database.reader
-    .selectFrom('credits')
-    .select((query) => query.fn.sum<number | null>('amount').as('granted'))
-    .where('merchant_id', '=', merchantId)
-    .executeTakeFirstOrThrow()
-  return granted ?? 0
+  const credits = await rowsOf(market.platform, 'credits', { merchant_id: merchantId })
+  return credits.reduce((sum, { amount }) => sum + amount, 0)
 }
 
 async function salesOf({ market }: Arena, merchantId: string): Promise<number> {
-  const { sales } = await market.platform.database.reader
-    .selectFrom('sales')
-    .select((query) => query.fn.countAll<number>().as('sales'))
-    .where('merchant_id', '=', merchantId)
-    .executeTakeFirstOrThrow()
-  return sales
-}
-
-function linksFor({ market }: Arena, applicationId: string) {
-  return market.platform.database.reader
-    .selectFrom('affiliate_links')
-    .select('id')
-    .where('application_id', '=', applicationId)
-    .execute()
-}
-
-async function statusOf({ market }: Arena, applicationId: string): Promise<string> {
-  const { status } = await market.platform.database.reader
-    .selectFrom('applications')
-    .select('status')
-    .where('id', '=', applicationId)
-    .executeTakeFirstOrThrow()
-  return status
+  return (await rowsOf(market.platform, 'sales', { merchant_id: merchantId })).length
 }

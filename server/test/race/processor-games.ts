@@ -5,6 +5,7 @@ import type { LinkRecord } from '../../links/links.service.ts'
 import { runPayouts } from '../../payouts/payout-run.service.ts'
 import { reinstateUser } from '../../users/users.service.ts'
 import { attemptsOf, cycleOf, giveBillingAccount, payoutOf, type Shop } from '../testkit/marketplace.ts'
+import { pluck } from '../testkit/pluck.ts'
 import { MINUTE } from '../testkit/testbed.ts'
 import {
   type Arena,
@@ -17,6 +18,7 @@ import {
   PAST_ATTEMPT_LEASE,
   PAST_EVENT_LEASE,
   payoutsOf,
+  refusedAs,
   SALE,
 } from './game.ts'
 
@@ -168,16 +170,9 @@ export const PROCESSOR_GAMES: Game[] = [
           async check(outcomes) {
             await makeDueCalls(market.platform, processor)
             const attempts = await attemptsOf(market.platform, reference)
-            const conflicts = outcomes.filter(
-              (outcome) => 'refused' in outcome && outcome.refused === 'conflict',
-            )
             return [
-              ...differs('conflicts', conflicts.length, alone ? 0 : 1),
-              ...differs(
-                'attempts',
-                attempts.map(({ state }) => state),
-                ['refused', 'created'],
-              ),
+              ...differs('conflicts', refusedAs(outcomes, 'conflict'), alone ? 0 : 1),
+              ...differs('attempts', pluck(attempts, 'state'), ['refused', 'created']),
               ...differs('held', heldUnder(arena, reference), [attempts[1]?.id]),
               ...differs('flags', await flagsAbout(arena, reference), []),
             ]
@@ -192,9 +187,7 @@ const said = (deliveryId: string, body: string) =>
   ({ do: 'apply', source: 'processor', scope: 'processor', deliveryId, body }) as const
 
 /** Applies what a side may have left behind because the other one still held it. */
-async function afterTheLeases({ market }: Arena): Promise<void> {
-  await market.after(MINUTE)
-}
+const afterTheLeases = ({ market }: Arena) => market.after(MINUTE)
 
 async function selling({ market }: Arena): Promise<{ shop: Shop; link: LinkRecord }> {
   const shop = await market.addShop()

@@ -1,11 +1,10 @@
 // proof only
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { verifyBooks } from '../../verification/verify-books.ts'
 import { CONTRACT_PARTS, type Contract } from '../faults/contracts.ts'
 import { openProcessorDouble } from '../faults/processor-double.ts'
 import { type TestDialect, testDialects } from '../testkit/databases.ts'
-import { openMarketplace } from '../testkit/marketplace.ts'
+import { breachesIn, openMarketplace } from '../testkit/marketplace.ts'
 import { proofCount } from '../testkit/proof-size.ts'
 import { writeUnsynced } from '../testkit/unsynced.ts'
 import type { Arena, Game } from './game.ts'
@@ -153,9 +152,5 @@ function faultsOf({ reports }: Contest): string[] {
 }
 
 async function breaches({ market, double }: Arena): Promise<string[]> {
-  const results = await verifyBooks(market.platform)
-  const found = results.flatMap(({ name, breaches }) =>
-    breaches.map(({ subject, detail }) => `${name}: ${subject}: ${detail}`),
-  )
-  return [...found, ...double.complaints]
+  return [...(await breachesIn(market.platform)), ...double.complaints]
 }

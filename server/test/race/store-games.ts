@@ -1,5 +1,6 @@
 import { connectStore, MAX_CLAIMS_PER_DOMAIN } from '../../stores/stores.service.ts'
 import { addUser } from '../testkit/people.ts'
+import { columnsOf } from '../testkit/rows.ts'
 import { type Arena, differs, type Game, outcomeTexts } from './game.ts'
 
 /** Merchants who claim one shop domain at the same moment. */
@@ -52,20 +53,14 @@ function storeOf(merchantId: string, domain: string) {
 }
 
 async function claimsOn({ market }: Arena, domain: string): Promise<number> {
-  const rows = await market.platform.database.reader
-    .selectFrom('stores')
-    .select('id')
-    .where('shop_domain', '=', domain)
-    .execute()
+  const rows = await columnsOf(market.platform, 'stores', ['id'], { shop_domain: domain })
   return rows.length
 }
 
 async function flagsOn({ market }: Arena, domain: string): Promise<number> {
-  const rows = await market.platform.database.reader
-    .selectFrom('flags')
-    .select('id')
-    .where('kind', '=', 'domain_shared')
-    .where('subject_id', '=', domain)
-    .execute()
+  const rows = await columnsOf(market.platform, 'flags', ['id'], {
+    kind: 'domain_shared',
+    subject_id: domain,
+  })
   return rows.length
 }

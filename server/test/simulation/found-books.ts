@@ -2,6 +2,7 @@ import { NIL_ID } from '../../platform/ids.ts'
 import { type Books, countFlag, linesText, type Row, type Table, tableOf, timeText } from '../oracle/books.ts'
 import { clockText } from '../oracle/calendar.ts'
 import { rupees } from '../oracle/exact.ts'
+import { columnsOf } from '../testkit/rows.ts'
 import type { Services } from './services.ts'
 
 /** What the services have written, as rows of the same words as the oracle's books. */
@@ -134,11 +135,7 @@ async function saleTable({ ids, platform }: Services): Promise<Table> {
 
 /** How the call about a cycle or payout stands. */
 async function callRows({ platform }: Services): Promise<(subjectId: string) => Row> {
-  const rows = await platform.database.reader
-    .selectFrom('processor_attempts')
-    .select(['subject_id', 'state', 'tries'])
-    .orderBy('id')
-    .execute()
+  const rows = await columnsOf(platform, 'processor_attempts', ['subject_id', 'state', 'tries'])
   const bySubject = new Map(rows.map((row) => [row.subject_id, { call: row.state, tries: row.tries }]))
   return (subjectId) => bySubject.get(subjectId) ?? { call: null, tries: 0 }
 }
@@ -158,11 +155,7 @@ async function balanceTable({ ids, platform }: Services): Promise<Table> {
 }
 
 function readEvents({ platform }: Services) {
-  return platform.database.reader
-    .selectFrom('inbound_events')
-    .select(['id', 'scope', 'delivery_id', 'state', 'attempts'])
-    .orderBy('id')
-    .execute()
+  return columnsOf(platform, 'inbound_events', ['id', 'scope', 'delivery_id', 'state', 'attempts'])
 }
 
 /** Each event's name by its id: scope and delivery, and which other body it is. */
@@ -179,10 +172,7 @@ function eventKeys({ ids }: Services, rows: Awaited<ReturnType<typeof readEvents
 }
 
 async function flagTable({ ids, platform }: Services, events: ReadonlyMap<string, string>): Promise<Table> {
-  const rows = await platform.database.reader
-    .selectFrom('flags')
-    .select(['kind', 'subject_type', 'subject_id', 'status'])
-    .execute()
+  const rows = await columnsOf(platform, 'flags', ['kind', 'subject_type', 'subject_id', 'status'])
   const table: Table = new Map()
   for (const { kind, subject_type, subject_id, status } of rows) {
     // A store's events share a flag about their store and their class.

@@ -5,7 +5,6 @@ import * as assert from 'uvu/assert'
 import { testDialects } from '../testkit/databases.ts'
 import { PROOF_FORM } from '../testkit/proof-size.ts'
 import { commitCuts, playCutRounds } from './commit-cuts.ts'
-import { callWhileStalled } from './stalled-calls.ts'
 import { stallUnderLoad } from './stalled-load.ts'
 
 /** Seconds, comma-separated. */
@@ -28,16 +27,6 @@ if (testDialects().includes('postgresql')) {
     const cuts = commitCuts(ALL_CUTS)
     assert.is(await playCutRounds(cuts), cuts.length)
     console.log(`${cuts.length} commits cut`)
-  })
-
-  it('does not hold an ordinary call until it goes on', async () => {
-    const { stalled, offersAfter } = await callWhileStalled()
-    for (const { name, status, retryAfter } of stalled) {
-      assert.is(status, 503, name)
-      assert.ok(retryAfter >= 1, name)
-    }
-    console.log(stalled.map(({ name, ms }) => `${name} ${Math.round(ms)} ms`).join(', '))
-    assert.is(offersAfter, 0, 'what was refused has not been done')
   })
 }
 

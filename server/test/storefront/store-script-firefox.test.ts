@@ -44,10 +44,7 @@ function scenarios(): void {
     await market?.close()
   })
 
-  it('buys from the cart, then from the next; attributes that were replaced come back', async ({
-    market,
-    firefox,
-  }) => {
+  it('buys from the cart, then from the next; restores replaced attributes', async ({ market, firefox }) => {
     const tab = await firefox.tab(await firefox.profile())
     const reference = await follow(tab, market, market.links.sana)
     await market.carried(reference)

@@ -7,6 +7,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { hasChromium, launchChromium } from '../testkit/chromium.ts'
 import { eventually, GIVE_UP_MS } from '../testkit/eventually.ts'
+import { pluck } from '../testkit/pluck.ts'
 import { DAY } from '../testkit/testbed.ts'
 import { HOME, HOST, Market } from './market.ts'
 import type { StoreSettings } from './theme.ts'
@@ -65,48 +66,40 @@ function scenarios(): void {
     await market?.close()
   })
 
-  scenario(
-    'buys from the cart; the cart carries the reference before anything is in it',
-    {},
-    async (visitor, market) => {
-      const page = await visitor.tab()
-      const before = Date.now()
-      const click = await visitor.follow(page, market.links.sana)
-      await market.carried(click)
-      await visitor.remembered(click)
-      assert.is([...market.store.carts.values()][0]?.lines.length, 0)
-      const { storage, cookie, others } = await visitor.kept(page)
-      assert.equal(storage, cookie)
-      const { ref, at } = storage as { ref: string; at: number }
-      assert.is(ref, click)
-      assert.ok(at >= before && at <= Date.now())
-      assert.equal(others, [])
-      assert.is(await page.evaluate('affiliateReference()'), click)
-      await visitor.add(page)
-      await market.quiet()
-      assert.is(market.store.countOf('POST /cart/update.js'), 1)
-      assert.is(market.store.countOf('GET /products/lawn'), 1, 'never reloads')
-      await visitor.checkOut(page)
-      assert.equal(await market.outcomes(), [`accepted by note_attributes: ${click}`])
-    },
-  )
+  scenario('buys from the cart, which carries the reference while empty', {}, async (visitor, market) => {
+    const page = await visitor.tab()
+    const before = Date.now()
+    const click = await visitor.follow(page, market.links.sana)
+    await market.carried(click)
+    await visitor.remembered(click)
+    assert.is([...market.store.carts.values()][0]?.lines.length, 0)
+    const { storage, cookie, others } = await visitor.kept(page)
+    assert.equal(storage, cookie)
+    const { ref, at } = storage as { ref: string; at: number }
+    assert.is(ref, click)
+    assert.ok(at >= before && at <= Date.now())
+    assert.equal(others, [])
+    assert.is(await page.evaluate('affiliateReference()'), click)
+    await visitor.add(page)
+    await market.quiet()
+    assert.is(market.store.countOf('POST /cart/update.js'), 1)
+    assert.is(market.store.countOf('GET /products/lawn'), 1, 'never reloads')
+    await visitor.checkOut(page)
+    assert.equal(await market.outcomes(), [`accepted by note_attributes: ${click}`])
+  })
 
   arrival('buys now, past the cart', {}, async ({ visitor, market, page, click }) => {
     await visitor.buyNow(page)
     assert.equal(await market.outcomes(), [`accepted by line_item: ${click}`])
   })
 
-  arrival(
-    "orders through an app's form, whose hidden field carries the reference",
-    { codForm: true },
-    async ({ market, page, click }) => {
-      await page.click('#cod')
-      await page.waitForSelector(`input[name=aff_ref][value="${click}"]`, { state: 'attached' })
-      await page.click('#cod-order')
-      await page.waitForURL('**/thanks/*')
-      assert.equal(await market.outcomes(), [`accepted by note_attributes: ${click}`])
-    },
-  )
+  arrival('orders through the form of an app', { codForm: true }, async ({ market, page, click }) => {
+    await page.click('#cod')
+    await page.waitForSelector(`input[name=aff_ref][value="${click}"]`, { state: 'attached' })
+    await page.click('#cod-order')
+    await page.waitForURL('**/thanks/*')
+    assert.equal(await market.outcomes(), [`accepted by note_attributes: ${click}`])
+  })
 
   arrival('buys now after the theme has replaced the form', {}, async ({ visitor, market, page, click }) => {
     await page.waitForSelector('input[name="properties[_aff_ref]"]', { state: 'attached' })
@@ -118,86 +111,68 @@ function scenarios(): void {
     assert.equal(await market.outcomes(), [`accepted by line_item: ${click}`])
   })
 
-  arrival(
-    'gets no hidden field where there is no buy-now button',
-    { buyNow: false },
-    async ({ market, page, click }) => {
-      await market.carried(click)
-      assert.is(await page.locator('input[name^=properties]').count(), 0)
-    },
-  )
+  arrival('gets no hidden field without buy-now', { buyNow: false }, async ({ market, page, click }) => {
+    await market.carried(click)
+    assert.is(await page.locator('input[name^=properties]').count(), 0)
+  })
 
-  arrival(
-    'buys again after the checkout has ended the cart',
-    { buyNow: false },
-    async ({ visitor, market, page, click }) => {
-      await market.carried(click)
-      await visitor.remembered(click)
-      await visitor.add(page)
-      await visitor.checkOut(page)
-      await page.goto(HOME)
-      await market.carried(click)
-      await visitor.add(page)
-      await visitor.checkOut(page)
-      assert.equal(await market.outcomes(), Array(2).fill(`accepted by note_attributes: ${click}`))
-    },
-  )
+  arrival('buys again in the next cart', { buyNow: false }, async ({ visitor, market, page, click }) => {
+    await market.carried(click)
+    await visitor.remembered(click)
+    await visitor.add(page)
+    await visitor.checkOut(page)
+    await page.goto(HOME)
+    await market.carried(click)
+    await visitor.add(page)
+    await visitor.checkOut(page)
+    assert.equal(await market.outcomes(), Array(2).fill(`accepted by note_attributes: ${click}`))
+  })
 
-  arrival(
-    'gets a new cart in the same page, by the theme or by another tab',
-    { buyNow: false },
-    async ({ visitor, market, page, click }) => {
-      await market.carried(click)
-      await visitor.remembered(click)
-      const [first] = market.store.carts.keys()
-      await page.click('#empty')
-      await eventually(
-        async () => [...market.store.carts.keys()],
-        (tokens) => tokens.length > 0 && tokens[0] !== first,
-      )
-      await market.carried(click)
-      // Another tab checks out; this one is still open and adds.
-      const other = await visitor.tab()
-      await other.goto(HOME)
-      await visitor.add(other)
-      await visitor.checkOut(other)
-      await visitor.add(page)
-      await market.carried(click)
-      await visitor.checkOut(page)
-      assert.equal(await market.outcomes(), Array(2).fill(`accepted by note_attributes: ${click}`))
-    },
-  )
+  arrival('gets a new cart in the same page', { buyNow: false }, async ({ visitor, market, page, click }) => {
+    await market.carried(click)
+    await visitor.remembered(click)
+    const [first] = market.store.carts.keys()
+    await page.click('#empty')
+    await eventually(
+      async () => [...market.store.carts.keys()],
+      (tokens) => tokens.length > 0 && tokens[0] !== first,
+    )
+    await market.carried(click)
+    // Another tab checks out; this one is still open and adds.
+    const other = await visitor.tab()
+    await other.goto(HOME)
+    await visitor.add(other)
+    await visitor.checkOut(other)
+    await visitor.add(page)
+    await market.carried(click)
+    await visitor.checkOut(page)
+    assert.equal(await market.outcomes(), Array(2).fill(`accepted by note_attributes: ${click}`))
+  })
 
-  arrival(
-    'meets a script that replaces all attributes, once and again and again',
-    { buyNow: false },
-    async ({ visitor, market, page, click }) => {
-      await market.carried(click)
-      await page.evaluate(
-        'Shopify.actions.updateCart({ attributes: [{ key: "delivery", value: "Friday" }] })',
-      )
-      await market.carried(click)
-      const [cart] = market.store.carts.values()
-      assert.is(cart?.attributes.delivery, 'Friday', 'and what the other script wrote stays')
-      // A rival that undoes every write.
-      await page.evaluate(`
-        new PerformanceObserver((list) => {
-          if (list.getEntries().some(({ name }) => name.endsWith('/cart/update.js')))
-            Shopify.actions.updateCart({ attributes: [] })
-        }).observe({ entryTypes: ['resource'] })
-        Shopify.actions.updateCart({ attributes: [] })`)
-      await eventually(
-        async () => market.store.countOf('POST /cart/update.js'),
-        (count) => count === 10,
-      )
-      await market.quiet()
-      assert.is(market.store.countOf('POST /cart/update.js'), 10, 'gives in')
-      assert.is(market.store.countOf('GET /products/lawn'), 1)
-      await visitor.add(page)
-      await visitor.checkOut(page)
-      assert.equal(await market.outcomes(), [UNKNOWN])
-    },
-  )
+  arrival('meets a script that replaces all', { buyNow: false }, async ({ visitor, market, page, click }) => {
+    await market.carried(click)
+    await page.evaluate('Shopify.actions.updateCart({ attributes: [{ key: "delivery", value: "Friday" }] })')
+    await market.carried(click)
+    const [cart] = market.store.carts.values()
+    assert.is(cart?.attributes.delivery, 'Friday', 'and what the other script wrote stays')
+    // A rival that undoes every write.
+    await page.evaluate(`
+      new PerformanceObserver((list) => {
+        if (list.getEntries().some(({ name }) => name.endsWith('/cart/update.js')))
+          Shopify.actions.updateCart({ attributes: [] })
+      }).observe({ entryTypes: ['resource'] })
+      Shopify.actions.updateCart({ attributes: [] })`)
+    await eventually(
+      async () => market.store.countOf('POST /cart/update.js'),
+      (count) => count === 10,
+    )
+    await market.quiet()
+    assert.is(market.store.countOf('POST /cart/update.js'), 10, 'gives in')
+    assert.is(market.store.countOf('GET /products/lawn'), 1)
+    await visitor.add(page)
+    await visitor.checkOut(page)
+    assert.equal(await market.outcomes(), [UNKNOWN])
+  })
 
   scenario('follows two links in two tabs: the later click counts in both', {}, async (visitor, market) => {
     const first = await visitor.tab()
@@ -206,9 +181,7 @@ function scenarios(): void {
     const second = await visitor.tab()
     const later = await visitor.follow(second, market.links.bilal)
     await market.carried(later)
-    await first.waitForSelector(`input[name="properties[_aff_ref]"][value="${later}"]`, {
-      state: 'attached',
-    })
+    await first.waitForSelector(`input[name="properties[_aff_ref]"][value="${later}"]`, { state: 'attached' })
     assert.is(await first.evaluate('affiliateReference()'), later)
     await first.reload()
     await market.quiet()
@@ -222,16 +195,12 @@ function scenarios(): void {
     ])
   })
 
-  arrival(
-    'comes back to a page that the browser has kept in memory',
-    { buyNow: false },
-    async ({ market, page, click }) => {
-      await market.carried(click)
-      market.store.carts.clear()
-      await page.evaluate('dispatchEvent(new PageTransitionEvent("pageshow", { persisted: true }))')
-      await market.carried(click)
-    },
-  )
+  arrival('comes back to a page kept in memory', { buyNow: false }, async ({ market, page, click }) => {
+    await market.carried(click)
+    market.store.carts.clear()
+    await page.evaluate('dispatchEvent(new PageTransitionEvent("pageshow", { persisted: true }))')
+    await market.carried(click)
+  })
 
   arrival('returns after 20 days by the plain address', {}, async ({ visitor, market, page, click }) => {
     await market.carried(click)
@@ -264,75 +233,63 @@ function scenarios(): void {
     assert.is(market.store.countOf('POST /cart/update.js'), 1)
   })
 
-  arrival(
-    'refuses consent: only what the address carries is used, and nothing kept',
-    { marketingAllowed: false },
-    async ({ visitor, market, page, click }) => {
-      await market.carried(click)
-      await market.quiet()
-      assert.equal(await visitor.kept(page), NOTHING_KEPT)
-      await visitor.buyNow(page)
-      await visitor.follow(page, market.links.sana)
-      await visitor.add(page)
-      await market.quiet()
-      await visitor.checkOut(page)
-      await visitor.open(page)
-      assert.is(await page.evaluate('affiliateReference()'), null)
-      await visitor.add(page)
-      await visitor.checkOut(page)
-      const [byForm, byCart, later] = await market.outcomes()
-      assert.is(byForm, `accepted by line_item: ${click}`)
-      assert.match(byCart ?? '', /^accepted by note_attributes/)
-      assert.is(later, UNKNOWN)
-      assert.is(market.store.countOf('POST /cart/update.js'), 2)
-    },
-  )
+  arrival('refuses consent', { marketingAllowed: false }, async ({ visitor, market, page, click }) => {
+    await market.carried(click)
+    await market.quiet()
+    assert.equal(await visitor.kept(page), NOTHING_KEPT)
+    await visitor.buyNow(page)
+    await visitor.follow(page, market.links.sana)
+    await visitor.add(page)
+    await market.quiet()
+    await visitor.checkOut(page)
+    await visitor.open(page)
+    assert.is(await page.evaluate('affiliateReference()'), null)
+    await visitor.add(page)
+    await visitor.checkOut(page)
+    const [byForm, byCart, later] = await market.outcomes()
+    assert.is(byForm, `accepted by line_item: ${click}`)
+    assert.match(byCart ?? '', /^accepted by note_attributes/)
+    assert.is(later, UNKNOWN)
+    assert.is(market.store.countOf('POST /cart/update.js'), 2)
+  })
 
-  arrival(
-    'consents later, then withdraws',
-    { marketingAllowed: false },
-    async ({ visitor, market, page, click }) => {
-      await market.carried(click)
-      await page.waitForFunction('Shopify.customerPrivacy')
-      const answer = (marketing: boolean) =>
-        page.evaluate(
-          `new Promise((done) => Shopify.customerPrivacy.setTrackingConsent({ marketing: ${marketing} }, done))`,
-        )
-      await answer(true)
-      const { storage, cookie } = await visitor.kept(page)
-      assert.is((storage as { ref: string }).ref, click)
-      assert.equal(cookie, storage)
-      await visitor.passDays(15)
-      await page.goto(HOME)
-      await market.carried(click)
-      await visitor.add(page)
-      await visitor.checkOut(page)
-      await visitor.open(page)
-      await answer(false)
-      assert.equal(await visitor.kept(page), NOTHING_KEPT)
-      assert.is(await page.locator('input[name^=properties]').count(), 0)
-      market.store.carts.clear()
-      await visitor.open(page)
-      await visitor.buyNow(page)
-      assert.equal(await market.outcomes(), [`accepted by note_attributes: ${click}`, UNKNOWN])
-    },
-  )
+  arrival('consents and withdraws', { marketingAllowed: false }, async ({ visitor, market, page, click }) => {
+    await market.carried(click)
+    await page.waitForFunction('Shopify.customerPrivacy')
+    const answer = (marketing: boolean) =>
+      page.evaluate(
+        `new Promise((done) => Shopify.customerPrivacy.setTrackingConsent({ marketing: ${marketing} }, done))`,
+      )
+    await answer(true)
+    const { storage, cookie } = await visitor.kept(page)
+    assert.is((storage as { ref: string }).ref, click)
+    assert.equal(cookie, storage)
+    await visitor.passDays(15)
+    await page.goto(HOME)
+    await market.carried(click)
+    await visitor.add(page)
+    await visitor.checkOut(page)
+    await visitor.open(page)
+    await answer(false)
+    assert.equal(await visitor.kept(page), NOTHING_KEPT)
+    assert.is(await page.locator('input[name^=properties]').count(), 0)
+    market.store.carts.clear()
+    await visitor.open(page)
+    await visitor.buyNow(page)
+    assert.equal(await market.outcomes(), [`accepted by note_attributes: ${click}`, UNKNOWN])
+  })
 
-  scenario(
-    'has withdrawn consent elsewhere: the next page deletes what was kept',
-    {},
-    async (visitor, market) => {
-      const page = await visitor.tab()
-      await visitor.remembered(await visitor.follow(page, market.links.sana))
-      await market.quiet()
-      market.store.reopen({ marketingAllowed: false })
-      await page.goto(HOME)
-      await page.waitForFunction('!localStorage.aff_ref && !document.cookie.includes("aff_ref")')
-      await visitor.buyNow(page)
-      assert.equal(await market.outcomes(), [UNKNOWN])
-      assert.is(market.store.countOf('POST /cart/update.js'), 0)
-    },
-  )
+  scenario('has withdrawn consent elsewhere: the next page forgets', {}, async (visitor, market) => {
+    const page = await visitor.tab()
+    await visitor.remembered(await visitor.follow(page, market.links.sana))
+    await market.quiet()
+    market.store.reopen({ marketingAllowed: false })
+    await page.goto(HOME)
+    await page.waitForFunction('!localStorage.aff_ref && !document.cookie.includes("aff_ref")')
+    await visitor.buyNow(page)
+    assert.equal(await market.outcomes(), [UNKNOWN])
+    assert.is(market.store.countOf('POST /cart/update.js'), 0)
+  })
 
   arrival(
     'browses a store without the consent API',
@@ -353,10 +310,7 @@ function scenarios(): void {
     await page.goto(`${HOME}?aff_ref=x&via=${click}`)
     await page.waitForSelector(`input[name="properties[_via]"][value="${click}"]`, { state: 'attached' })
     await market.quiet()
-    assert.equal(
-      [...market.store.carts.values()].map(({ attributes }) => attributes),
-      [{ via: click }],
-    )
+    assert.equal(pluck([...market.store.carts.values()], 'attributes'), [{ via: click }])
     assert.is(market.store.countOf('POST /cart/update.js'), 1, 'the tag twice in the theme is the tag once')
     await visitor.passDays(2)
     await visitor.open(page)
@@ -383,92 +337,76 @@ function scenarios(): void {
     assert.equal(await market.outcomes(), [`accepted by note_attributes: ${click}`])
   })
 
-  scenario(
-    'has cookies and storage blocked: the page with the reference still sells',
-    { setsCookies: false },
-    async (visitor, market) => {
-      await visitor.context.addInitScript(`
-      const blocked = { get() { throw new DOMException("blocked", "SecurityError") }, set() { throw new DOMException("blocked", "SecurityError") } }
-      Object.defineProperty(window, "localStorage", blocked)
-      Object.defineProperty(Document.prototype, "cookie", blocked)`)
-      const page = await visitor.tab()
-      const click = await visitor.follow(page, market.links.sana)
-      await visitor.buyNow(page)
-      await visitor.open(page)
-      await visitor.buyNow(page)
-      assert.equal(await market.outcomes(), [`accepted by line_item: ${click}`, UNKNOWN])
-    },
-  )
+  scenario('has cookies and storage blocked', { setsCookies: false }, async (visitor, market) => {
+    await visitor.context.addInitScript(`
+    const blocked = { get() { throw new DOMException("blocked", "SecurityError") }, set() { throw new DOMException("blocked", "SecurityError") } }
+    Object.defineProperty(window, "localStorage", blocked)
+    Object.defineProperty(Document.prototype, "cookie", blocked)`)
+    const page = await visitor.tab()
+    const click = await visitor.follow(page, market.links.sana)
+    await visitor.buyNow(page)
+    await visitor.open(page)
+    await visitor.buyNow(page)
+    assert.equal(await market.outcomes(), [`accepted by line_item: ${click}`, UNKNOWN])
+  })
 
   for (const cartUpdates of ['refused', 'unanswered'] as const) {
-    arrival(
-      `shops where /cart/update.js is ${cartUpdates}: the form still carries the reference`,
-      { cartUpdates },
-      async ({ visitor, market, page, click }) => {
-        await page.waitForSelector('input[name="properties[_aff_ref]"]', { state: 'attached' })
-        await visitor.add(page)
-        await visitor.checkOut(page)
-        market.store.settings.buyNow = false
-        await page.goto(HOME)
-        await visitor.add(page)
-        await visitor.checkOut(page)
-        assert.equal(await market.outcomes(), [`accepted by line_item: ${click}`, UNKNOWN])
-        assert.ok(market.store.countOf('POST /cart/update.js') <= 6)
-      },
-    )
+    arrival(`finds updates ${cartUpdates}`, { cartUpdates }, async ({ visitor, market, page, click }) => {
+      await page.waitForSelector('input[name="properties[_aff_ref]"]', { state: 'attached' })
+      await visitor.add(page)
+      await visitor.checkOut(page)
+      market.store.settings.buyNow = false
+      await page.goto(HOME)
+      await visitor.add(page)
+      await visitor.checkOut(page)
+      assert.equal(await market.outcomes(), [`accepted by line_item: ${click}`, UNKNOWN])
+      assert.ok(market.store.countOf('POST /cart/update.js') <= 6)
+    })
   }
 
-  scenario(
-    'meets a script tag with a wrong origin: the first page is the fallback',
-    {},
-    async (visitor, market) => {
-      market.store.settings.scriptTag = '<script src="https://affiliate.invalid/store.js" async></script>'
-      const page = await visitor.tab()
-      await visitor.follow(page, market.links.sana)
-      await visitor.add(page)
-      await visitor.checkOut(page)
-      assert.equal(await market.outcomes(), [UNKNOWN])
-      market.store.reopen({
-        scriptTag: `<script src="${market.bed.url}/stores.js" async></script>`,
-        tellsLandingSite: true,
-      })
-      const click = await visitor.follow(page, market.links.sana)
-      await visitor.add(page)
-      await visitor.checkOut(page)
-      assert.equal(await market.outcomes(), [`accepted by landing_site: ${click}`])
-    },
-  )
+  scenario('meets a script tag with a wrong origin: the first page counts', {}, async (visitor, market) => {
+    market.store.settings.scriptTag = '<script src="https://affiliate.invalid/store.js" async></script>'
+    const page = await visitor.tab()
+    await visitor.follow(page, market.links.sana)
+    await visitor.add(page)
+    await visitor.checkOut(page)
+    assert.equal(await market.outcomes(), [UNKNOWN])
+    market.store.reopen({
+      scriptTag: `<script src="${market.bed.url}/stores.js" async></script>`,
+      tellsLandingSite: true,
+    })
+    const click = await visitor.follow(page, market.links.sana)
+    await visitor.add(page)
+    await visitor.checkOut(page)
+    assert.equal(await market.outcomes(), [`accepted by landing_site: ${click}`])
+  })
 
-  scenario(
-    'returns while the service is down: the browser has the script',
-    { buyNow: false },
-    async (visitor, market) => {
-      const relay = createServer(async (_request, response) => {
-        const answer = await fetch(`${market.bed.url}/store.js`, {
-          headers: { 'accept-encoding': 'identity' },
-        })
-        response.writeHead(answer.status, Object.fromEntries(answer.headers)).end(await answer.text())
-      }).listen(0, '127.0.0.1')
-      await new Promise((resolve) => relay.once('listening', resolve))
-      const { port } = relay.address() as AddressInfo
-      market.store.settings.scriptTag = `<script src="http://127.0.0.1:${port}/store.js" async></script>`
-      const page = await visitor.tab()
-      const click = await visitor.follow(page, market.links.sana)
-      await market.carried(click)
-      await visitor.remembered(click)
-      relay.closeAllConnections()
-      await new Promise((resolve) => relay.close(resolve))
-      market.store.carts.clear()
-      await page.goto(HOME)
-      await market.carried(click)
-      // Without a stored copy there is no script, and the store works as ever.
-      market.store.settings.scriptTag = `<script src="http://127.0.0.1:${port}/store.js?new" async></script>`
-      await page.goto(HOME)
-      await visitor.add(page)
-      await visitor.checkOut(page)
-      assert.equal(await market.outcomes(), [`accepted by note_attributes: ${click}`])
-    },
-  )
+  scenario('returns while the service is down', { buyNow: false }, async (visitor, market) => {
+    const relay = createServer(async (_request, response) => {
+      const answer = await fetch(`${market.bed.url}/store.js`, {
+        headers: { 'accept-encoding': 'identity' },
+      })
+      response.writeHead(answer.status, Object.fromEntries(answer.headers)).end(await answer.text())
+    }).listen(0, '127.0.0.1')
+    await new Promise((resolve) => relay.once('listening', resolve))
+    const { port } = relay.address() as AddressInfo
+    market.store.settings.scriptTag = `<script src="http://127.0.0.1:${port}/store.js" async></script>`
+    const page = await visitor.tab()
+    const click = await visitor.follow(page, market.links.sana)
+    await market.carried(click)
+    await visitor.remembered(click)
+    relay.closeAllConnections()
+    await new Promise((resolve) => relay.close(resolve))
+    market.store.carts.clear()
+    await page.goto(HOME)
+    await market.carried(click)
+    // Without a stored copy there is no script, and the store works as ever.
+    market.store.settings.scriptTag = `<script src="http://127.0.0.1:${port}/store.js?new" async></script>`
+    await page.goto(HOME)
+    await visitor.add(page)
+    await visitor.checkOut(page)
+    assert.equal(await market.outcomes(), [`accepted by note_attributes: ${click}`])
+  })
 
   scenario('opens a forged reference: the next click wins', {}, async (visitor, market) => {
     const idAt = (at: number) => {
@@ -514,16 +452,12 @@ function scenarios(): void {
     assert.is(await page.locator('input[name^=properties]').count(), 0)
   })
 
-  arrival(
-    'takes a cart permalink that a headless store makes with affiliateReference()',
-    {},
-    async ({ market, page, click }) => {
-      await page.waitForFunction('window.affiliateReference')
-      await page.evaluate('location = "/cart/45000000000102:1?attributes[aff_ref]=" + affiliateReference()')
-      await page.waitForURL('**/thanks/*')
-      assert.equal(await market.outcomes(), [`accepted by note_attributes: ${click}`])
-    },
-  )
+  arrival('takes a cart permalink made with affiliateReference()', {}, async ({ market, page, click }) => {
+    await page.waitForFunction('window.affiliateReference')
+    await page.evaluate('location = "/cart/45000000000102:1?attributes[aff_ref]=" + affiliateReference()')
+    await page.waitForURL('**/thanks/*')
+    assert.equal(await market.outcomes(), [`accepted by note_attributes: ${click}`])
+  })
 }
 
 if (hasChromium) {

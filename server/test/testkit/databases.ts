@@ -18,9 +18,10 @@ export interface TestDatabase {
   close(): Promise<void>
 }
 
-/** The databases to test on: both, or SQLite only with TEST_SQLITE_ONLY. */
+/** The databases to test on: both, or one with TEST_SQLITE_ONLY or TEST_POSTGRES_ONLY. */
 export function testDialects(): readonly TestDialect[] {
-  return process.env.TEST_SQLITE_ONLY ? ['sqlite'] : DIALECTS
+  if (process.env.TEST_SQLITE_ONLY) return ['sqlite']
+  return process.env.TEST_POSTGRES_ONLY ? ['postgresql'] : DIALECTS
 }
 
 /** A suite that needs PostgreSQL; where there is none, an empty one that says so. */

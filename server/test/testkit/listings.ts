@@ -12,6 +12,7 @@ import type { Platform } from '../../platform/platform.ts'
 import { connectStore } from '../../stores/stores.service.ts'
 import type { StoreAccess } from './orders.ts'
 import { addUser } from './people.ts'
+import { rowOf } from './rows.ts'
 
 export const OFFER: OfferFields = {
   title: 'Lawn kurta',
@@ -50,11 +51,7 @@ export async function addShownHost({ database }: Platform, storeId: string): Pro
 
 /** The id of this merchant's one store. */
 export async function storeIdOf(platform: Platform, merchantId: string): Promise<string> {
-  const { id } = await platform.database.reader
-    .selectFrom('stores')
-    .select('id')
-    .where('merchant_id', '=', merchantId)
-    .executeTakeFirstOrThrow()
+  const { id } = await rowOf(platform, 'stores', { merchant_id: merchantId })
   return id
 }
 

@@ -4,7 +4,7 @@ import type { Ids } from '../../platform/ids.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { type TestDialect, testDialects } from './databases.ts'
 import { type Marketplace, openMarketplace } from './marketplace.ts'
-import { PROOF_FORM } from './proof-size.ts'
+import { PLAYS_ALL } from './proof-size.ts'
 import type { ManualClock, Testbed } from './testbed.ts'
 
 /** What each test of a marketplace suite receives. */
@@ -65,17 +65,18 @@ export function marketSuites<Context = unknown>(
   })
 }
 
-const PLAYS_ALL = PROOF_FORM !== undefined || process.env.TEST_NAMED_FILES !== undefined
+/** Of the tests of a suite for PostgreSQL, `npm test` plays the first of so many. */
+const PLAYED_OF = 4
 
 /**
- * Adds only every second test to a suite for PostgreSQL, if what its tests show hardly depends on the database. A run of named files and
- * the proof "both databases" play all.
+ * Adds only a part of the tests to a suite for PostgreSQL, if what they show hardly depends on the database. A run of named files and the
+ * proof "both databases" play all.
  */
 export function partly<Context>(it: Test<Context>, dialect: TestDialect): Test<Context> {
   if (PLAYS_ALL || dialect === testDialects()[0]) return it
   let count = 0
   const added = (...test: Parameters<Test<Context>>) => {
-    if (count++ % 2 === 0) it(...test)
+    if (count++ % PLAYED_OF === 0) it(...test)
   }
   return Object.assign(added, it)
 }

@@ -1,4 +1,3 @@
-import { type Selectable, sql } from 'kysely'
 import * as assert from 'uvu/assert'
 import { formatMoney, type Paisa } from '../../../shared/money.ts'
 import { closeDueCycles } from '../../billing/close-cycle.service.ts'
@@ -10,7 +9,6 @@ import type { OfferFields } from '../../offers/offers.service.ts'
 import { runPayouts } from '../../payouts/payout-run.service.ts'
 import type { Actor } from '../../platform/api/procedure.ts'
 import type { Clock } from '../../platform/clock.ts'
-import type { Schema } from '../../platform/database/schema.ts'
 import type { Ids } from '../../platform/ids.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { GENERIC_PROCESSOR_EVENTS } from '../../processor/events.settings.ts'
@@ -19,11 +17,13 @@ import {
   addDestination,
   type BillingAccount,
 } from '../../users/sealed-accounts.service.ts'
-import { verifyBooks } from '../../verification/verify-books.ts'
+import { EVERYTHING } from '../../verification/scope.ts'
+import { INVARIANTS, verifyBooks } from '../../verification/verify-books.ts'
 import type { TestDatabaseOptions, TestDialect } from './databases.ts'
 import { addLink, addLiveOffer, addMerchant, storeIdOf } from './listings.ts'
 import { type OrderChanges, orderBody } from './orders.ts'
 import { addUser } from './people.ts'
+import { rowOf, rowsOf } from './rows.ts'
 import { ScriptedProcessor } from './scripted-processor.ts'
 import { type ManualClock, openTestbed, type Testbed } from './testbed.ts'
 
@@ -215,34 +215,9 @@ export function giveBillingAccount(
   return platform.database.transaction((tx) => addBillingAccount(platform, tx, merchantId, account))
 }
 
-/** The rows of a table that have these values, by `order`. */
-export async function rowsOf<Table extends keyof Schema>(
-  { database }: Pick<Platform, 'database'>,
-  table: Table,
-  where: Partial<Selectable<Schema[Table]>> = {},
-  order = 'id',
-): Promise<Selectable<Schema[Table]>[]> {
-  const conditions = Object.entries(where).map(([column, value]) => sql`${sql.ref(column)} = ${value}`)
-  const { rows } = await sql<Selectable<Schema[Table]>>`select * from ${sql.table(table)}
-    where ${sql.join([sql`true`, ...conditions], sql` and `)} order by ${sql.ref(order)}`.execute(
-    database.reader,
-  )
-  return rows
-}
+export const cycleOf = (platform: Platform, id: string) => rowOf(platform, 'billing_cycles', { id })
 
-async function rowOf<Table extends 'billing_cycles' | 'payouts'>(
-  platform: Platform,
-  table: Table,
-  id: string,
-) {
-  const [row] = await rowsOf(platform, table, { id } as Partial<Selectable<Schema[Table]>>)
-  if (!row) throw new Error(`${table} has no ${id}`)
-  return row
-}
-
-export const cycleOf = (platform: Platform, id: string) => rowOf(platform, 'billing_cycles', id)
-
-export const payoutOf = (platform: Platform, id: string) => rowOf(platform, 'payouts', id)
+export const payoutOf = (platform: Platform, id: string) => rowOf(platform, 'payouts', { id })
 
 /** A merchant's cycles, oldest first. */
 export const cyclesOf = (platform: Platform, merchant_id: string) =>
@@ -261,9 +236,18 @@ export async function openFlagsOf(platform: Platform): Promise<string[]> {
 }
 
 /** The rows that break an invariant. */
-export async function brokenRows(platform: Platform, invariant: string): Promise<string[]> {
-  const found = (await verifyBooks(platform)).find(({ name }) => name === invariant)
-  return (found?.breaches ?? []).map(({ subject }) => subject)
+export async function brokenRows({ database, keys }: Platform, name: string): Promise<string[]> {
+  const invariant = INVARIANTS.find((one) => one.name === name)
+  if (!invariant) throw new Error(`there is no invariant ${name}`)
+  return (await invariant.breaches(database.reader, keys, EVERYTHING)).map(({ subject }) => subject)
+}
+
+/** The invariants that do not hold, each with the rows that break it. */
+export async function brokenInvariants(platform: Platform): Promise<Record<string, string[]>> {
+  const broken = (await verifyBooks(platform)).filter(({ breaches }) => breaches.length > 0)
+  return Object.fromEntries(
+    broken.map(({ name, breaches }) => [name, breaches.map(({ subject }) => subject)]),
+  )
 }
 
 /** Every row that breaks an invariant, as `invariant: row: what is wrong`. */

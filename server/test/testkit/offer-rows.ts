@@ -4,7 +4,7 @@ import type { Platform } from '../../platform/platform.ts'
 import { OFFER } from './listings.ts'
 
 /** A row as the service would have made it, in any status. */
-export function rowOf(platform: Platform, merchantId: string, fields: Partial<OfferRow>): OfferRow {
+export function offerOf(platform: Platform, merchantId: string, fields: Partial<OfferRow>): OfferRow {
   const now = platform.clock.now()
   return {
     ...OFFER,

@@ -4,9 +4,9 @@ import type { LinkRecord } from '../../links/links.service.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { rupees, share } from '../oracle/exact.ts'
 import { addLink, addLiveOffer, addMerchant, storeIdOf } from './listings.ts'
-import { rowsOf } from './marketplace.ts'
 import { orderBody } from './orders.ts'
 import { addUser } from './people.ts'
+import { rowsOf } from './rows.ts'
 
 /** A store, and two creators who send it buyers. */
 interface Stall {

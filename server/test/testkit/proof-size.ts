@@ -12,7 +12,10 @@ export function proofCount(name: string, example: number): number {
   return count
 }
 
-/** For proofs whose subject hardly depends on the database: `npm test` runs them on SQLite only. */
+/** A proof, or a run of named files: what `npm test` otherwise does on SQLite only, it does on both databases. */
+export const PLAYS_ALL = PROOF_FORM !== undefined || process.env.TEST_NAMED_FILES !== undefined
+
+/** For tests whose subject hardly depends on the database: `npm test` plays them on SQLite, a proof on both databases. */
 export function proofDialects(): readonly TestDialect[] {
-  return PROOF_FORM ? testDialects() : ['sqlite']
+  return PLAYS_ALL ? testDialects() : ['sqlite']
 }

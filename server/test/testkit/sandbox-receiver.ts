@@ -26,11 +26,7 @@ export async function startReceiver(statuses: Record<string, number[]> = {}) {
     received.push({ ...body, id } as Received)
     response.writeHead(statuses[String(body.data.reference)]?.shift() ?? 200).end()
   }
-  return {
-    received,
-    webhookUrl: () => receiver.url,
-    close: async () => receiver.close(),
-  }
+  return { received, webhookUrl: () => receiver.url, close: async () => receiver.close() }
 }
 
 export function sandboxOptions(

@@ -8,8 +8,9 @@ import { type RecordedSale, recordOrders } from '../../sales/sales.service.ts'
 import { readOrderFacts } from '../../shopify/order-facts.ts'
 import { watchMarketplace } from '../../watches/watches.service.ts'
 import type { TestDialect } from './databases.ts'
-import { openMarketplace, rowsOf } from './marketplace.ts'
+import { openMarketplace } from './marketplace.ts'
 import { type OrderChanges, orderBody } from './orders.ts'
+import { rowsOf } from './rows.ts'
 import { type ManualClock, MINUTE } from './testbed.ts'
 
 /** A merchant with a store, a creator with a link, and what the watches make of what happens between them. */

@@ -6,10 +6,11 @@ import * as assert from 'uvu/assert'
 import { type Config, readConfig } from '../../../platform/config.ts'
 import type { Logger } from '../../../platform/log.ts'
 import type { MailServer } from '../../../platform/setting-kinds.ts'
-import { testDialects } from '../../../test/testkit/databases.ts'
 import { eventually } from '../../../test/testkit/eventually.ts'
 import { type MailServerDouble, smtpError, startMailServer } from '../../../test/testkit/mail-server.ts'
 import { addUser, changeUser, outcomeOf } from '../../../test/testkit/people.ts'
+import { pluck, pluckAll } from '../../../test/testkit/pluck.ts'
+import { proofDialects } from '../../../test/testkit/proof-size.ts'
 import { DAY, HOUR, MINUTE, openTestbed, type Testbed } from '../../../test/testkit/testbed.ts'
 import { mailDeliverer, removeOldMails } from './deliver-mails.service.ts'
 import { type NewMail, sendMail } from './mail.service.ts'
@@ -20,7 +21,7 @@ import { retryMail, showMail } from './operator-mails.service.ts'
 
 const FROM = 'Bazaar <no-reply@bazaar.pk>'
 
-for (const dialect of testDialects()) {
+for (const dialect of proofDialects()) {
   const it = suite(`mails on ${dialect}`)
   let bed: Testbed
   let userId: string
@@ -298,10 +299,7 @@ for (const dialect of testDialects()) {
     )
     await write(payoutPaid())
     await deliver(by)
-    assert.equal(
-      server?.received.map(({ secure, user }) => [secure, user]),
-      [[true, 'mailer']],
-    )
+    assert.equal(pluckAll(server?.received, 'secure', 'user'), [[true, 'mailer']])
   })
 
   it('under way at a slow server are left for the next worker at a stop, and repeated recognizably', async () => {
@@ -373,10 +371,7 @@ for (const dialect of testDialects()) {
     )
     bed.clock.pass(1000)
     await deliver(by)
-    assert.equal(
-      (await rows()).map(({ state }) => state),
-      ['sent', 'failed'],
-    )
+    assert.equal(pluck(await rows(), 'state'), ['sent', 'failed'])
     assert.match((await rows())[1]?.last_error ?? '', /changed or moved/)
 
     await write({ userId, kind: 'password_reset', facts: {}, token })

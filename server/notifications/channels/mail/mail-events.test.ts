@@ -57,10 +57,7 @@ for (const { it } of marketSuites('mails about events')) {
     assert.is((await mailsOf(platform, creator.userId, 'account_suspended')).length, 1)
   })
 
-  it('name a log-in from an address that the account has not used, by its network', async ({
-    platform,
-    clock,
-  }) => {
+  it('name a log-in from an address new to the account, by its network', async ({ platform, clock }) => {
     const email = 'sana@example.pk'
     const password = 'a long passphrase'
     const opened = await register(platform, {

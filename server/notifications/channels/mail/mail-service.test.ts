@@ -1,10 +1,10 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { testDialects } from '../../../test/testkit/databases.ts'
 import { type MailServerDouble, startMailServer } from '../../../test/testkit/mail-server.ts'
+import { proofDialects } from '../../../test/testkit/proof-size.ts'
 import { call, openServiceBed, type ServiceBed } from '../../../test/testkit/service-bed.ts'
 
-for (const dialect of testDialects()) {
+for (const dialect of proofDialects()) {
   const it = suite(`a service with a mail server on ${dialect}`)
   let server: MailServerDouble
   let bed: ServiceBed

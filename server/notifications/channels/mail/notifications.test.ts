@@ -1,10 +1,10 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { testDialects } from '../../../test/testkit/databases.ts'
+import { proofDialects } from '../../../test/testkit/proof-size.ts'
 import { openWebTestbed, type WebTestbed } from '../../../test/testkit/web.ts'
 import { register } from '../../../test/testkit/web-people.ts'
 
-for (const dialect of testDialects()) {
+for (const dialect of proofDialects()) {
   const it = suite<{ bed: WebTestbed; token: string }>(`choices of mails on ${dialect}`)
   it.before(async (world) => {
     world.bed = await openWebTestbed(dialect)

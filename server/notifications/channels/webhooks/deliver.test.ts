@@ -8,6 +8,8 @@ import { publicLookup } from '../../../platform/network/public-address.ts'
 import type { Platform } from '../../../platform/platform.ts'
 import { marketSuites } from '../../../test/testkit/market-suites.ts'
 import { outcomeOf } from '../../../test/testkit/people.ts'
+import { assertMapped, pluck, pluckAll } from '../../../test/testkit/pluck.ts'
+import { columnsOf, rowOf } from '../../../test/testkit/rows.ts'
 import { DAY, HOUR, MINUTE } from '../../../test/testkit/testbed.ts'
 import { openWebhookReceiver, type WebhookReceiver } from '../../../test/testkit/webhook-receiver.ts'
 import { reinstateUser, suspendUser } from '../../../users/users.service.ts'
@@ -38,12 +40,7 @@ interface Context {
 }
 
 function auditOf(platform: Platform, subjectId: string) {
-  return platform.database.reader
-    .selectFrom('audit_entries')
-    .select(['actor', 'action'])
-    .where('subject_id', '=', subjectId)
-    .orderBy('id')
-    .execute()
+  return columnsOf(platform, 'audit_entries', ['actor', 'action'], { subject_id: subjectId })
 }
 
 for (const { it } of marketSuites<Context>('webhook deliveries', { idsOf: createIds })) {
@@ -102,10 +99,7 @@ for (const { it } of marketSuites<Context>('webhook deliveries', { idsOf: create
     assert.not.match(`${merchant?.text}${own?.text}`, '@')
     await market.deliver(shop, await market.order(shop, link, 100_000, { test: true }))
     await market.drainUntilIdle()
-    assert.equal(
-      theirs.received.map(({ body }) => body.type),
-      ['sale.accepted', 'sale.rejected'],
-    )
+    assertMapped(theirs.received, ({ body }) => body.type, ['sale.accepted', 'sale.rejected'])
     assert.equal([creators.received.length, others.received.length], [1, 0])
   })
 
@@ -134,7 +128,7 @@ for (const { it } of marketSuites<Context>('webhook deliveries', { idsOf: create
       Array.from({ length: RETRY_DELAYS_MS.length + 1 }, () => [500, 'The endpoint answered 500.']),
     )
     assert.equal(
-      log.map(({ at }) => at),
+      pluck(log, 'at'),
       log.map(({ at }) => at).sort((a, b) => a - b),
     )
     assert.ok(log.every(({ durationMs }) => durationMs >= 0 && durationMs < 15_000))
@@ -162,13 +156,10 @@ for (const { it } of marketSuites<Context>('webhook deliveries', { idsOf: create
     await sendTestEvent(platform, shop.actor.userId, theirs)
     await notifyUntilIdle(platform)
     assert.equal([receiver.received.length, other.received.length], [0, 1])
-    assert.equal(
-      (await deliveries(endpointId)).items.map(({ state, attempts }) => [state, attempts]),
-      [
-        ['pending', 0],
-        ['pending', 0],
-      ],
-    )
+    assert.equal(pluckAll((await deliveries(endpointId)).items, 'state', 'attempts'), [
+      ['pending', 0],
+      ['pending', 0],
+    ])
     clock.pass(6 * DAY)
     await notifyUntilIdle(platform)
     await reinstateUser(platform, change)
@@ -204,10 +195,7 @@ for (const { it } of marketSuites<Context>('webhook deliveries', { idsOf: create
     clock.pass(MINUTE)
     receiver.answer = (response) => response.writeHead(204).end()
     await notifyUntilIdle(platform)
-    assert.equal(
-      receiver.received.slice(2).map(({ id }) => id),
-      [first, second],
-    )
+    assert.equal(pluck(receiver.received.slice(2), 'id'), [first, second])
   })
 
   it('go on when an address answers 410 that was replaced meanwhile', async (context) => {
@@ -239,19 +227,12 @@ for (const { it } of marketSuites<Context>('webhook deliveries', { idsOf: create
     assert.is(receiver.received.length, 1)
     const endpoint = await getEndpoint(platform, creator.userId, endpointId)
     assert.is(endpoint.disabled_reason, 'gone')
-    assert.equal(
-      (await deliveries(endpointId)).items.map(({ state }) => state),
-      ['failed', 'failed'],
-    )
+    assert.equal(pluck((await deliveries(endpointId)).items, 'state'), ['failed', 'failed'])
     assert.equal((await auditOf(platform, endpointId)).at(-1), {
       actor: 'service',
       action: 'webhook_endpoint.disable',
     })
-    const notice = await platform.database.reader
-      .selectFrom('outbox_events')
-      .select(['account_id', 'data'])
-      .where('type', '=', 'webhook_endpoint.disabled')
-      .executeTakeFirstOrThrow()
+    const notice = await rowOf(platform, 'outbox_events', { type: 'webhook_endpoint.disabled' })
     assert.is(notice.account_id, creator.userId)
     assert.is(JSON.parse(notice.data).disabled_reason, 'gone')
     await publish(platform.ids.next())
@@ -298,16 +279,10 @@ for (const { it } of marketSuites<Context>('webhook deliveries', { idsOf: create
     assert.is(receiver.received.length, 1, 'the lease holds')
     clock.pass(61_000)
     await Promise.all([1, 2, 3].map(() => notifyUntilIdle(platform)))
-    assert.equal(
-      receiver.received.map(({ id }) => id),
-      [eventId, eventId],
-    )
+    assert.equal(pluck(receiver.received, 'id'), [eventId, eventId])
     receiver.close()
     await dying.stop()
-    const row = await platform.database.reader
-      .selectFrom('webhook_deliveries')
-      .selectAll()
-      .executeTakeFirstOrThrow()
+    const row = await rowOf(platform, 'webhook_deliveries')
     assert.equal([row.state, row.attempts], ['delivered', 2], 'a stale worker changes nothing')
   })
 
@@ -403,10 +378,7 @@ for (const { it } of marketSuites<Context>('webhook deliveries', { idsOf: create
     await publish(platform.ids.next())
     await notifyUntilIdle(platform)
     await removal
-    const row = await platform.database.reader
-      .selectFrom('webhook_deliveries')
-      .selectAll()
-      .executeTakeFirstOrThrow()
+    const row = await rowOf(platform, 'webhook_deliveries')
     assert.equal([row.state, row.error], ['failed', 'The endpoint was removed.'])
     const secrets = await platform.database.reader.selectFrom('webhook_secrets').selectAll().execute()
     assert.equal(secrets, [])
@@ -472,10 +444,7 @@ for (const { it } of marketSuites<Context>('webhook deliveries', { idsOf: create
     const stranger = await market.addCreator()
     assert.is(await outcomeOf(retryDelivery(platform, stranger.userId, delivery?.id ?? '')), 'not_found')
     await notifyUntilIdle(platform)
-    assert.equal(
-      receiver.received.map(({ id }) => id),
-      [...sent, ...sent],
-    )
+    assert.equal(pluck(receiver.received, 'id'), [...sent, ...sent])
     assert.equal(await replayEvents(platform, endpointId, { since, actor: OPERATOR }), { events: 2 })
     assert.equal(await replayEvents(platform, endpointId, { since, actor: OPERATOR }), { events: 0 })
     await notifyUntilIdle(platform)

@@ -45,10 +45,7 @@ for (const { it } of marketSuites('webhook endpoints')) {
     assert.is(await outcomeOf(own.remove({ id: created.id })), 'not_found')
   })
 
-  it('refuse events of the other role, and addresses that are not public https', async ({
-    platform,
-    market,
-  }) => {
+  it('refuse events of the other role, and addresses that are not https', async ({ platform, market }) => {
     const creator = as(platform, await market.addCreator())
     const merchant = as(platform, (await market.addShop()).actor)
     assert.is(await outcomeOf(creator.create({ url: URL, events: ['store.silent'] })), 'validation_failed')
@@ -67,10 +64,7 @@ for (const { it } of marketSuites('webhook endpoints')) {
     )
   })
 
-  it(`are at most ${MAX_ENDPOINTS} for one account, also when they are added together`, async ({
-    platform,
-    market,
-  }) => {
+  it(`are at most ${MAX_ENDPOINTS} for one account, also if added together`, async ({ platform, market }) => {
     const own = as(platform, await market.addCreator())
     const add = () => outcomeOf(own.create({ url: URL, events: ['payout.paid'] }))
     const outcomes = await Promise.all(Array.from({ length: MAX_ENDPOINTS + 5 }, add))
@@ -81,11 +75,7 @@ for (const { it } of marketSuites('webhook endpoints')) {
     assert.is(await add(), 'ok')
   })
 
-  it('sign with both secrets for a day after a rotation, and keep them encrypted', async ({
-    platform,
-    market,
-    clock,
-  }) => {
+  it('sign with both secrets for a day after a rotation, encrypted', async ({ platform, market, clock }) => {
     // The library refuses signatures of another time than now.
     clock.set(new Date().toISOString())
     const receiver = await openWebhookReceiver()

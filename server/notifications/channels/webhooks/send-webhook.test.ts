@@ -78,10 +78,7 @@ async function rawReceiver(
 const send = (sender: WebhookSender, url: string, secrets = [SECRET]) =>
   sender.send({ url, eventId: '019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e', body: BODY, secrets, now: Date.now() })
 
-it('is verified by the Standard Webhooks library, under both secrets during a rotation', async ({
-  sender,
-  servers,
-}) => {
+it('is verified by the Standard Webhooks library, under both secrets', async ({ sender, servers }) => {
   const { url, received } = await receiver(servers, (response) => response.writeHead(204).end())
   assert.equal(await send(sender, url, [SECRET, FORMER]), {
     status: 204,
@@ -110,10 +107,7 @@ it('follows no redirect', async ({ sender, servers }) => {
   assert.is(target.received.length, 0)
 })
 
-it('reports Retry-After and the start of the response, in one printable line', async ({
-  sender,
-  servers,
-}) => {
+it("reports Retry-After and the response's start in one printable line", async ({ sender, servers }) => {
   const { url } = await receiver(servers, (response) =>
     response.writeHead(503, { 'retry-after': '120' }).end('busy\r\n\u001b[31mred\u0000 نیم'),
   )
@@ -213,9 +207,7 @@ it('never connects to a private address, by number or by name', async ({ servers
   assert.is(received.length, 0)
 })
 
-it('checks a name again at each connection: it may resolve to another address by then', async ({
-  servers,
-}) => {
+it('checks a name at each connection: it may resolve to another address by then', async ({ servers }) => {
   const { received, server } = await receiver(servers, (response) =>
     response.writeHead(204, { connection: 'close' }).end(),
   )
