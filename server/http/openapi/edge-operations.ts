@@ -186,7 +186,7 @@ const OPERATIONS: Record<string, EdgeOperation> = {
       200: {
         description: 'The tarball.',
         headers: { ...CLIENT_HEADERS, ...RATE_LIMIT },
-        content: { 'application/gzip': { schema: { type: 'string', contentMediaType: 'application/gzip' } } },
+        content: texts({ 'application/gzip': 'The bytes of the tarball.' }),
       },
       304: { description: 'The stored response is still current. No body.', headers: CLIENT_HEADERS },
     },
