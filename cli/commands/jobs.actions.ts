@@ -1,4 +1,5 @@
 import { writeFile } from 'node:fs/promises'
+import { getCycle } from '../../server/billing/billing.service.ts'
 import { mayExport } from '../../server/exports/export-columns.rule.ts'
 import { type ExportJobRow, listExports, wireJob } from '../../server/exports/exports.service.ts'
 import { exportParts } from '../../server/exports/run-export.service.ts'
@@ -33,6 +34,7 @@ export const list = reads(async ({ platform, out }, options: PageOptions) => {
       resource: job.resource,
       format: job.format,
       excel: job.excel === 1,
+      billing_cycle_id: job.billing_cycle_id,
       from: wireTime(job.from_at),
       to: wireTime(job.to_at),
       attempts: job.attempts,
@@ -50,25 +52,35 @@ interface ExportOptions {
   user?: string
   format: ExportFormat
   excel?: boolean
+  cycle?: string
   from?: string
   to?: string
 }
 
 export const exportFile = writes(
   async ({ platform, config, out }, resource: ExportResource, file: string, options: ExportOptions) => {
-    const { format, excel = false } = options
+    const { format, excel = false, cycle = null } = options
     const user = options.user === undefined ? null : await findUser(platform, options.user)
     const role = user?.role ?? 'admin'
     if (!mayExport(role, resource))
       throw new Failure('Creators have no billing cycles to export. Name a merchant with --user.')
+    if (cycle !== null) {
+      const found = await getCycle(platform.database.reader, cycle)
+      if (!found || (user !== null && found.merchant_id !== user.id))
+        throw new Failure(`Billing cycle ${cycle} not found.`, { code: 'not_found' })
+    }
     const content = {
       ...{ user_id: user?.id ?? OPERATOR, role, resource, format, excel: excel ? 1 : null },
-      ...{ from_at: readMoment(options.from, config), to_at: readMoment(options.to, config) },
+      ...{
+        billing_cycle_id: cycle,
+        from_at: readMoment(options.from, config),
+        to_at: readMoment(options.to, config),
+      },
     }
     await platform.database.transaction((tx) =>
       recordAudit(platform, tx, {
         ...{ actor: OPERATOR, action: 'export.file', subjectType: 'export', subjectId: resource },
-        after: { user: user?.id ?? null, format, from: content.from_at, to: content.to_at },
+        after: { user: user?.id ?? null, format, cycle, from: content.from_at, to: content.to_at },
       }),
     )
     let rows = 0

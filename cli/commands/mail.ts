@@ -50,18 +50,24 @@ export function addMailCommands(program: CliCommand): void {
     .subcommand('export', 'write the rows of all users, or of one, to a file; leaves an audit entry')
     .argument(
       '<resource>',
-      'sales, payouts, clicks, billing_cycles or applications',
-      oneOf(['sales', 'payouts', 'clicks', 'billing_cycles', 'applications']),
+      'sales, payouts, clicks, billing_cycles, applications or pending_orders',
+      oneOf(['sales', 'payouts', 'clicks', 'billing_cycles', 'applications', 'pending_orders']),
     )
     .argument('<file>', 'the file to make')
     .option('--user <user>', "only the rows of this user's own lists, by id or e-mail")
     .choice('--format <format>', 'csv or ndjson', 'csv')
     .option('--excel', 'CSV that Excel shows right: byte order mark, order ids as text')
+    .option('--cycle <id>', 'only the sales of this billing cycle', idOf('billing cycle'))
     .option('--from <time>', 'RFC 3339, or a date: its midnight in BILLING_TIMEZONE; inclusive')
     .option('--to <time>', 'the same; exclusive')
+    .demand(
+      'Pass --cycle with sales only.',
+      ({ cycle }, resource) => cycle === undefined || resource === 'sales',
+    )
     .demand('Pass --excel with the format csv only.', ({ excel, format }) => !excel || format === 'csv')
     .examples(
       'jobs export sales sales.csv --excel',
+      `jobs export sales invoice.csv --cycle ${EXAMPLE_ID}`,
       'jobs export clicks clicks.ndjson --format ndjson --from 2026-11-01',
     )
     .action(jobActions.exportFile)

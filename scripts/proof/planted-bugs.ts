@@ -29,6 +29,12 @@ const PENDING: PlantedBug[] = [
     replace: 'current.state',
   }),
   simulated({
+    name: 'an order that was canceled before it was reported as placed waits',
+    file: 'server/pending-orders/pending-orders.service.ts',
+    find: 'if (subject.facts && keys.has(key))',
+    replace: 'if (subject.facts && keys.has(key) && subject.stored)',
+  }),
+  simulated({
     name: 'an order whose payment came first waits for it',
     file: 'server/pending-orders/pending-orders.service.ts',
     find: 'if (sale && subject.facts)',
@@ -165,8 +171,8 @@ const ORDERS: PlantedBug[] = [
   onBothDatabases({
     name: 'an order with a deleted product is rejected in silence',
     file: 'server/sales/sales.service.ts',
-    find: "rejection_reason === 'product_unknown' ? ['product'] : amounts",
-    replace: 'amounts',
+    find: "rejection_reason === 'product_unknown' || mayBeOfOffer",
+    replace: 'mayBeOfOffer',
   }),
   onBothDatabases({
     name: 'an order counts again under another name of its shop',

@@ -6,6 +6,7 @@ import { application } from '../../shared/schemas/applications.ts'
 import { billingCycle } from '../../shared/schemas/billing.ts'
 import { exportedClick, exportResource } from '../../shared/schemas/jobs.ts'
 import { payout } from '../../shared/schemas/payouts.ts'
+import { pendingOrder } from '../../shared/schemas/pending-orders.ts'
 import { sale } from '../../shared/schemas/sales.ts'
 import { assertMapped } from '../test/testkit/pluck.ts'
 import { fc } from '../test/testkit/property.ts'
@@ -17,6 +18,7 @@ const WIRE = {
   clicks: exportedClick,
   billing_cycles: billingCycle,
   applications: application,
+  pending_orders: pendingOrder,
 } satisfies Record<z.infer<typeof exportResource>, z.ZodObject>
 
 /** The wire's fields, with dots into nested objects. */
@@ -36,7 +38,10 @@ for (const resource of exportResource.options) {
       columns.filter((path) => path !== 'merchant_id').toSorted(),
       fieldsOf(WIRE[resource]).toSorted(),
     )
-    assert.is(columns.includes('merchant_id'), resource === 'sales' || resource === 'billing_cycles')
+    assert.is(
+      columns.includes('merchant_id'),
+      ['sales', 'billing_cycles', 'pending_orders'].includes(resource),
+    )
   })
 }
 
@@ -50,6 +55,9 @@ test('merchants and creators see their own columns', () => {
   const clicks = ['id', 'affiliate_link_slug', 'tracked', 'kind', 'created_at']
   assert.equal(paths('clicks', 'creator'), [...clicks, 'sub_id'])
   assert.equal(paths('clicks', 'merchant'), clicks)
+  assert.ok(paths('pending_orders', 'merchant').includes('order_id'))
+  for (const path of ['order_id', 'store.id', 'store.shop_domain', 'merchant_id'])
+    assert.not(paths('pending_orders', 'creator').includes(path))
   assert.not(mayExport('creator', 'billing_cycles'))
   assert.ok(mayExport('creator', 'clicks') && mayExport('merchant', 'billing_cycles'))
 })

@@ -96,6 +96,15 @@ export function exportColumns(resource: ExportResource, role: Role): Column[] {
         ...text('affiliate_link.slug', 'affiliate_link.url', 'decision_reason', 'decided_at', 'created_at'),
         ...text('affiliate_link.coupon_code', 'affiliate_link.ended_at'),
       ]
+    case 'pending_orders':
+      return [
+        ...text('id', 'order_name', 'state', 'offer.id', 'offer.title', 'creator.id', 'creator.display_name'),
+        ...text('affiliate_link_slug', 'attributed_by'),
+        ...number('expected_commission'),
+        ...text('currency', 'sale_id', 'placed_at', 'updated_at'),
+        ...(role === 'creator' ? [] : text('order_id', 'store.id', 'store.shop_domain')),
+        ...(role === 'admin' ? text('merchant_id') : []),
+      ]
     case 'clicks':
       return [
         ...text('id', 'affiliate_link_slug', 'tracked', 'kind', 'created_at'),

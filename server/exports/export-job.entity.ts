@@ -1,6 +1,11 @@
 import { defineEntity } from '@mikro-orm/core'
 import type { Role } from '../../shared/schemas/common.ts'
-import type { ExportFormat, ExportResource, JobState } from '../../shared/schemas/jobs.ts'
+import {
+  EXPORT_RESOURCES,
+  type ExportFormat,
+  type ExportResource,
+  type JobState,
+} from '../../shared/schemas/jobs.ts'
 import { count, enumText, epochMs, id, oneOf, refersTo, text } from '../platform/database/columns.ts'
 import { User } from '../users/user.entity.ts'
 
@@ -17,6 +22,8 @@ export const ExportJob = defineEntity({
     format: enumText<ExportFormat>(),
     /** 1 for CSV that spreadsheets show right; otherwise `null`. */
     excel: count().strictNullable(),
+    /** Of sales: only those of this invoice. */
+    billing_cycle_id: id().strictNullable(),
     /** The period of created_at: inclusive, exclusive. */
     from_at: epochMs().strictNullable(),
     to_at: epochMs().strictNullable(),
@@ -40,7 +47,7 @@ export const ExportJob = defineEntity({
   },
   checks: [
     oneOf('export_jobs', 'role', ['merchant', 'creator', 'admin']),
-    oneOf('export_jobs', 'resource', ['sales', 'payouts', 'clicks', 'billing_cycles', 'applications']),
+    oneOf('export_jobs', 'resource', EXPORT_RESOURCES),
     oneOf('export_jobs', 'format', ['csv', 'ndjson']),
     oneOf('export_jobs', 'state', ['queued', 'running', 'succeeded', 'failed']),
     { name: 'export_jobs_lease_check', expression: "(state = 'running') = (lease_token is not null)" },

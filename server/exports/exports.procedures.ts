@@ -10,13 +10,20 @@ export const jobsRouter = router({
     summary: 'Start an export',
     description:
       'Returns immediately; poll the job until its file is ready. The file has the rows of your lists, newest first; for an admin the rows of all users, with their owners. Creators cannot export billing cycles. CSV names nested fields with dots (`creator.id`) and puts an apostrophe before texts that a spreadsheet would evaluate as a formula; `excel` makes a CSV file that spreadsheets show right. NDJSON has the objects of the lists. Each user can have 5 unfinished exports; one runs at a time.',
-    errors: ['conflict'],
-    details: { conflict: '3 of your exports are not finished yet. Wait for one of them.' },
+    errors: ['conflict', 'not_found'],
+    details: {
+      conflict: '3 of your exports are not finished yet. Wait for one of them.',
+      not_found: 'Billing cycle not found.',
+    },
   })
     .input(startExportInput)
     .output(job)
     .mutation(async ({ ctx, input }) => {
-      const row = await startExport(ctx.platform, ctx.actor, { ...input, ...periodOf(input) })
+      const { billing_cycle_id: billingCycleId, ...request } = input
+      const row = await startExport(ctx.platform, ctx.actor, {
+        ...{ ...request, billingCycleId },
+        ...periodOf(input),
+      })
       return wireJob(ctx.platform, row)
     }),
 

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import type { Role } from '../../shared/schemas/common.ts'
 import type { ExportFormat, ExportResource, Job } from '../../shared/schemas/jobs.ts'
+import { getCycle } from '../billing/billing.service.ts'
 import { recordAudit } from '../flags/audit.service.ts'
 import { flagForgedRows } from '../flags/forged-rows.service.ts'
 import { invalidFields, Refusal } from '../platform/api/refusal.ts'
@@ -25,6 +26,8 @@ interface ExportRequest {
   format: ExportFormat
   /** CSV for spreadsheets. */
   excel?: boolean
+  /** Of sales: only those of this billing cycle of the owner. */
+  billingCycleId?: string | undefined
   /** The period of created_at, epoch ms: inclusive, exclusive. */
   from: number | null
   to: number | null
@@ -32,7 +35,8 @@ interface ExportRequest {
 
 /**
  * Queues an export. An admin's export, which contains all users' rows, gets an audit row. Refuses with `forbidden` (the role has no such
- * rows), `validation_failed` (the period ends before it starts) and `conflict` (too many unfinished exports).
+ * rows), `validation_failed` (the period ends before it starts), `not_found` (a billing cycle that is not the merchant's own) and `conflict`
+ * (too many unfinished exports).
  */
 export async function startExport(
   platform: Platform,
@@ -45,6 +49,7 @@ export async function startExport(
   if (request.from !== null && request.to !== null && request.from >= request.to) {
     throw invalidFields([{ path: 'to', message: 'must be later than from' }])
   }
+  if (request.billingCycleId !== undefined) await refuseForeignCycle(platform, owner, request.billingCycleId)
   await refuseScatteredFiles(platform)
   const now = platform.clock.now()
   const job: ExportJobRow = withDigest(platform.keys, 'export_jobs', {
@@ -54,6 +59,7 @@ export async function startExport(
     resource: request.resource,
     format: request.format,
     excel: request.excel ? 1 : null,
+    billing_cycle_id: request.billingCycleId ?? null,
     from_at: request.from,
     to_at: request.to,
     state: 'queued',
@@ -89,6 +95,17 @@ export async function startExport(
     afterCommit(tx, () => platform.topics.send('exports'))
   })
   return job
+}
+
+/** Refuses with `not_found` a billing cycle that is not the merchant's own. Admins may name any. */
+async function refuseForeignCycle(
+  { database }: Platform,
+  owner: { userId: string; role: Role },
+  cycleId: string,
+): Promise<void> {
+  const cycle = await getCycle(database.reader, cycleId)
+  if (!cycle || (owner.role !== 'admin' && cycle.merchant_id !== owner.userId))
+    throw new Refusal('not_found', 'Billing cycle not found.')
 }
 
 /** With local files on several hosts, a download finds its file only at the host that wrote it. */

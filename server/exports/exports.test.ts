@@ -5,6 +5,7 @@ import { buffer } from 'node:stream/consumers'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { type ExportResource, exportResource } from '../../shared/schemas/jobs.ts'
+import { pendingOrdersRouter } from '../pending-orders/pending-orders.procedures.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import { isoTime } from '../platform/clock.ts'
 import {
@@ -31,6 +32,7 @@ const SEEN: Record<ExportResource, Record<Person, number | 'forbidden'>> = {
   clicks: { kurta: 1, shoes: 2, ayesha: 2, bilal: 1, admin: 3 },
   billing_cycles: { kurta: 1, shoes: 1, ayesha: 'forbidden', bilal: 'forbidden', admin: 2 },
   applications: { kurta: 1, shoes: 2, ayesha: 2, bilal: 1, admin: 3 },
+  pending_orders: { kurta: 1, shoes: 2, ayesha: 2, bilal: 1, admin: 3 },
 }
 
 for (const dialect of proofDialects()) {
@@ -129,6 +131,53 @@ for (const dialect of proofDialects()) {
       new Set(all.map((row) => row.merchant_id)),
       new Set([world.kurta.userId, world.shoes.userId]),
     )
+  })
+
+  it('shows pending orders as the list does, by the time of their placement', async () => {
+    const linesOf = async (actor: Actor, period: { from?: string; to?: string } = {}) => {
+      const input = { resource: 'pending_orders', format: 'ndjson', ...period } as const
+      const { content } = await exportAs(actor, input)
+      return content
+        .split('\n')
+        .slice(0, -1)
+        .map((line) => JSON.parse(line))
+    }
+    for (const actor of [world.kurta, world.ayesha]) {
+      const list = pendingOrdersRouter.createCaller(requestOf(bed.platform, actor)).list({})
+      assert.equal(await linesOf(actor), (await list).items)
+    }
+    assert.equal(
+      (await linesOf(world.admin)).map(({ merchant_id }) => merchant_id),
+      [world.shoes, world.shoes, world.kurta].map(({ userId }) => userId),
+    )
+    const [{ placed_at }] = await linesOf(world.kurta)
+    assert.is((await linesOf(world.kurta, { from: placed_at })).length, 1)
+    assert.is((await linesOf(world.kurta, { to: placed_at })).length, 0)
+  })
+
+  it('itemizes an invoice: the sales of one billing cycle of the merchant', async () => {
+    const { kurta, shoes, ayesha, admin, cycleOf } = world
+    const [own, other] = [cycleOf.get(kurta.userId), cycleOf.get(shoes.userId)]
+    const sales = (billing_cycle_id: string | undefined) =>
+      ({ resource: 'sales', format: 'ndjson', billing_cycle_id }) as const
+    const cyclesIn = (content: string) =>
+      content
+        .split('\n')
+        .slice(0, -1)
+        .map((line) => JSON.parse(line).billing_cycle_id)
+    const all = cyclesIn((await exportAs(kurta, sales(undefined))).content)
+    assert.equal(all.sort(), [own, null].sort(), 'one is rejected')
+    const { job, content } = await exportAs(kurta, sales(own))
+    assert.equal([cyclesIn(content), job.rows], [[own], 1])
+    assert.equal(cyclesIn((await exportAs(admin, sales(own))).content), [own])
+    for (const [actor, cycle] of [
+      [kurta, other],
+      [kurta, bed.platform.ids.next()],
+      [ayesha, own],
+    ] as const)
+      assert.is(await outcomeOf(as(actor).startExport(sales(cycle))), 'not_found')
+    const payouts = { ...sales(own), resource: 'payouts' } as const
+    assert.is(await outcomeOf(as(kurta).startExport(payouts)), 'validation_failed')
   })
 
   it('keeps formulas out of CSV', async () => {

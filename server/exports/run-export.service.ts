@@ -6,6 +6,7 @@ import { scanCycles } from '../billing/billing.service.ts'
 import { scanClicks } from '../clicks/clicks.service.ts'
 import { flagForgedRows } from '../flags/forged-rows.service.ts'
 import { scanPayouts } from '../payouts/payouts.service.ts'
+import { scanPendingOrders } from '../pending-orders/pending-orders.service.ts'
 import { ABOVE_ALL_IDS, idAfter, type KeysetScan, ownScope } from '../platform/database/keyset-scan.ts'
 import { rowProblem } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -106,21 +107,26 @@ function keyOf(job: ExportJobRow, attempt: number): string {
 /** What a file shows. */
 type ExportContent = Pick<
   ExportJobRow,
-  'user_id' | 'role' | 'resource' | 'format' | 'excel' | 'from_at' | 'to_at'
+  'user_id' | 'role' | 'resource' | 'format' | 'excel' | 'billing_cycle_id' | 'from_at' | 'to_at'
 >
 
 /** The rows of a resource that this user may see, as wire objects. */
-function rowsOf(platform: Platform, { user_id, role, resource }: ExportContent): KeysetScan<object> {
+function rowsOf(
+  platform: Platform,
+  { user_id, role, resource, billing_cycle_id }: ExportContent,
+): KeysetScan<object> {
   const scope = role === 'admin' ? 'all' : ownScope({ userId: user_id, role })
   switch (resource) {
     case 'sales':
-      return scanSales(platform, scope)
+      return scanSales(platform, scope, billing_cycle_id)
     case 'payouts':
       return scanPayouts(platform, scope)
     case 'clicks':
       return scanClicks(platform, scope)
     case 'applications':
       return scanApplications(platform, scope)
+    case 'pending_orders':
+      return scanPendingOrders(platform, scope)
     case 'billing_cycles':
       if (role === 'creator') throw new Error('a creator has no billing cycles')
       return scanCycles(platform, role === 'admin' ? null : user_id)

@@ -16,8 +16,8 @@ export interface OrderNote {
 /** Of one report, and of several. */
 const SUMMARIES = {
   order_changed: [
-    'A store reported a known order again as refunded, or with a different reference, code, amount or date.',
-    'A store reported known orders again as refunded, or with a different reference, code, amount or date',
+    'A store reported a known order again as refunded or canceled, or with a different reference, code, amount or date.',
+    'A store reported known orders again as refunded or canceled, or with a different reference, code, amount or date',
   ],
   order_date_suspicious: [
     'A store reported an order whose creation time cannot be right, precedes the coupon code or is unusually old.',
@@ -29,19 +29,23 @@ const SUMMARIES = {
   ],
 } satisfies Partial<Record<FlagKind, [string, string]>>
 
-/** Raises a flag for each store, or adds to its open one. */
+/** Raises a flag for each store, or adds to its open one; with `once` only what that does not list. */
 export async function flagOrders(
   platform: Platform,
   tx: Tx,
   kind: keyof typeof SUMMARIES,
   notes: readonly OrderNote[],
+  { once = false } = {},
 ): Promise<void> {
   const flags: NewFlag[] = []
   for (const [storeId, ofStore] of Map.groupBy(notes, (note) => note.storeId)) {
     const [open] = await openFlags(tx, kind, storeId)
     const former = JSON.parse(open?.evidence ?? '{"reports": 0, "latest_orders": []}')
-    const reports: number = former.reports + ofStore.length
-    const orders = [...former.latest_orders, ...ofStore.map((note) => note.order)]
+    const listed = new Set(once ? former.latest_orders.map(factsOf) : [])
+    const added = ofStore.filter(({ order }) => !listed.has(factsOf(order)))
+    if (added.length === 0) continue
+    const reports: number = former.reports + added.length
+    const orders = [...former.latest_orders, ...added.map((note) => note.order)]
     const [one, several] = SUMMARIES[kind]
     flags.push({
       ...{ kind, subjectType: 'store', subjectId: storeId },
@@ -54,4 +58,9 @@ export async function flagOrders(
     })
   }
   await raiseFlags(platform, tx, flags)
+}
+
+/** What a listed order says, whichever event reported it. */
+function factsOf({ event_id: _, ...facts }: OrderNote['order']): string {
+  return JSON.stringify(facts)
 }

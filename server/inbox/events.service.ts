@@ -1,11 +1,13 @@
 import { jsonOrNull } from '../../shared/json.ts'
 import { OPERATOR, recordAudit } from '../flags/audit.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
+import type { AppKeys } from '../platform/crypto/key-ring.ts'
 import { afterCommit, type Queries } from '../platform/database/database.ts'
 import { firstIdAt, isId, NIL_ID } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import { INBOX_TOPIC } from '../platform/topics.ts'
 import {
+  appliedEvents,
   BATCH_BYTES,
   type BodyRow,
   bodyHashOf,
@@ -17,6 +19,7 @@ import {
   eventsByIds,
   leadingUpToBytes,
   makeDue,
+  type OrderOfStore,
   readBodies,
   type StoredEventFilter,
   textOf,
@@ -166,12 +169,32 @@ export async function* storedEvents(
     after = ids.at(-1)
     if (after === undefined) return
     const bodies = await readBodies(db, ids)
-    yield rows.slice(0, ids.length).map((row) => {
-      const body = bodies.get(row.id)
-      const problem = eventProblem(keys, row, body && bodyHashOf(body))
-      return { ...row, text: body ? textOf(body) : null, problem }
-    })
+    yield rows.slice(0, ids.length).map((row) => storedEvent(keys, row, bodies.get(row.id)))
   }
+}
+
+function storedEvent(keys: AppKeys, row: EventRow, body: BodyRow | undefined): StoredEvent {
+  const problem = eventProblem(keys, row, body && bodyHashOf(body))
+  return { ...row, text: body ? textOf(body) : null, problem }
+}
+
+/** The events from which the pending orders of these orders come, oldest first, with at most `BATCH_BYTES` of bodies. */
+export async function eventsOfOrders(
+  { keys }: Pick<Platform, 'keys'>,
+  db: Queries,
+  orders: readonly OrderOfStore[],
+): Promise<StoredEvent[]> {
+  const rows = await appliedEvents(db, orders, 'done')
+  const found = rows.map(({ id }) => id)
+  const ids = await leadingUpToBytes(db, found, BATCH_BYTES)
+  const bodies = await readBodies(db, ids)
+  return rows.slice(0, ids.length).map((row) => storedEvent(keys, row, bodies.get(row.id)))
+}
+
+/** Which of these orders their stores took back before anything else was known of them. */
+export async function ordersTakenBack(db: Queries, orders: readonly OrderOfStore[]): Promise<OrderOfStore[]> {
+  const events = await appliedEvents(db, orders, 'ignored')
+  return events.map(({ scope, order_id }) => ({ store_id: scope, order_id: order_id ?? '' }))
 }
 
 export function countStoredEvents(db: Queries, filter: StoredEventFilter): Promise<number> {

@@ -42,7 +42,10 @@ export const InboundEvent = defineEntity({
     /** JSON: the sale, cycle or payout that it created or changed. */
     result: json().strictNullable(),
     finished_at: epochMs().strictNullable(),
-    /** The id and name of an order that was set aside as unreadable, if they could be read. */
+    /**
+     * By which an event is found later: of an order that was set aside, if they could be read; of one that was ignored although the store took
+     * the order back; of one that a pending order comes from.
+     */
     order_id: text().strictNullable(),
     order_name: text().strictNullable(),
   },

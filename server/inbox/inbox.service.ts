@@ -109,11 +109,12 @@ type OrderNames = Pick<EventRow, 'order_id' | 'order_name'>
 
 /**
  * The result of an attempt. `retry` waits with backoff, and is set aside after the last attempt. An event that is set aside is flagged,
- * unless its code says that its handler raised a flag. `names`: what could be read of the order. `type`: the one that no rule maps.
+ * unless its code says that its handler raised a flag. `names`: of the order, by which the event can be found. `type`: the one that no rule
+ * maps.
  */
 export type EventOutcome =
-  | { kind: 'done'; result: Record<string, unknown> }
-  | { kind: 'ignored'; reason: string }
+  | { kind: 'done'; result: Record<string, unknown>; names?: OrderNames }
+  | { kind: 'ignored'; reason: string; names?: OrderNames }
   | { kind: 'set_aside'; reason: string; code?: SetAsideCode; names?: OrderNames; type?: string }
   | { kind: 'retry'; reason: string }
 
@@ -193,13 +194,18 @@ function settlementOf(event: ClaimedEvent, outcome: EventOutcome, now: number): 
     reason: outcome.kind === 'done' ? null : outcome.reason,
     reason_code: (outcome.kind === 'set_aside' && outcome.code) || null,
     result: outcome.kind === 'done' ? JSON.stringify(outcome.result) : null,
-    order_id: event.order_id,
-    order_name: event.order_name,
-    ...(outcome.kind === 'set_aside' && outcome.names),
+    ...namesIn(outcome, event),
     attempts,
     next_attempt_at: retry?.kind === 'retry' ? now + retry.delayMs : now,
     finished_at: state === 'pending' ? null : now,
   }
+}
+
+/** An applied event has the names that its outcome gives it; before that, those of an earlier attempt stay. */
+function namesIn(outcome: EventOutcome, { order_id, order_name }: OrderNames): OrderNames {
+  const isApplied = outcome.kind === 'done' || outcome.kind === 'ignored'
+  const former = isApplied ? { order_id: null, order_name: null } : { order_id, order_name }
+  return outcome.kind === 'retry' ? former : { ...former, ...outcome.names }
 }
 
 /** When the next event of a source is due (epoch ms); `null` while none waits. */

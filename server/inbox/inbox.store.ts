@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { type Selectable, type SqlBool, sql } from 'kysely'
 import type { AppKeys } from '../platform/crypto/key-ring.ts'
-import { countOf, inList } from '../platform/database/bulk-values.ts'
+import { countOf, inList, valuesTable } from '../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
 import { rowProblem } from '../platform/database/protected-rows.ts'
 import type { Schema } from '../platform/database/schema.ts'
@@ -215,6 +215,33 @@ export function unreadableOrders(
 
 function isIn(db: Queries, column: 'scope' | 'order_id', values: readonly string[]) {
   return sql<SqlBool>`${sql.ref(column)} ${inList(dialectOf(db), 'text', values)}`
+}
+
+/** A store's order, as events name it. */
+export interface OrderOfStore {
+  store_id: string
+  order_id: string
+}
+
+const named = valuesTable<OrderOfStore>('named', { store_id: 'text', order_id: 'text' })
+
+/**
+ * The applied events that name these orders, oldest first. On PostgreSQL one look-up for each order: see `bodiesOf`.
+ */
+export async function appliedEvents(
+  db: Queries,
+  orders: readonly OrderOfStore[],
+  state: 'done' | 'ignored',
+): Promise<EventRow[]> {
+  if (orders.length === 0) return []
+  const dialect = dialectOf(db)
+  const isNamed = sql`event.order_id = named.order_id and event.scope = named.store_id and event.state = ${state}`
+  const events =
+    dialect === 'sqlite'
+      ? sql`join inbound_events as event on ${isNamed}`
+      : sql`cross join lateral (select event.* from inbound_events as event where ${isNamed} offset 0) as event`
+  const found = sql<EventRow>`select event.* from ${named(dialect, orders)} ${events} order by event.id`
+  return (await found.execute(db)).rows
 }
 
 /** Why events of these stores were set aside that hold these orders, by order id. */

@@ -12,11 +12,12 @@ import { afterCommit, type Tx } from '../platform/database/database.ts'
 import { createLoopYield } from '../platform/loop-yield.ts'
 import type { Platform } from '../platform/platform.ts'
 import { type RecordedSale, type ReportedOrder, recordOrders } from '../sales/sales.service.ts'
-import type { OrderFacts } from '../shopify/order-facts.ts'
+import type { OrderFacts, OrderLine } from '../shopify/order-facts.ts'
 import { isOrderPaid, placedTopic } from '../shopify/topics.ts'
 import { recordActivity } from '../stores/store-activity.service.ts'
 import { learnHosts, noteFirstEvents } from '../stores/store-events.service.ts'
 import { getStoresById } from '../stores/stores.service.ts'
+import { earlierLines } from './earlier-lines.ts'
 import { isToBeRead, NOTHING_READ, type ReadOrder, type ReadOrders, readOrder } from './read-order.ts'
 
 /**
@@ -37,8 +38,9 @@ export async function applyStoreEvents(
     orders.push(ahead ? ahead.order : orderOf(platform, event))
     await yieldLoop(isLarge)
   }
+  const earlier = await earlierLines(platform, events, orders)
   try {
-    await platform.database.transaction((tx) => record(platform, tx, events, orders))
+    await platform.database.transaction((tx) => record(platform, tx, events, orders, earlier))
   } catch (error) {
     const [event, another] = events
     if (!(error instanceof CycleFull) || !event || another) throw error
@@ -53,6 +55,7 @@ async function record(
   tx: Tx,
   events: readonly ClaimedEvent[],
   orders: readonly ReadOrder[],
+  earlier: ReadonlyMap<string, readonly OrderLine[]>,
 ): Promise<void> {
   const stores = await getStoresById(tx, [...new Set(events.map((event) => event.scope))])
   await noteFirstEvents(platform, tx, stores, events)
@@ -62,7 +65,7 @@ async function record(
   events.forEach((event, index) => {
     const read = reportOf(event, orders[index] ?? null, stores.get(event.scope)?.merchant_id)
     if ('topic' in read) placed.push(read)
-    else if ('order' in read) reports.push(read)
+    else if ('order' in read) reports.push({ ...read, earlier: earlier.get(event.id) })
     else outcomes.set(event.id, read)
   })
   const shown = [...reports, ...placed]
@@ -78,14 +81,9 @@ async function record(
     if (!sale.known) afterCommit(tx, () => platform.topics.send(saleSignal(sale.acceptanceStatus)))
   })
   const decided = reports.filter((_, index) => !recorded[index]?.known)
-  const placedOutcomes = await recordPlacedOrders(
-    platform,
-    tx,
-    placed,
-    decided.map(({ storeId, order }) => ({ store_id: storeId, order_id: order.order_id })),
-  )
-  placed.forEach(({ eventId }, index) => {
-    outcomes.set(eventId, outcomeOfPlaced(placedOutcomes[index] as PlacedOutcome))
+  const placedOutcomes = await recordPlacedOrders(platform, tx, placed, decided)
+  placed.forEach(({ eventId, order }, index) => {
+    outcomes.set(eventId, outcomeOfPlaced(placedOutcomes[index] as PlacedOutcome, order))
   })
   const sources = new Map(reports.map(({ eventId }, index) => [eventId, recorded[index]?.source ?? null]))
   await recordActivity(
@@ -144,7 +142,11 @@ function outcomeOf(sale: RecordedSale, report: ReportedOrder): EventOutcome {
   return { kind: 'done', result: sale.decidedAgain ? { ...result, decided_again: true } : result }
 }
 
-function outcomeOfPlaced(outcome: PlacedOutcome): EventOutcome {
-  if ('reason' in outcome) return { kind: 'ignored', reason: outcome.reason }
-  return { kind: 'done', result: { pending_order_id: outcome.pendingOrderId } }
+/** With the order's names where a later event of the order looks for it. */
+function outcomeOfPlaced(outcome: PlacedOutcome, { order_id, order_name }: OrderFacts): EventOutcome {
+  const names = { order_id, order_name }
+  if ('pendingOrderId' in outcome)
+    return { kind: 'done', result: { pending_order_id: outcome.pendingOrderId }, names }
+  const { reason, isTakenBack } = outcome
+  return { kind: 'ignored', reason, ...(isTakenBack && { names }) }
 }

@@ -56,6 +56,7 @@ export const PendingOrder = defineEntity({
     { name: 'pending_orders_merchant', properties: ['merchant_id', 'id'] },
     { name: 'pending_orders_creator', properties: ['creator_id', 'id'] },
     { name: 'pending_orders_offer', properties: ['offer_id', 'placed_at', 'state'] },
+    { name: 'pending_orders_order_name', properties: ['store_id', 'order_name'] },
     { name: 'pending_orders_due', properties: ['placed_at', 'id'], where: "state = 'pending'" },
     {
       name: 'pending_orders_open_merchant',

@@ -2,6 +2,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import {
+  afterCancellation,
   afterReport,
   afterSale,
   type DecidedOrder,
@@ -58,13 +59,13 @@ const TABLE: [
   ['none', WITHOUT_LINK, null],
   ['none', PAID, null],
   ['none', CANCELLED, ['cancelled', '5', 200]],
-  ['none', REFUNDED, ['cancelled', '5', 100]],
+  ['none', REFUNDED, null],
   ['none', CANCELLED_WITHOUT_LINK, null],
   ['pending', UPDATED, ['pending', '2', 200]],
   ['pending', WITHOUT_LINK, ['pending', '1', 100]],
   ['pending', PAID, ['pending', '1', 100]],
   ['pending', CANCELLED, ['cancelled', '5', 200]],
-  ['pending', REFUNDED, ['cancelled', '5', 100]],
+  ['pending', REFUNDED, ['cancelled', '1', 100]],
   ['pending', CANCELLED_WITHOUT_LINK, ['cancelled', '1', 100]],
   ['expired', UPDATED, ['expired', '2', 200]],
   ['expired', WITHOUT_LINK, ['expired', '1', 100]],
@@ -95,6 +96,12 @@ test('a report that says nothing new changes nothing: a duplicate, and an earlie
   }
   const cancelled = standing('cancelled', '5', 200)
   for (const given of [CANCELLED, CANCELLED_WITHOUT_LINK]) assert.is(afterReport(cancelled, given), cancelled)
+})
+
+test('a cancellation that came before all else cancels what still waits', () => {
+  for (const state of ['pending', 'expired', 'cancelled'] as const)
+    assert.is(afterCancellation(standing(state, '1')).state, 'cancelled')
+  assert.is(afterCancellation(standing('became_sale', '1')).state, 'became_sale')
 })
 
 test('a sale ends the waiting from every state, with its own link and commission', () => {

@@ -29,6 +29,7 @@ export interface PendingOrderFacts extends PendingTerms {
 /** What a report of an order says. */
 export interface PlacedReport {
   version: string
+  /** Whether the store took the order back: canceled it, or paid everything back. */
   cancelled: boolean
   /** Whether the order is paid, or was paid and refunded: then it does not wait for a payment. */
   paid: boolean
@@ -67,13 +68,13 @@ export function versionOf(report: {
 
 /**
  * A pending order after a report; the same object when the report changes nothing, `null` while there is no pending order. A report
- * without a link is passed over, unless it cancels an order that is known.
+ * without a link, or of an order that does not wait for a payment, is passed over, unless it cancels an order that is known.
  */
 export function afterReport(
   current: PendingOrderFacts | null,
   { version, cancelled, paid, terms }: PlacedReport,
 ): PendingOrderFacts | null {
-  const counts = terms !== null && (cancelled || !paid)
+  const counts = terms !== null && !paid
   if (current === null) {
     if (!counts) return null
     return { ...terms, state: cancelled ? 'cancelled' : 'pending', sale_id: null, version }
@@ -81,6 +82,11 @@ export function afterReport(
   const state = cancelled ? furthest(current.state, 'cancelled') : current.state
   if (counts && version > current.version) return { ...current, ...terms, version, state }
   return state === current.state ? current : { ...current, state }
+}
+
+/** A pending order whose store had canceled it before any report of it counted. */
+export function afterCancellation(current: PendingOrderFacts): PendingOrderFacts {
+  return { ...current, state: furthest(current.state, 'cancelled') }
 }
 
 /** A pending order whose order has this sale. What the sale says replaces what was expected of it. */

@@ -1,19 +1,30 @@
 import { DAY_MS } from '../../shared/durations.ts'
+import type { PendingOrder } from '../../shared/schemas/pending-orders.ts'
 import { flagForgedRows } from '../flags/forged-rows.service.ts'
+import { ordersTakenBack } from '../inbox/events.service.ts'
 import { subscriptionsOf } from '../notifications/channels/webhooks/endpoints.service.ts'
 import { type NewEvent, publishEvents } from '../notifications/outbox.service.ts'
 import { type Tx, WriteConflict } from '../platform/database/database.ts'
+import { type KeysetScan, pageItems, type ScanScope } from '../platform/database/keyset-scan.ts'
 import { changeRows, insertRows, splitRows, TamperedRow } from '../platform/database/protected-rows.ts'
 import { createLoopYield } from '../platform/loop-yield.ts'
 import type { Platform } from '../platform/platform.ts'
 import { attributionOf, decideSale } from '../sales/accept-sale.rule.ts'
+import { isGivenBack } from '../sales/order-change.rule.ts'
 import { type OrderNames, searchOrder, withNames } from '../sales/sale-explanation.service.ts'
 import { clickIdsOf, type SaleFacts } from '../sales/sale-facts.ts'
-import { findOutcomes, loadFacts, type OrderKey } from '../sales/sales.service.ts'
+import {
+  findOutcomes,
+  flagGivenBack,
+  loadFacts,
+  type OrderKey,
+  type ReportedOrder,
+} from '../sales/sales.service.ts'
 import type { OrderFacts } from '../shopify/order-facts.ts'
 import type { PlacedTopic } from '../shopify/topics.ts'
 import { storeIdsOf } from '../stores/stores.service.ts'
 import {
+  afterCancellation,
   afterReport,
   afterSale,
   type DecidedOrder,
@@ -25,12 +36,14 @@ import {
 } from './pending-order.rule.ts'
 import { wirePendingOrder } from './pending-order-wire.ts'
 import {
+  countPendingOrders,
   duePage,
   type ListedPendingOrder,
   lockPendingOrders,
   type PendingOrderRow,
   pendingOrdersById,
   pendingOrdersOfOrder,
+  readPendingOrders,
 } from './pending-orders.store.ts'
 
 export { findPendingOrders, type ListedPendingOrder } from './pending-orders.store.ts'
@@ -48,8 +61,11 @@ export interface PlacedOrder {
   bodyHash: string
 }
 
-/** The outcome of a report: the pending order that it is about, or why there is none. */
-export type PlacedOutcome = { pendingOrderId: string } | { reason: string }
+/**
+ * The outcome of a report: the pending order that it is about, or why there is none; `isTakenBack` if it is to be found when more is known of
+ * the order.
+ */
+export type PlacedOutcome = { pendingOrderId: string } | { reason: string; isTakenBack: boolean }
 
 /** An order of the batch: its pending order as it was stored, and as it is by now. */
 interface Subject {
@@ -61,21 +77,21 @@ interface Subject {
 
 /**
  * Applies what stores say of orders that wait for a payment, and the sales of `decided` orders to their pending orders, for the whole
- * batch in the caller's transaction, after its sales were written. An order that leads to no link costs no query. Moves no money.
- * Outcomes are in the order of `placed`.
+ * batch in the caller's transaction, after its sales were written. An order that leads to no link costs no query. Moves no money; an
+ * accepted sale whose order was taken back is flagged. Outcomes are in the order of `placed`.
  */
 export async function recordPlacedOrders(
   platform: Platform,
   tx: Tx,
   placed: readonly PlacedOrder[],
-  decided: readonly OrderKey[],
+  decided: readonly ReportedOrder[],
 ): Promise<PlacedOutcome[]> {
   const relevant = placed.filter(isRelevant)
   if (relevant.length + decided.length === 0) return placed.map(passedOver)
   const facts = relevant.length > 0 ? await loadFacts(platform, tx, relevant) : []
   const reports = new Map(relevant.map((one, index) => [one, reportOf(one, facts[index] as SaleFacts)]))
-  const leading = relevant.filter((one) => isCancelled(one) || reports.get(one)?.terms !== null)
-  const rows = await lockPendingOrders(tx, [...leading.map(keyOf), ...decided])
+  const leading = relevant.filter((one) => isTakenBack(one) || reports.get(one)?.terms !== null)
+  const rows = await lockPendingOrders(tx, [...leading, ...decided].map(keyOf))
   // A changed row keeps no sale from being decided; a report about it is refused.
   const { authentic, forged } = splitRows(platform.keys, 'pending_orders', rows)
   const refused = new Set(forged.map(({ id }) => id))
@@ -92,6 +108,7 @@ export async function recordPlacedOrders(
     subjects.set(textOf(subject.key), subject)
     ids.set(one, subject.id)
   }
+  await applyTakenBack(platform, tx, subjects, placed.filter(isTakenBack), decided)
   const all = [...subjects.values()]
   const sales = await salesOf(
     tx,
@@ -108,7 +125,30 @@ export async function recordPlacedOrders(
   })
 }
 
-function keyOf({ storeId, merchantId, order }: PlacedOrder) {
+/**
+ * Cancels pending orders whose stores took them back, in this batch or before they were known, and flags the accepted sales of orders that
+ * were taken back before or after their payment.
+ */
+async function applyTakenBack(
+  platform: Platform,
+  tx: Tx,
+  subjects: ReadonlyMap<string, Subject>,
+  takenBack: readonly PlacedOrder[],
+  decided: readonly ReportedOrder[],
+): Promise<void> {
+  const fresh = [...subjects.values()].flatMap(({ stored, key }) => (stored === null ? key : []))
+  const earlier = await ordersTakenBack(tx, [...fresh, ...decided.map(keyOf)])
+  const keys = new Set([...earlier, ...takenBack.map(keyOf)].map(textOf))
+  for (const [key, subject] of subjects)
+    if (subject.facts && keys.has(key)) subject.facts = afterCancellation(subject.facts)
+  const isTakenBackOrder = (one: ReportedOrder) => {
+    const key = textOf(keyOf(one))
+    return keys.has(key) || subjects.get(key)?.facts?.state === 'cancelled'
+  }
+  await flagGivenBack(platform, tx, [...takenBack, ...decided.filter(isTakenBackOrder)])
+}
+
+function keyOf({ storeId, merchantId, order }: Pick<PlacedOrder, 'storeId' | 'merchantId' | 'order'>) {
   return { store_id: storeId, merchant_id: merchantId, order_id: order.order_id }
 }
 
@@ -124,24 +164,25 @@ function newSubject(platform: Platform, one: PlacedOrder): Subject {
   return { id: platform.ids.next(), key: keyOf(one), stored: null, facts: null }
 }
 
-function isCancelled({ topic, order }: PlacedOrder): boolean {
-  return topic === 'cancelled' || order.cancelled
+function isTakenBack({ topic, order }: PlacedOrder): boolean {
+  return topic === 'cancelled' || isGivenBack(order)
 }
 
-/** Whether a report can make or change a pending order: an unpaid order that names something, or a cancellation. */
+/** Whether a report can make or change a pending order: an unpaid order that names something, or one that was taken back. */
 function isRelevant(one: PlacedOrder): boolean {
   const { order } = one
-  if (isCancelled(one)) return true
+  if (isTakenBack(one)) return true
   return (
     !wasPaid(order.financial_status) && (order.discount_codes.length > 0 || clickIdsOf(order).some(Boolean))
   )
 }
 
-function passedOver(one: PlacedOrder): { reason: string } {
+function passedOver(one: PlacedOrder): { reason: string; isTakenBack: boolean } {
   const { order } = one
-  if (wasPaid(order.financial_status) && !isCancelled(one))
-    return { reason: `order ${order.order_id} does not wait for a payment; orders/paid decides about it` }
-  return { reason: `order ${order.order_id} leads to no link of this merchant` }
+  const why = wasPaid(order.financial_status)
+    ? 'does not wait for a payment; orders/paid decides about it'
+    : 'leads to no link of this merchant'
+  return { reason: `order ${order.order_id} ${why}`, isTakenBack: isTakenBack(one) }
 }
 
 function reportOf(one: PlacedOrder, facts: SaleFacts): PlacedReport {
@@ -149,7 +190,7 @@ function reportOf(one: PlacedOrder, facts: SaleFacts): PlacedReport {
   const updatedAt = order.updated_at ?? order.created_at
   return {
     version: versionOf({ updatedAt, placement: topic === 'create', triggeredAt, bodyHash }),
-    cancelled: isCancelled(one),
+    cancelled: isTakenBack(one),
     paid: wasPaid(order.financial_status),
     terms: termsOf(facts),
   }
@@ -278,6 +319,27 @@ export async function expirePendingOrders(platform: Platform): Promise<number> {
   }
 }
 
+/** Pending orders for an export, as their merchant or creator sees them; `all` as merchants do, with the merchant's id. */
+export function scanPendingOrders(
+  platform: Platform,
+  scope: ScanScope,
+): KeysetScan<PendingOrder & { merchant_id?: string }> {
+  const db = platform.database.reader
+  const role = scope !== 'all' && 'creatorId' in scope ? 'creator' : 'merchant'
+  return {
+    count: (step) => countPendingOrders(db, scope, step),
+    async read(step) {
+      const rows = await withNames(platform, await readPendingOrders(db, scope, step), db)
+      // As in lists, the period is that of the placement.
+      const placed = rows.map((row) => ({ ...row, created_at: row.placed_at }))
+      return pageItems(step, placed, (row) => ({
+        ...wirePendingOrder(row, role),
+        ...(scope === 'all' && { merchant_id: row.merchant_id }),
+      }))
+    },
+  }
+}
+
 /** A pending order with its names, for an operator. */
 export type ExplainedPendingOrder = ListedPendingOrder & OrderNames
 
@@ -288,6 +350,6 @@ export async function findPendingOrder(
   store: string | null,
 ): Promise<ExplainedPendingOrder[]> {
   const db = platform.database.reader
-  const storeIds = store === null ? null : await storeIdsOf(db, store)
+  const storeIds = await storeIdsOf(db, store)
   return withNames(platform, await searchOrder(order, (by) => pendingOrdersOfOrder(db, by, storeIds)))
 }

@@ -1,7 +1,7 @@
 import { type Selectable, type SqlBool, sql } from 'kysely'
 import { inList, valuesTable } from '../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
-import type { ScanScope } from '../platform/database/keyset-scan.ts'
+import { countRows, type ScanCount, type ScanPage, type ScanScope } from '../platform/database/keyset-scan.ts'
 import type { Schema } from '../platform/database/schema.ts'
 import type { OrderKey } from '../sales/sales.service.ts'
 
@@ -61,20 +61,20 @@ export interface PendingOrderFilter {
   before: string | null
 }
 
-function listed(db: Queries) {
-  return db
-    .selectFrom('pending_orders as pending')
+function inScope(db: Queries, scope: ScanScope) {
+  const pending = db.selectFrom('pending_orders as pending')
+  if (scope === 'all') return pending
+  return 'merchantId' in scope
+    ? pending.where('pending.merchant_id', '=', scope.merchantId)
+    : pending.where('pending.creator_id', '=', scope.creatorId)
+}
+
+function listed(pending: ReturnType<typeof inScope>) {
+  return pending
     .innerJoin('affiliate_links as link', 'link.id', 'pending.link_id')
     .leftJoin('sales as sale', 'sale.id', 'pending.sale_id')
     .selectAll('pending')
     .select(['link.slug', 'sale.creator_id as sale_creator_id'])
-}
-
-function inScope(query: ReturnType<typeof listed>, scope: ScanScope) {
-  if (scope === 'all') return query
-  return 'merchantId' in scope
-    ? query.where('pending.merchant_id', '=', scope.merchantId)
-    : query.where('pending.creator_id', '=', scope.creatorId)
 }
 
 /** Pending orders in the caller's scope, newest first. */
@@ -83,7 +83,7 @@ export function findPendingOrders(
   scope: ScanScope,
   { state, offerId, from, to, limit, before }: PendingOrderFilter,
 ): Promise<ListedPendingOrder[]> {
-  return inScope(listed(db), scope)
+  return listed(inScope(db, scope))
     .$if(state !== undefined, (query) => query.where('pending.state', '=', state ?? 'pending'))
     .$if(offerId !== undefined, (query) => query.where('pending.offer_id', '=', offerId ?? ''))
     .$if(typeof from === 'number', (query) => query.where('pending.placed_at', '>=', from ?? 0))
@@ -94,26 +94,48 @@ export function findPendingOrders(
     .execute()
 }
 
+function stepOf(db: Queries, scope: ScanScope, step: ScanPage) {
+  return inScope(db, scope)
+    .where('pending.id', '<', step.below)
+    .orderBy('pending.id', 'desc')
+    .limit(step.size)
+}
+
+export function readPendingOrders(
+  db: Queries,
+  scope: ScanScope,
+  step: ScanPage,
+): Promise<ListedPendingOrder[]> {
+  return listed(stepOf(db, scope, step)).execute()
+}
+
+/** Counts by the time of placement, which is the period of a list too. */
+export function countPendingOrders(db: Queries, scope: ScanScope, step: ScanPage): Promise<ScanCount> {
+  return countRows(
+    db,
+    step,
+    stepOf(db, scope, step).select(['pending.id', 'pending.placed_at as created_at']),
+  )
+}
+
 export function pendingOrdersById(db: Queries, ids: readonly string[]): Promise<ListedPendingOrder[]> {
-  return listed(db)
+  return listed(inScope(db, 'all'))
     .where(sql<SqlBool>`pending.id ${inList(dialectOf(db), 'uuid', ids)}`)
     .orderBy('pending.id')
     .execute()
 }
 
-/** Pending orders by the store's order id, or by the order's name (which repeats across stores). `storeIds`: `null` for all stores. */
+/** Pending orders of these stores by the store's order id, or by the order's name (which repeats across stores). */
 export function pendingOrdersOfOrder(
   db: Queries,
   order: { id: string } | { name: string },
-  storeIds: readonly string[] | null,
+  storeIds: readonly string[],
 ): Promise<ListedPendingOrder[]> {
-  return listed(db)
+  return listed(inScope(db, 'all'))
     .where(({ eb }) =>
       'id' in order ? eb('pending.order_id', '=', order.id) : eb('pending.order_name', '=', order.name),
     )
-    .$if(storeIds !== null, (query) =>
-      query.where(sql<SqlBool>`pending.store_id ${inList(dialectOf(db), 'uuid', storeIds ?? [])}`),
-    )
+    .where(sql<SqlBool>`pending.store_id ${inList(dialectOf(db), 'uuid', storeIds)}`)
     .orderBy('pending.id')
     .limit(50)
     .execute()

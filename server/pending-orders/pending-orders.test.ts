@@ -2,6 +2,7 @@ import * as assert from 'uvu/assert'
 import type { z } from 'zod'
 import { listOffersInput } from '../../shared/schemas/offers.ts'
 import type { listPendingOrdersInput } from '../../shared/schemas/pending-orders.ts'
+import { openFlags } from '../flags/flags.service.ts'
 import type { LinkRecord } from '../links/links.service.ts'
 import { createEndpoint } from '../notifications/channels/webhooks/endpoints.service.ts'
 import { getOffer, listOffers } from '../offers/offers.service.ts'
@@ -40,6 +41,18 @@ const PAID_CANCELLED: Story = {
   changes: { price: 250_000, updatedAt: 4, cancelled: true },
 }
 const FULFILLED: Story = { topic: 'orders/updated', changes: { price: 250_000, updatedAt: 5 } }
+const CANCELLED_WITHOUT_LINK: Story = {
+  topic: 'orders/cancelled',
+  changes: { ...CANCELLED.changes, click: '' },
+}
+const PAID_BACK: Story = {
+  topic: 'orders/updated',
+  changes: { financialStatus: 'refunded', price: 250_000, updatedAt: 5 },
+}
+const PAID_BACK_WITHOUT_LINK: Story = {
+  topic: 'orders/cancelled',
+  changes: { ...PAID_BACK.changes, cancelled: true, click: '' },
+}
 const WITHOUT_LINK: Story = {
   topic: 'orders/create',
   changes: { ...UNPAID, price: 100_000, click: '', updatedAt: 0 },
@@ -59,6 +72,17 @@ const STORIES: [
   ['placed, changed and canceled', [CREATE, CHANGED_AGAIN, CANCELLED], ['cancelled', 2000, null]],
   ['canceled, and paid anyway', [CREATE, CANCELLED, PAID], ['became_sale', 2500, 'accepted']],
   ['paid when it was canceled', [CREATE, CANCELLED, PAID_CANCELLED], ['cancelled', 2000, 'rejected']],
+  ['placed, and canceled without a link', [CREATE, CANCELLED_WITHOUT_LINK], ['cancelled', 1000, null]],
+  [
+    'changed, canceled without a link, and paid anyway',
+    [CREATE, UPDATED, CANCELLED_WITHOUT_LINK, PAID],
+    ['became_sale', 2500, 'accepted'],
+  ],
+  ['placed, and paid back', [CREATE, PAID_BACK], ['cancelled', 1000, null]],
+  ['paid back without a link', [CREATE, UPDATED, PAID_BACK_WITHOUT_LINK], ['cancelled', 2000, null]],
+  ['placed, paid and paid back', [CREATE, PAID, PAID_BACK], ['became_sale', 2500, 'accepted']],
+  ['prepaid and paid back', [PAID, FULFILLED, PAID_BACK], null],
+  ['canceled only, without a link', [CANCELLED_WITHOUT_LINK], null],
   ['a link that comes later', [WITHOUT_LINK, UPDATED, PAID], ['became_sale', 2500, 'accepted']],
   ['no link at all', [WITHOUT_LINK], null],
   ['prepaid', [PAID, FULFILLED], null],
@@ -106,21 +130,27 @@ for (const { it } of marketSuites('a pending order')) {
     return row as NonNullable<typeof row>
   }
 
+  type Drains = 'after each report' | 'once'
+  /** Sends the reports of all orders, each of them twice. */
+  const play = async (tales: readonly { id: string; order: Story[] }[], drains: Drains) => {
+    for (let step = 0; step < 4; step += 1) {
+      for (const { id, order } of tales) {
+        const report = order[step]
+        if (!report) continue
+        await send(id, report)
+        await send(id, report)
+      }
+      if (drains === 'after each report') await market.drainUntilIdle()
+    }
+    await market.drainUntilIdle()
+  }
+
   for (const drains of ['after each report', 'once'] as const) {
     it(`ends alike in every order of its reports, each of them twice, applied ${drains}`, async () => {
       const tales = STORIES.flatMap(([what, reports, end]) =>
         permutations(reports).map((order) => ({ id: nextId(), order, end, what })),
       )
-      for (let step = 0; step < 4; step += 1) {
-        for (const { id, order } of tales) {
-          const report = order[step]
-          if (!report) continue
-          await send(id, report)
-          await send(id, report)
-        }
-        if (drains === 'after each report') await market.drainUntilIdle()
-      }
-      await market.drainUntilIdle()
+      await play(tales, drains)
       const found = new Map((await rows()).map((row) => [row.order_id, row]))
       const decided = new Map((await sales()).map((sale) => [sale.order_id, sale]))
       for (const { id, order, end, what } of tales) {
@@ -135,6 +165,30 @@ for (const { it } of marketSuites('a pending order')) {
       )
       assert.ok(versions.every((count) => count === 1))
       await market.verify()
+    })
+
+    it(`is flagged when its store takes a paid order back, in every order of its reports, applied ${drains}`, async () => {
+      const tales = [
+        [CREATE, PAID, PAID_BACK],
+        [CREATE, CANCELLED_WITHOUT_LINK, PAID],
+        [PAID, PAID_BACK],
+      ]
+      const flagged = tales.flatMap(permutations).map((order) => ({ id: nextId(), order }))
+      const others = [
+        [CREATE, CANCELLED],
+        [CREATE, PAID, FULFILLED],
+        [PAID_CANCELLED, PAID_BACK],
+      ]
+      await play([...flagged, ...others.map((order) => ({ id: nextId(), order }))], drains)
+      const [flag, ...more] = await openFlags(market.platform.database.reader, 'order_changed')
+      assert.equal(more, [])
+      const { reports, latest_orders } = JSON.parse(flag?.evidence ?? '')
+      assert.is(reports, flagged.length, 'each order once')
+      assert.equal(
+        latest_orders.map(({ order_id }: { order_id: string }) => order_id).sort(),
+        flagged.map(({ id }) => id).sort(),
+      )
+      for (const { changed } of latest_orders) assert.equal(changed, ['refunded'])
     })
   }
 

@@ -2,12 +2,16 @@ import { type CompiledQuery, PostgresQueryCompiler, SqliteQueryCompiler, sql } f
 import * as assert from 'uvu/assert'
 import type { z } from 'zod'
 import { listSalesInput } from '../../shared/schemas/sales.ts'
+import { findPendingOrder } from '../pending-orders/pending-orders.service.ts'
 import { encodeCursor } from '../platform/api/page.ts'
 import type { Queries } from '../platform/database/database.ts'
+import { ABOVE_ALL_IDS } from '../platform/database/keyset-scan.ts'
 import { insertRows } from '../platform/database/protected-rows.ts'
 import { createIds } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
+import { findOrder } from '../sales/sale-explanation.service.ts'
 import { listSales } from '../sales/sale-list.service.ts'
+import { scanSales } from '../sales/sales.service.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import type { Marketplace } from '../test/testkit/marketplace.ts'
 import { rowOf } from '../test/testkit/rows.ts'
@@ -108,6 +112,35 @@ for (const { it } of marketSuites<World>('plans of summaries and live streams', 
           const steps = (await stepsOf(platform, query)).filter((step) => / sales /.test(step))
           for (const step of steps) assert.match(step, new RegExp(`INDEX ${index} `), `${said}: ${step}`)
         }
+      }
+    }
+  })
+
+  it('finds an order of any store by its name or id, and the sales of an invoice, by an index', async (world) => {
+    const { platform } = world.market
+    const { merchantId, cycleId } = world
+    const page = { below: ABOVE_ALL_IDS, size: 500, from: null, to: null }
+    const over = (reader: Queries) => ({ ...platform, database: { ...platform.database, reader } })
+    const reads: [read: (db: Queries) => Promise<unknown>, table: string, index: string][] = [
+      ...['#1234', 'filler 1234'].map((order): (typeof reads)[number] => [
+        (db) => findOrder(over(db), order, null),
+        'sales',
+        'sales_order',
+      ]),
+      [(db) => findPendingOrder(over(db), '#1234', null), 'pending', 'pending_orders_order'],
+      [(db) => scanSales(over(db), { merchantId }, cycleId).read(page), 'sales', 'sales_cycle'],
+      [(db) => scanSales(over(db), 'all', cycleId).count(page), 'sales', 'sales_cycle'],
+    ]
+    for (const [read, table, index] of reads) {
+      const queries = (await statementsOf(platform, read)).filter(({ sql }) => /from "(sales|pend)/.test(sql))
+      assert.ok(queries.length > 0, index)
+      for (const query of queries) {
+        // PostgreSQL reads a table without rows.
+        if (table === 'pending' && platform.database.dialect === 'postgresql') continue
+        assert.equal(await scansOf(platform, query), [], query.sql)
+        if (platform.database.dialect === 'postgresql') continue
+        const steps = (await stepsOf(platform, query)).filter((step) => step.includes(` ${table} `))
+        for (const step of steps) assert.match(step, new RegExp(`INDEX ${index}`), `${query.sql}: ${step}`)
       }
     }
   })
@@ -253,7 +286,7 @@ async function scansOf(platform: Platform, query: CompiledQuery): Promise<string
   const steps = await stepsOf(platform, query)
   return steps.filter((step) =>
     dialect === 'sqlite'
-      ? /^SCAN (?!CONSTANT|link|click |counted|decided|fresh|newest|json_each )/.test(step)
+      ? /^SCAN (?!CONSTANT|link|click |counted|decided|fresh|newest|page|json_each )/.test(step)
       : /Seq Scan on (?!affiliate_links|offers|users|stores|processor_attempts|uncounted_clicks|clicks )/.test(
           step,
         ),

@@ -32,8 +32,11 @@ export function changedBeforePayment(decided: ComparedOrder, reported: ComparedO
   )
 }
 
-/** Whether nothing of a paid order is left to the store. */
-function isGivenBack({ financial_status, cancelled }: SaleOrder): boolean {
+/** Whether nothing of what was paid for an order, or was to be paid, is left to the store. */
+export function isGivenBack({
+  financial_status,
+  cancelled,
+}: Pick<SaleOrder, 'financial_status' | 'cancelled'>): boolean {
   return cancelled || financial_status === 'refunded' || financial_status === 'voided'
 }
 

@@ -1,5 +1,6 @@
 import * as assert from 'uvu/assert'
 import { openFlags } from '../flags/flags.service.ts'
+import { removeOldBodies } from '../inbox/inbox.service.ts'
 import { setCoupon } from '../links/coupons.service.ts'
 import type { LinkRecord } from '../links/links.service.ts'
 import type { Actor } from '../platform/api/procedure.ts'
@@ -255,6 +256,59 @@ for (const { it } of marketSuites<Context>('orders as stores send them', { verif
     const paid = await placed(gone, order)
     assert.equal([paid.status, paid.commission], ['accepted', '100.00'])
     assert.is((await flagsAbout(platform, 'order_unclear')).length, 1)
+    const beside = {
+      line_items: [
+        { ...LINE, product_id: 5 },
+        { ...LINE, ...NO_PRODUCT, sku: 'K-2' },
+      ],
+    }
+    const some = await placed(beside, { click })
+    assert.equal([some.status, some.commission], ['accepted', '100.00'])
+    assert.equal((await flagsAbout(platform, 'order_unclear')).at(-1)?.unclear, ['product'])
+  })
+
+  it('knows a product that was deleted from the order as it was placed, as long as that body is kept', async (context) => {
+    const { market, platform, shop, narrow, latest } = context
+    const click = await market.click(narrow)
+    const life = (number: number) => {
+      const order = { id: `720000000010${number}`, name: `#${number}`, click, createdAt: market.clock.now() }
+      const body = (line: object, financialStatus: string) =>
+        JSON.stringify({
+          ...JSON.parse(orderBody({ ...order, price: 100_000, financialStatus })),
+          line_items: [{ ...LINE, ...line }],
+        })
+      return {
+        placed: body({ product_id: 5 }, 'pending'),
+        paid: body({ ...NO_PRODUCT, sku: 'K-1' }, 'paid'),
+      }
+    }
+    const create = { topic: 'orders/create' }
+    const first = life(1)
+    await market.deliver(shop, first.placed, create)
+    await market.after(MINUTE)
+    await market.deliver(shop, first.paid)
+    await market.after(MINUTE)
+    const sale = await latest()
+    assert.equal([sale.status, sale.commission], ['accepted', '100.00'])
+    const { receipt } = await as(platform, shop.actor).get({ id: sale.id })
+    assert.equal(
+      receipt.lines.map(({ product_id, counted }) => [product_id, counted]),
+      [['5', true]],
+    )
+    await market.deliver(shop, first.paid)
+    const atOnce = life(2)
+    await market.deliver(shop, atOnce.placed, create)
+    await market.deliver(shop, atOnce.paid)
+    await market.after(MINUTE)
+    assert.equal([(await latest()).status, (await latest()).commission], ['accepted', '100.00'])
+    assert.equal(await flagsAbout(platform, 'order_changed'), [], 'the product is the same')
+    const old = life(3)
+    await market.deliver(shop, old.placed, create)
+    await market.after(platform.config.RAW_EVENT_RETENTION_DAYS * DAY + 1)
+    await removeOldBodies(platform)
+    await market.deliver(shop, old.paid)
+    await market.after(MINUTE)
+    assert.is((await latest()).reason, 'product_unknown')
   })
 
   it('flags an accepted order that is reported again as refunded, and changes nothing', async (context) => {
@@ -275,6 +329,10 @@ for (const { it } of marketSuites<Context>('orders as stores send them', { verif
       [[['refunded'], before.id]],
     )
     assert.equal(await latest(), before)
+    const updated = orderBody({ ...order, financialStatus: 'refunded' })
+    await market.deliver(shop, updated, { topic: 'orders/updated' })
+    await market.after(MINUTE)
+    assert.is((await flagsAbout(platform, 'order_changed')).length, 1, 'it is flagged already')
     await send({ id: '7200000000003', name: '#9', financialStatus: 'refunded' })
     await send({ id: '7200000000003', name: '#9', financialStatus: 'voided' })
     assert.is((await flagsAbout(platform, 'order_changed')).length, 1, 'nothing was accepted')

@@ -39,12 +39,12 @@ export async function findOrder(
   store: string | null,
 ): Promise<OrderCandidate[]> {
   const db = platform.database.reader
-  const storeIds = store === null ? null : await storeIdsOf(db, store)
-  if (storeIds?.length === 0) throw new Refusal('not_found', `Store ${store} not found.`)
+  const storeIds = await storeIdsOf(db, store)
+  if (store !== null && storeIds.length === 0) throw new Refusal('not_found', `Store ${store} not found.`)
   const id = order.trim().toLowerCase()
   const sale = isId(id) ? await findSale(db, 'all', id) : undefined
   const sales = sale
-    ? [sale].filter(({ store_id }) => storeIds?.includes(store_id) !== false)
+    ? [sale].filter(({ store_id }) => storeIds.includes(store_id))
     : await searchOrder(order, (by) => findSalesByOrder(db, by, storeIds))
   if (sales.length === 0) throw new Refusal('not_found', `No sale found for order ${order}.`)
   return withShopDomains(db, sales, (found) => found.store_id)

@@ -110,6 +110,11 @@ export function saleOrderOf(order: OrderFacts, place = 0): SaleOrder {
   }
 }
 
+/** Whether a line is of a product that the shop has deleted, and nothing says which. */
+export function isUnknownProduct({ product_unknown, product_id }: OrderLine): boolean {
+  return product_unknown === true && product_id === null
+}
+
 /**
  * The lines of an order, in which a product that the shop has deleted since is the one that an earlier report of the order names: in the
  * line of the same title and price. Two products with both leave it open; one that another line still names is not deleted.
@@ -117,7 +122,7 @@ export function saleOrderOf(order: OrderFacts, place = 0): SaleOrder {
 export function withKnownProducts(lines: readonly OrderLine[], earlier: readonly OrderLine[]): OrderLine[] {
   const present = new Set(lines.map(({ product_id }) => product_id))
   return lines.map((line) => {
-    if (!line.product_unknown || line.product_id !== null) return line
+    if (!isUnknownProduct(line)) return line
     const same = earlier.filter(
       ({ title, unit_price, product_id }) =>
         title === line.title && unit_price === line.unit_price && !present.has(product_id),

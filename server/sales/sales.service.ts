@@ -34,6 +34,7 @@ import {
   clickIdsOf,
   hasBuyerName,
   isBuyer,
+  isUnknownProduct,
   type SaleClick,
   type SaleFacts,
   saleOrderOf,
@@ -43,6 +44,7 @@ import { wireSale } from './sale-wire.ts'
 import {
   countSales,
   type ExportedSale,
+  findOutcomes,
   findRecorded,
   insertSales,
   type OrderKey,
@@ -399,14 +401,21 @@ async function flagChanges(
     platform.keys,
     reports.map((report) => codedOrder(report, report.decision ? [] : report.order.discount_codes)),
   )
-  const compared = reports.map(({ key, order, decision }, index) => ({
-    key,
-    order: decision
-      ? { ...decision.facts.order, coupons: decision.facts.coupons ?? [] }
-      : { ...saleOrderOf(order), coupons: coupons[index] ?? [] },
-    references: clickIdsOf(order),
-    decided: decision !== null,
-  }))
+  const compared = reports.map((report, index) => {
+    const { key, order, decision } = report
+    // A product that was deleted before its order was decided is no change.
+    const lines = order.lines.some(isUnknownProduct)
+      ? withKnownProducts(order.lines, earlierLines(report, sales.get(key)))
+      : order.lines
+    return {
+      key,
+      order: decision
+        ? { ...decision.facts.order, coupons: decision.facts.coupons ?? [] }
+        : { ...saleOrderOf({ ...order, lines }), coupons: coupons[index] ?? [] },
+      references: clickIdsOf(order),
+      decided: decision !== null,
+    }
+  })
   const notes = changesInTurn(receipts, compared).flatMap((parts, index) => {
     const report = reports[index] as Report
     const sale = sales.get(report.key)
@@ -415,6 +424,27 @@ async function flagChanges(
     return noteOf(report, sale?.id ?? '', { changed, decided_again: report.decision !== null })
   })
   await flagOrders(platform, tx, 'order_changed', notes)
+}
+
+/** Flags the accepted sales of orders that their stores report as refunded or canceled: each once, as long as the flag is open. */
+export async function flagGivenBack(
+  platform: Platform,
+  tx: Tx,
+  reports: readonly ReportedOrder[],
+): Promise<void> {
+  if (reports.length === 0) return
+  const siblings = await siblingStores(tx, [...new Set(reports.map(({ storeId }) => storeId))])
+  const found = await findOutcomes(
+    tx,
+    reports.flatMap((report) => orderKeys(report, siblings)),
+  )
+  const accepted = found.filter(({ acceptance_status }) => acceptance_status === 'accepted')
+  const saleIds = new Map(accepted.map((sale) => [keyOfSale(sale), sale.id]))
+  const notes = [...new Map(reports.map((report) => [orderKey(report), report]))].flatMap(([key, report]) => {
+    const saleId = saleIds.get(key)
+    return saleId === undefined ? [] : noteOf(report, saleId, { changed: ['refunded'], decided_again: false })
+  })
+  await flagOrders(platform, tx, 'order_changed', notes, { once: true })
 }
 
 async function flagDates(platform: Platform, tx: Tx, reports: readonly Report[]): Promise<void> {
@@ -452,11 +482,22 @@ async function flagUnclear(platform: Platform, tx: Tx, reports: readonly Report[
     const { decision } = report
     if (!decision || decision.sale.link_id === null) return []
     const { id, rejection_reason, acceptance_status } = decision.sale
-    const amounts = acceptance_status === 'accepted' ? (decision.facts.order.unclear ?? []) : []
-    const unclear = rejection_reason === 'product_unknown' ? ['product'] : amounts
+    const isAccepted = acceptance_status === 'accepted'
+    const isPaidFor = isAccepted || rejection_reason === 'nothing_payable'
+    const mayBeOfOffer = isPaidFor && hasUnknownProduct(decision.facts)
+    const unclear = [
+      ...(rejection_reason === 'product_unknown' || mayBeOfOffer ? ['product'] : []),
+      ...(isAccepted ? (decision.facts.order.unclear ?? []) : []),
+    ]
     return unclear.length === 0 ? [] : noteOf(report, id, { unclear })
   })
   await flagOrders(platform, tx, 'order_unclear', notes)
+}
+
+/** Whether a line that counts for nothing may be of the products that the link's terms name. */
+function hasUnknownProduct(facts: SaleFacts): boolean {
+  const named = attributionOf(facts)?.link.product_ids ?? []
+  return named.length > 0 && facts.order.lines.some((line) => line.quantity > 0 && isUnknownProduct(line))
 }
 
 function noteOf(report: ReportedOrder, saleId: string, details: Record<string, unknown>): OrderNote {
@@ -467,8 +508,15 @@ function noteOf(report: ReportedOrder, saleId: string, details: Record<string, u
   }
 }
 
-/** Sales for an export, as their merchant or creator sees them; `all` as merchants do, with the merchant's id. */
-export function scanSales(platform: Platform, scope: ScanScope): KeysetScan<Sale & { merchant_id?: string }> {
+/**
+ * Sales for an export, as their merchant or creator sees them; `all` as merchants do, with the merchant's id. Only those of a billing cycle
+ * unless that is `null`.
+ */
+export function scanSales(
+  platform: Platform,
+  scope: ScanScope,
+  cycleId: string | null = null,
+): KeysetScan<Sale & { merchant_id?: string }> {
   const db = platform.database.reader
   const shape = (row: ExportedSale) => {
     if (scope === 'all')
@@ -476,7 +524,7 @@ export function scanSales(platform: Platform, scope: ScanScope): KeysetScan<Sale
     return wireSale(row, 'merchantId' in scope ? 'merchant' : 'creator')
   }
   return {
-    count: (step) => countSales(db, scope, step),
-    read: async (step) => pageItems(step, await readSales(db, scope, step), shape),
+    count: (step) => countSales(db, scope, cycleId, step),
+    read: async (step) => pageItems(step, await readSales(db, scope, cycleId, step), shape),
   }
 }

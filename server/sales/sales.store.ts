@@ -246,19 +246,17 @@ export function findSale(db: Queries, scope: ScanScope, saleId: string): Promise
   return salesWithSlug(db, scope).where('sales.id', '=', saleId).executeTakeFirst()
 }
 
-/** Sales by the store's order id, or by the order's name (which repeats across stores). */
+/** Sales of these stores by the store's order id, or by the order's name (which repeats across stores). */
 export function findSalesByOrder(
   db: Queries,
   order: { id: string } | { name: string },
-  storeIds: readonly string[] | null,
+  storeIds: readonly string[],
 ): Promise<SaleWithSlug[]> {
   return salesWithSlug(db, 'all')
     .where(({ eb }) =>
       'id' in order ? eb('sales.order_id', '=', order.id) : eb('sales.order_name', '=', order.name),
     )
-    .$if(storeIds !== null, (query) =>
-      query.where(sql<SqlBool>`sales.store_id ${inList(dialectOf(db), 'uuid', storeIds ?? [])}`),
-    )
+    .where(sql<SqlBool>`sales.store_id ${inList(dialectOf(db), 'uuid', storeIds)}`)
     .orderBy('sales.id')
     .limit(50)
     .execute()
@@ -328,15 +326,22 @@ const EXPORTED = Object.keys(SHOWN) as (keyof typeof SHOWN)[]
 /** A sale without its large receipt. */
 export type ExportedSale = Pick<SaleWithSlug, keyof typeof SHOWN | 'slug' | 'sub_id'>
 
-function stepOf(db: Queries, scope: ScanScope, step: ScanPage) {
-  return salesInScope(db, scope)
+/** By the index of the cycle, if it is of one, else by the scope's. */
+function stepOf(db: Queries, scope: ScanScope, cycleId: string | null, step: ScanPage) {
+  return salesInScope(db, scope, cycleId === null)
+    .$if(cycleId !== null, (query) => query.where('sales.billing_cycle_id', '=', cycleId))
     .where('sales.id', '<', step.below)
     .orderBy('sales.id', 'desc')
     .limit(step.size)
 }
 
-export function readSales(db: Queries, scope: ScanScope, step: ScanPage): Promise<ExportedSale[]> {
-  return stepOf(db, scope, step)
+export function readSales(
+  db: Queries,
+  scope: ScanScope,
+  cycleId: string | null,
+  step: ScanPage,
+): Promise<ExportedSale[]> {
+  return stepOf(db, scope, cycleId, step)
     .leftJoin('affiliate_links as link', 'link.id', 'sales.link_id')
     .leftJoin('clicks as click', 'click.id', 'sales.click_id')
     .select(EXPORTED.map((column) => `sales.${column}` as const))
@@ -344,8 +349,13 @@ export function readSales(db: Queries, scope: ScanScope, step: ScanPage): Promis
     .execute()
 }
 
-export function countSales(db: Queries, scope: ScanScope, step: ScanPage): Promise<ScanCount> {
-  return countRows(db, step, stepOf(db, scope, step).select(['sales.id', 'sales.created_at']))
+export function countSales(
+  db: Queries,
+  scope: ScanScope,
+  cycleId: string | null,
+  step: ScanPage,
+): Promise<ScanCount> {
+  return countRows(db, step, stepOf(db, scope, cycleId, step).select(['sales.id', 'sales.created_at']))
 }
 
 /** Whether a merchant or creator has an accepted sale. */

@@ -132,6 +132,6 @@ async function takeOutOfUse(
     before,
     after: { ...stateOf(store), offers_paused: offersPaused },
   })
-  dropCachedClaims(platform, tx, store.shop_domain)
+  dropCachedClaims(platform, tx, store)
   return { store, offersPaused }
 }

@@ -16,8 +16,8 @@ import { columnsOf, rowsOf } from '../test/testkit/rows.ts'
 import { DAY } from '../test/testkit/testbed.ts'
 import { allowClaim, makeRoom, releaseClaim, removeStore } from './remove-store.service.ts'
 import { storesRouter } from './stores.procedures.ts'
-import { connectStore, MAX_CLAIMS_PER_DOMAIN, rotateSecret } from './stores.service.ts'
-import { claimsForWebhook, findSigner } from './webhook-claims.service.ts'
+import { connectStore, rotateSecret } from './stores.service.ts'
+import { claimsForWebhook, findSigner, MAX_CLAIMS_PER_DOMAIN } from './webhook-claims.service.ts'
 
 const DOMAIN = 'kurta.myshopify.com'
 

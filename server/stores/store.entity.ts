@@ -23,6 +23,8 @@ export const Store = defineEntity({
     merchant_id: () => refersTo(User, 'merchant_id'),
     /** Lower case, without scheme or path: `shop.myshopify.com`. */
     shop_domain: text(),
+    /** The name before the claim was moved to `shop_domain`: deliveries that still carry it reach the claim. */
+    former_domain: text().strictNullable(),
     created_at: epochMs(),
     /** Set when the merchant removes the store or an operator frees its domain; the row stays for its sales. */
     removed_at: epochMs().strictNullable(),
@@ -48,6 +50,11 @@ export const Store = defineEntity({
     { name: 'stores_refused', properties: ['id'], where: 'refused_since is not null' },
     { name: 'stores_merchant', properties: ['merchant_id'] },
     { name: 'stores_domain', properties: ['shop_domain'] },
+    {
+      name: 'stores_former_domain',
+      properties: ['former_domain'],
+      where: 'former_domain is not null',
+    },
   ],
   // Several merchants may claim one domain: a delivery belongs to the claim whose secret verifies it.
   uniques: [

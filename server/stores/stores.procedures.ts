@@ -58,7 +58,7 @@ export const storesRouter = router({
     rest: { method: 'PATCH', path: '/stores/:id' },
     summary: "Replace a store's webhook secret, or move it to the shop's new name",
     description:
-      'The former secret stays valid for 24 hours, since the store goes on signing with it for a while. With `revoke_former` it ends at once. `shop_domain` is for a shop that changed its `.myshopify.com` name: secret and sales stay, and an order that was reported under the former name does not count again.',
+      'The former secret stays valid for 24 hours, since the store goes on signing with it for a while. With `revoke_former` it ends at once. `shop_domain` is for a shop that changed its `.myshopify.com` name: secret and sales stay, deliveries with the former name are still accepted, and an order that was reported under the former name does not count again.',
     errors: ['not_found', 'secret_taken', 'store_taken', 'quota_exceeded', 'conflict'],
     details: {
       quota_exceeded: fullDomainDetail('chenab-lawn.myshopify.com'),
@@ -70,8 +70,12 @@ export const storesRouter = router({
     .output(store)
     .mutation(async ({ ctx: { platform, actor }, input }) => {
       const { id, shop_domain, webhook_secret: secret, revoke_former: revokeFormer } = input
-      if (shop_domain !== undefined) await moveStore(platform, actor.userId, id, shop_domain, makeRoom)
-      if (secret !== undefined) await rotateSecret(platform, actor.userId, id, { secret, revokeFormer })
+      if (shop_domain !== undefined) {
+        const change = { domain: shop_domain, secret, revokeFormer }
+        await moveStore(platform, actor.userId, id, change, makeRoom)
+      } else if (secret !== undefined) {
+        await rotateSecret(platform, actor.userId, id, { secret, revokeFormer })
+      }
       return showStore(platform, await getStore(platform, actor.userId, id))
     }),
 

@@ -6,7 +6,7 @@ import { advisoryLock, type Queries, type Tx } from '../platform/database/databa
 import { authentic, changeRow, insertRow, lockRows, rowProblem } from '../platform/database/protected-rows.ts'
 import { isId } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
-import { checkQuota } from '../users/users.service.ts'
+import { checkQuota, lockAccount } from '../users/users.service.ts'
 import { domainLock, flagDomain } from './store-events.service.ts'
 import {
   addSecret,
@@ -16,6 +16,7 @@ import {
   secretTaken,
 } from './store-secrets.service.ts'
 import {
+  allStoreIds,
   claimsOnDomain,
   countStoresInUse,
   deleteSecrets,
@@ -26,7 +27,7 @@ import {
   storesById,
   storesOf,
 } from './stores.store.ts'
-import { dropCachedClaims } from './webhook-claims.service.ts'
+import { dropCachedClaims, MAX_CLAIMS_PER_DOMAIN } from './webhook-claims.service.ts'
 
 export {
   lockStores,
@@ -41,8 +42,6 @@ export {
 export const MAX_STORES = 10
 /** Each webhook may be tried against every former secret, so quick rotations must not pile up. */
 const MAX_FORMER_SECRETS = 3
-/** Each delivery may be tried against the secrets of every claim. */
-export const MAX_CLAIMS_PER_DOMAIN = 10
 
 /** Ends one of these claims on a domain in favor of another merchant's. Returns whether it did. */
 type MakeRoom = (
@@ -89,7 +88,7 @@ export async function connectStore(
       before,
       after: stateOf(store),
     })
-    dropCachedClaims(platform, tx, domain)
+    dropCachedClaims(platform, tx, store)
     return store
   })
   return connected ?? refuseFullDomain(domain)
@@ -116,70 +115,92 @@ export function rotateSecret(
   platform: Platform,
   merchantId: string,
   storeId: string,
-  { secret, revokeFormer = false }: { secret: string; revokeFormer?: boolean | undefined },
+  change: NewSecret,
 ): Promise<StoreRow> {
   return refusingDuplicates(platform, merchantId, async (tx) => {
+    await lockAccount(tx, merchantId)
     const store = await lockOwnStore(tx, merchantId, storeId)
-    const secrets = await secretsOf(tx, [storeId])
-    const fingerprints = secretFingerprints(platform, secret)
-    const present = secrets.find((row) => row.valid_until === null)
-    const replaced = present === undefined || !fingerprints.includes(present.fingerprint)
-    const former = secrets.filter((row) => row !== present && !fingerprints.includes(row.fingerprint))
-    if (!replaced && !(revokeFormer && former.length > 0)) return store
-    const dropped = revokeFormer ? former : replaced ? former.slice(MAX_FORMER_SECRETS - 1) : []
-    await deleteSecrets(tx, dropped)
-    if (replaced) {
-      if (present && revokeFormer) await deleteSecrets(tx, [present])
-      else if (present) await retireSecret(platform, tx, present)
-      await addSecret(platform, tx, store, secret)
-    }
-    const former_secrets = (await secretsOf(tx, [storeId])).length - 1
-    await recordAudit(platform, tx, {
-      ...storeAction(merchantId, 'store.rotate_secret', store),
-      before: { ...stateOf(store), former_secrets: secrets.length - 1 },
-      after: { ...stateOf(store), former_secrets, replaced, revoked_former: revokeFormer },
-    })
-    dropCachedClaims(platform, tx, store.shop_domain)
+    await replaceSecret(platform, tx, store, change)
     return store
   })
 }
 
+interface NewSecret {
+  secret: string
+  revokeFormer?: boolean | undefined
+}
+
+async function replaceSecret(
+  platform: Platform,
+  tx: Tx,
+  store: StoreRow,
+  { secret, revokeFormer = false }: NewSecret,
+): Promise<void> {
+  const secrets = await secretsOf(tx, [store.id])
+  const fingerprints = secretFingerprints(platform, secret)
+  const present = secrets.find((row) => row.valid_until === null)
+  const replaced = present === undefined || !fingerprints.includes(present.fingerprint)
+  const former = secrets.filter((row) => row !== present && !fingerprints.includes(row.fingerprint))
+  if (!replaced && !(revokeFormer && former.length > 0)) return
+  const dropped = revokeFormer ? former : replaced ? former.slice(MAX_FORMER_SECRETS - 1) : []
+  await deleteSecrets(tx, dropped)
+  if (replaced) {
+    if (present && revokeFormer) await deleteSecrets(tx, [present])
+    else if (present) await retireSecret(platform, tx, present)
+    await addSecret(platform, tx, store, secret)
+  }
+  const former_secrets = (await secretsOf(tx, [store.id])).length - 1
+  await recordAudit(platform, tx, {
+    ...storeAction(store.merchant_id, 'store.rotate_secret', store),
+    before: { ...stateOf(store), former_secrets: secrets.length - 1 },
+    after: { ...stateOf(store), former_secrets, replaced, revoked_former: revokeFormer },
+  })
+  dropCachedClaims(platform, tx, store)
+}
+
 /**
- * Moves a claim to another name of its shop, since Shopify lets a shop change its `.myshopify.com` name. Secrets and sales stay, and with
- * them the knowledge which orders have been reported. Refuses with `not_found`, `store_taken` (this merchant has connected that name),
- * `quota_exceeded` (it has too many claims) and `conflict` (an operator released the merchant's claim on it).
+ * Moves a claim to another name of its shop, since Shopify lets a shop change its `.myshopify.com` name, and gives it a new secret if there is
+ * one, in one transaction. Secrets and sales stay, and with them the knowledge which orders have been reported; deliveries with the former
+ * name still reach the claim. Refuses with `not_found`, `store_taken` (this merchant has connected that name), `quota_exceeded` (it has too
+ * many claims), `conflict` (an operator released the merchant's claim on it), and as `rotateSecret`.
  */
 export async function moveStore(
   platform: Platform,
   merchantId: string,
   storeId: string,
-  domain: string,
+  { domain, secret, revokeFormer }: { domain: string } & Partial<NewSecret>,
   makeRoom: MakeRoom = keepAll,
 ): Promise<StoreRow> {
   const moved = await refusingDuplicates(platform, merchantId, async (tx) => {
-    // Domains before their claims, as `connectStore` locks them.
+    // The account before domains, and these before their claims, as `connectStore` locks them.
+    if (secret !== undefined) await lockAccount(tx, merchantId)
     const known = await ownStore(tx, merchantId, storeId)
     if (!known) throw storeNotFound()
     for (const name of [known.shop_domain, domain].sort()) await advisoryLock(tx, domainLock(name))
     const store = await lockOwnStore(tx, merchantId, storeId)
-    const from = store.shop_domain
-    if (from === domain) return store
-    if (!(await mayClaim(platform, tx, merchantId, domain, makeRoom))) return null
-    const secrets = await secretsOf(tx, [storeId])
-    const before = stateOf(store)
-    const change = { shop_domain: domain, connected_at: platform.clock.now(), ...NOTHING_RECEIVED }
-    await changeRow(tx, 'stores', store, change)
-    for (const row of secrets) await resealSecret(platform, tx, row, domain)
-    await recordAudit(platform, tx, {
-      ...storeAction(merchantId, 'store.move', store),
-      before,
-      after: { ...before, shop_domain: domain },
-    })
-    dropCachedClaims(platform, tx, from)
-    dropCachedClaims(platform, tx, domain)
-    return { ...store, ...change }
+    const isThere = store.shop_domain === domain
+    if (!isThere && !(await mayClaim(platform, tx, merchantId, domain, makeRoom))) return null
+    if (!isThere) await moveClaim(platform, tx, store, domain)
+    if (secret !== undefined) await replaceSecret(platform, tx, store, { secret, revokeFormer })
+    return store
   })
   return moved ?? refuseFullDomain(domain)
+}
+
+async function moveClaim(platform: Platform, tx: Tx, store: StoreRow, domain: string): Promise<void> {
+  const secrets = await secretsOf(tx, [store.id])
+  const before = stateOf(store)
+  dropCachedClaims(platform, tx, store)
+  const moved = { shop_domain: domain, former_domain: store.shop_domain }
+  const change = { ...moved, connected_at: platform.clock.now(), ...NOTHING_RECEIVED }
+  await changeRow(tx, 'stores', store, change)
+  for (const row of secrets) await resealSecret(platform, tx, row, domain)
+  await recordAudit(platform, tx, {
+    ...storeAction(store.merchant_id, 'store.move', store),
+    before,
+    after: { ...before, shop_domain: domain },
+  })
+  dropCachedClaims(platform, tx, store)
 }
 
 const NOTHING_RECEIVED = {
@@ -268,9 +289,9 @@ export async function claimsOf(db: Queries, idOrDomain: string): Promise<StoreRo
   return isId(text) ? [...(await storesById(db, [text])).values()] : claimsOnDomain(db, text)
 }
 
-/** The ids of `claimsOf`. */
-export async function storeIdsOf(db: Queries, idOrDomain: string): Promise<string[]> {
-  return (await claimsOf(db, idOrDomain)).map((store) => store.id)
+/** The ids of `claimsOf`, or of every store for `null`. The indexes of orders begin with their store. */
+export async function storeIdsOf(db: Queries, idOrDomain: string | null): Promise<string[]> {
+  return idOrDomain === null ? allStoreIds(db) : (await claimsOf(db, idOrDomain)).map((store) => store.id)
 }
 
 /** The common fields of an audit entry about a store. */

@@ -23,6 +23,16 @@ export function claimsInUse(db: Queries | Tx, domain: string) {
   return storesInUse(db).where('shop_domain', '=', domain).orderBy('id').execute()
 }
 
+/** The claims in use that deliveries with this domain may belong to: those on it, then those moved from it. Up to `limit`. */
+export function claimsReached(db: Queries, domain: string, limit: number) {
+  return storesInUse(db)
+    .where((where) => where.or([where('shop_domain', '=', domain), where('former_domain', '=', domain)]))
+    .orderBy(sql`case when shop_domain = ${domain} then 0 else 1 end`)
+    .orderBy('id')
+    .limit(limit)
+    .execute()
+}
+
 /** Sets `first_event_at` (epoch ms) of stores in use that have none; returns the stores it changed. */
 export function markFirstEvent(tx: Tx, storeIds: readonly string[], at: number) {
   return tx
@@ -66,6 +76,11 @@ export async function siblingStores(db: Queries | Tx, storeIds: readonly string[
     .execute()
   const grouped = Map.groupBy(pairs, ({ id }) => id)
   return new Map([...grouped].map(([id, of]) => [id, of.map(({ sibling_id }) => sibling_id)]))
+}
+
+/** The ids of all stores, removed ones too. */
+export async function allStoreIds(db: Queries): Promise<string[]> {
+  return (await db.selectFrom('stores').select('id').execute()).map(({ id }) => id)
 }
 
 /** The ids of a merchant's stores, removed ones too. */
@@ -219,7 +234,7 @@ export async function noteRefused(tx: Tx, rows: readonly RefusalsRow[]): Promise
       refused_since = case when ${goesOn} then stores.refused_since else refused.first_at end,
       refused_count = case when ${goesOn} then stores.refused_count else 0 end + refused.times
     from ${refusals(dialectOf(tx), rows)}
-    where shop_domain = refused.domain and removed_at is null`.execute(tx)
+    where (shop_domain = refused.domain or former_domain = refused.domain) and removed_at is null`.execute(tx)
 }
 
 /** Stores in use with refusals that no one has looked at since, by id after the id `after`. */
@@ -278,7 +293,9 @@ export async function addUnclaimed(
 /** Counted domains that no merchant claims now, most deliveries first; of one domain if given. */
 export function unclaimedDomains(db: Queries, domain?: string) {
   const isClaimed = sql<boolean>`exists (
-    select 1 from stores where stores.shop_domain = unclaimed_domains.shop_domain and removed_at is null)`
+    select 1 from stores
+    where (stores.shop_domain = unclaimed_domains.shop_domain or stores.former_domain = unclaimed_domains.shop_domain)
+      and removed_at is null)`
   let counted = db.selectFrom('unclaimed_domains').selectAll()
   if (domain !== undefined) counted = counted.where('shop_domain', '=', domain)
   return counted

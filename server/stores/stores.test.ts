@@ -312,7 +312,7 @@ for (const { it } of marketSuites('stores')) {
     const moved = await stores.rotateSecret({ id, shop_domain: NEW })
     assert.equal([moved.id, moved.shop_domain, moved.status], [id, NEW, 'waiting'])
     assert.equal((await secretsAt(bed, NEW)).sort(), ['secret-one', 'secret-two'])
-    assert.equal(await secretsAt(bed), [])
+    assert.equal((await secretsAt(bed)).sort(), ['secret-one', 'secret-two'], 'under the former name too')
     const both = await stores.rotateSecret({ id, shop_domain: DOMAIN, webhook_secret: 'secret-three' })
     assert.is(both.shop_domain, DOMAIN)
     assert.is((await secretsAt(bed))[0], 'secret-three')
@@ -322,6 +322,42 @@ for (const { it } of marketSuites('stores')) {
       [actor.userId, DOMAIN, NEW],
       [actor.userId, NEW, DOMAIN],
     ])
+  })
+
+  it('goes on with deliveries under the former name of a moved claim, after the claims on that name', async ({
+    bed,
+  }) => {
+    const NEW = 'kurta-lahore.myshopify.com'
+    const { stores } = await merchantOf(bed)
+    const { id } = await stores.connect({ shop_domain: DOMAIN, webhook_secret: 'secret-one' })
+    assert.equal(await secretsAt(bed), ['secret-one'])
+    await stores.rotateSecret({ id, shop_domain: NEW })
+    await stores.rotateSecret({ id, webhook_secret: 'secret-two' })
+    assert.equal(await secretsAt(bed), ['secret-two', 'secret-one'], 'what was cached is gone')
+    const other = await merchantOf(bed)
+    const squatter = await other.stores.connect({ shop_domain: DOMAIN, webhook_secret: 'secret-of-other' })
+    assert.equal(await secretsAt(bed), ['secret-of-other', 'secret-two', 'secret-one'])
+    assert.equal(await secretsAt(bed, NEW), ['secret-two', 'secret-one'])
+    await other.stores.remove({ id: squatter.id })
+    await stores.remove({ id })
+    assert.equal(await secretsAt(bed), [])
+    assert.equal(await secretsAt(bed, NEW), [])
+  })
+
+  it('moves a claim and gives it a new secret together, or does neither', async ({ bed }) => {
+    const NEW = 'kurta-lahore.myshopify.com'
+    const { stores } = await merchantOf(bed)
+    const other = await merchantOf(bed)
+    await other.stores.connect({ shop_domain: 'other.myshopify.com', webhook_secret: 'secret-of-other' })
+    const { id } = await stores.connect({ shop_domain: DOMAIN, webhook_secret: 'secret-one' })
+    const taken = { id, shop_domain: NEW, webhook_secret: 'secret-of-other' }
+    assert.is(await outcomeOf(stores.rotateSecret(taken)), 'secret_taken')
+    assert.is((await stores.get({ id })).shop_domain, DOMAIN)
+    assert.equal(await secretsAt(bed), ['secret-one'])
+    await stores.connect({ shop_domain: NEW, webhook_secret: 'secret-new' })
+    const held = { id, shop_domain: NEW, webhook_secret: 'secret-three' }
+    assert.is(await outcomeOf(stores.rotateSecret(held)), 'store_taken')
+    assert.equal(await secretsAt(bed), ['secret-one'])
   })
 
   it('locks the domain before the claim that moves to it, as a further claim does', async ({ bed }) => {

@@ -8,9 +8,11 @@ import { requireAuthentic, TamperedRow } from '../platform/database/protected-ro
 import type { Platform } from '../platform/platform.ts'
 import { decodeShopifyHmac, matchesShopifyHmac } from '../shopify/signature.ts'
 import { flagBrokenSecret, keyMissing, SEALED_SECRETS } from './store-secrets.service.ts'
-import { claimsInUse, type OwnedSecretRow, type StoreRow, secretsOf } from './stores.store.ts'
+import { claimsReached, type OwnedSecretRow, type StoreRow, secretsOf } from './stores.store.ts'
 
 const CACHE = 'store'
+/** Each delivery may be tried against the secrets of every claim. */
+export const MAX_CLAIMS_PER_DOMAIN = 10
 
 /** One merchant's claim on the shop domain that a delivery names. */
 export interface WebhookClaim {
@@ -26,7 +28,8 @@ interface CachedClaim extends Omit<WebhookClaim, 'keys'> {
 }
 
 /**
- * The claims on a shop domain: first those that have received events, by the time of their first event. Cached. Refuses with
+ * The claims that deliveries with a shop domain may belong to: those on it, then those that were moved from it to the shop's new name, which
+ * Shopify may send much later. Of both, first those that have received events, by the time of their first event. Cached. Refuses with
  * `unavailable` when a secret was sealed with a key that this process lacks.
  */
 export async function claimsForWebhook(platform: Platform, domainText: string): Promise<WebhookClaim[]> {
@@ -90,9 +93,16 @@ function keysInOrder(claims: readonly WebhookClaim[]): { claim: WebhookClaim; ke
   return [...keys(0, 1), ...keys(1)]
 }
 
-/** Drops the cached claims on a domain once `tx` has committed. */
-export function dropCachedClaims(platform: Platform, tx: Tx, domain: string): void {
-  afterCommit(tx, () => platform.caches.drop(CACHE, domain))
+/** Drops the cached claims on the domains of this store once `tx` has committed. */
+export function dropCachedClaims(
+  platform: Platform,
+  tx: Tx,
+  { shop_domain, former_domain }: Pick<StoreRow, 'shop_domain' | 'former_domain'>,
+): void {
+  afterCommit(tx, () => {
+    platform.caches.drop(CACHE, shop_domain)
+    if (former_domain !== null) platform.caches.drop(CACHE, former_domain)
+  })
 }
 
 async function loadClaims(platform: Platform, text: string): Promise<CachedClaim[]> {
@@ -106,8 +116,10 @@ const LAST = Number.MAX_SAFE_INTEGER
 
 async function readClaims(platform: Platform, domain: string): Promise<CachedClaim[]> {
   const { reader } = platform.database
-  const stores = (await claimsInUse(reader, domain)).sort(
-    (one, other) => (one.first_event_at ?? LAST) - (other.first_event_at ?? LAST),
+  const isFormer = ({ shop_domain }: StoreRow) => Number(shop_domain !== domain)
+  const stores = (await claimsReached(reader, domain, MAX_CLAIMS_PER_DOMAIN)).sort(
+    (one, other) =>
+      isFormer(one) - isFormer(other) || (one.first_event_at ?? LAST) - (other.first_event_at ?? LAST),
   )
   const ids = stores.map(({ id }) => id)
   const secrets = Map.groupBy(await secretsOf(reader, ids), (row) => row.store_id)

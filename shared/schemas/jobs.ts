@@ -2,7 +2,15 @@ import { z } from 'zod'
 import { idParam, wireTime, wireTimeInput } from './common.ts'
 import { subId } from './links.ts'
 
-export const exportResource = z.enum(['sales', 'payouts', 'clicks', 'billing_cycles', 'applications'])
+export const EXPORT_RESOURCES = [
+  'sales',
+  'payouts',
+  'clicks',
+  'billing_cycles',
+  'applications',
+  'pending_orders',
+] as const
+export const exportResource = z.enum(EXPORT_RESOURCES)
 export type ExportResource = z.infer<typeof exportResource>
 
 export const exportFormat = z.enum(['csv', 'ndjson'])
@@ -41,12 +49,21 @@ export const startExportInput = z
       .describe(
         'CSV only: begins with a byte order mark and writes texts that look like numbers or dates as `="820982911946154508"`, so that Excel shows Urdu and order ids as they are when the file is opened by a double click.',
       ),
-    from: wireTimeInput.optional().describe('Inclusive, on created_at.'),
-    to: wireTimeInput.optional().describe('Exclusive, on created_at.'),
+    billing_cycle_id: idParam
+      .optional()
+      .describe(
+        'Of sales: those of this billing cycle, to itemize its invoice. A merchant names own cycles.',
+      ),
+    from: wireTimeInput.optional().describe('Inclusive, on created_at; of pending orders on placed_at.'),
+    to: wireTimeInput.optional().describe('Exclusive, on created_at; of pending orders on placed_at.'),
   })
   .refine(({ format, excel }) => format === 'csv' || !excel, {
     path: ['excel'],
     message: 'is for the format csv only',
+  })
+  .refine((request) => request.resource === 'sales' || request.billing_cycle_id === undefined, {
+    path: ['billing_cycle_id'],
+    message: 'is for the resource sales only',
   })
 /** A click as exports show it; there is no list of clicks. */
 export const exportedClick = z.object({

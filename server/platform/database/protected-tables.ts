@@ -114,7 +114,18 @@ export const DIGESTED_TABLES = {
   schedule_runs: { key: ['name'], counted: false, columns: ['name', 'started_at', 'finished_at', 'outcome'] },
   export_jobs: {
     counted: false,
-    columns: ['id', 'user_id', 'role', 'resource', 'format', 'excel', 'from_at', 'to_at', 'created_at'],
+    columns: [
+      'id',
+      'user_id',
+      'role',
+      'resource',
+      'format',
+      'excel',
+      'billing_cycle_id',
+      'from_at',
+      'to_at',
+      'created_at',
+    ],
   },
 } as const satisfies DigestedTables
 

@@ -68,6 +68,7 @@ export const ID_RULES: Record<string, IdRule> = {
   'sales.list billing_cycle_id': { answer: 'empty list' },
   'sales.get id': { answer: '404' },
   'sales.requestCredit id': { answer: '404' },
+  'jobs.startExport billing_cycle_id': { answer: '404' },
   'jobs.get id': { answer: '404' },
   'webhooks.get id': { answer: '404' },
   'webhooks.update id': { answer: '404' },
@@ -86,6 +87,7 @@ export const ADMIN_IDS: Record<string, readonly Kind[]> = {
   'admin.vetOffer id': ['draft offer', 'live offer', 'ended offer'],
   'admin.suspendUser id': ['merchant', 'creator', 'admin'],
   'admin.reinstateUser id': ['merchant', 'creator', 'admin'],
+  'jobs.startExport billing_cycle_id': ['billing cycle'],
   // Admins do not see other accounts' private data.
   'auth.endSession id': [],
   'jobs.get id': [],

@@ -1,12 +1,13 @@
 import { cycleFor } from './billing.ts'
 import { DAY, MINUTE } from './calendar.ts'
 import { type Order, readOrder } from './order.ts'
-import { hearPlaced, isPlaced, saysNothing } from './pending.ts'
+import { hearPlaced, isPlaced, saysNothing, wasTakenBack } from './pending.ts'
 import { hearProcessor, type Outcome } from './processor-events.ts'
-import { codesOf, judge, paid } from './sale.ts'
+import { codesOf, isGivenBack, judge, paid } from './sale.ts'
 import {
   type InboxEvent,
   known,
+  type Link,
   type ProcessorWord,
   post,
   raiseFlag,
@@ -137,8 +138,12 @@ function decide(state: State, event: InboxEvent, order: Order, now: number, form
   if (beforeCode || hasOddDate(order, event.receivedAt, click?.at ?? null, since !== null))
     raiseFlag(state, 'order_date_suspicious', event.scope)
   const accepted = verdict.reason === null
-  const unclear = accepted ? hasHiddenRefund(order) : verdict.reason === 'product_unknown'
+  const unclear =
+    (accepted && hasHiddenRefund(order)) ||
+    verdict.reason === 'product_unknown' ||
+    ((accepted || verdict.reason === 'nothing_payable') && hasUnknownProduct(order, verdict.link))
   if (verdict.link && unclear) raiseFlag(state, 'order_unclear', event.scope)
+  if (accepted && wasTakenBack(state, event.scope, order)) raiseFlag(state, 'order_changed', event.scope)
   const cycle = accepted ? cycleFor(state, merchant, now) : null
   if (accepted) {
     post(state, [
@@ -176,14 +181,11 @@ function changedSince(before: Order, now: Order): boolean {
     order.currency,
     order.taxesIncluded,
     order.lines,
+    order.refunded,
   ]
   const text = (order: Order) =>
     JSON.stringify(facts(order), (_name, value) => (typeof value === 'bigint' ? String(value) : value))
   return text(before) !== text(now)
-}
-
-function isGivenBack({ financialStatus, cancelled }: Order): boolean {
-  return cancelled || ['refunded', 'voided'].includes(financialStatus ?? '')
 }
 
 /** Partly given back, and nothing shows what. */
@@ -193,6 +195,12 @@ function hasHiddenRefund({ financialStatus, lines, hasRefunds }: Order): boolean
     !hasRefunds &&
     lines.every(({ remaining, ordered }) => remaining >= ordered)
   )
+}
+
+/** A line of a deleted product may be of those that the link is for. */
+function hasUnknownProduct({ lines }: Order, link: Link | null): boolean {
+  const isForSome = (link?.terms.productIds.length ?? 0) > 0
+  return isForSome && lines.some(({ deleted, remaining }) => deleted && remaining > 0)
 }
 
 /** Until an order is paid its amounts may change. */

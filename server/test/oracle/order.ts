@@ -1,5 +1,5 @@
 import { HOUR, MINUTE, midnightOf } from './calendar.ts'
-import { type Fraction, fractionOf, NONE, plus } from './exact.ts'
+import { type Fraction, fractionOf, NONE, plus, shareOf } from './exact.ts'
 
 /** What an `orders/paid` body says, read by the oracle itself. Amounts in paisa, times in epoch ms. */
 export interface Order {
@@ -93,25 +93,34 @@ function refundedIn(refunds: unknown): number {
     (refund) => (refund.order_adjustments ?? []) as Fields[],
   )
   const ofGoods = adjustments.filter(({ kind }) => kind !== 'shipping_refund')
-  const total = ofGoods.reduce((cents, { amount }) => cents + Math.round(Number(amount) * 100), 0)
-  return Math.max(0, -total)
+  const total = ofGoods.reduce((paisa, { amount }) => paisa + givenBack(amount), 0)
+  return Math.max(0, total)
+}
+
+/** Adjustments are below zero for what was given back beyond the items. */
+function givenBack(amount: unknown): number {
+  const text = String(amount)
+  const paisa = shareOf(amountOf(text.replace('-', '')), 1, 1)
+  return text.startsWith('-') ? paisa : -paisa
 }
 
 function lineOf(line: Fields, body: Fields): OrderLine {
   const ordered = countOf(line.quantity)
+  const extra = 'tip_payment_gateway' in line || FEES.includes(String(line.title).toLowerCase())
   return {
     productId: line.product_id === null || line.product_id === undefined ? null : idOf(line.product_id),
     ordered,
     remaining:
       line.current_quantity === undefined || line.current_quantity === null
-        ? ordered - returnedOf(line, body)
+        ? Math.max(0, ordered - returnedOf(line, body))
         : countOf(line.current_quantity),
     price: amountOf(line.price),
     discount: discountOf(line, body),
     tax: sum(listOf(line.tax_lines ?? []).map((one) => amountOf(one.price))),
     giftCard: flagOf(line.gift_card),
-    extra: 'tip_payment_gateway' in line || FEES.includes(String(line.title).toLowerCase()),
+    extra,
     deleted:
+      !extra &&
       line.product_exists === false &&
       !flagOf(line.gift_card) &&
       (line.product_id ?? null) === null &&

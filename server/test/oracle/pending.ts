@@ -1,8 +1,8 @@
 import { DAY } from './calendar.ts'
 import type { Order } from './order.ts'
 import type { Outcome } from './processor-events.ts'
-import { judge } from './sale.ts'
-import { type InboxEvent, known, type PendingOrder, type State } from './state.ts'
+import { isGivenBack, judge } from './sale.ts'
+import { type InboxEvent, known, type PendingOrder, raiseFlag, type State } from './state.ts'
 
 const PLACED = ['orders/create', 'orders/updated', 'orders/cancelled']
 const ONCE_PAID = ['paid', 'partially_refunded', 'refunded']
@@ -20,25 +20,35 @@ export function saysNothing({ topic, body }: InboxEvent, parameter: string): boo
   return isWhole && hasNoCodes && !body.includes(parameter)
 }
 
-/** What becomes of such a report: it counts if the order waits for its payment or is canceled, and leads to a link of the merchant. */
+/** Whether a report has said that the store took the order back: canceled it, or paid everything back. */
+export function wasTakenBack(state: State, store: string, order: Order): boolean {
+  const there = state.pendingOrders.find((one) => one.store === store && one.orderId === order.id)
+  return state.takenBack.has(`${order.id} of ${store}`) || there?.cancelled === true
+}
+
+/** What becomes of such a report: it counts if the order waits for its payment and leads to a link of the merchant, or was taken back. */
 export function hearPlaced(state: State, event: InboxEvent, order: Order): Outcome {
-  const cancelled = order.cancelled || event.topic === 'orders/cancelled'
-  const there = state.pendingOrders.find((one) => one.store === event.scope && one.orderId === order.id)
-  if (!cancelled && ONCE_PAID.includes(order.financialStatus ?? '')) return 'ignored'
+  const back = isGivenBack(order) || event.topic === 'orders/cancelled'
+  const isOf = (one: { store: string; orderId: string }) =>
+    one.store === event.scope && one.orderId === order.id
+  const there = state.pendingOrders.find(isOf)
+  if (back && state.sales.some((sale) => isOf(sale) && sale.reason === null))
+    raiseFlag(state, 'order_changed', event.scope)
+  if (there && back) there.cancelled = true
   const { merchant } = known(state.stores, event.scope)
   const asPaid = { ...order, financialStatus: 'paid', cancelled: false }
   const { link, code, commission: expected } = judge(state, merchant, asPaid)
-  if (link === null) {
-    if (there && cancelled) there.cancelled = true
-    return there && cancelled ? 'done' : 'ignored'
+  if (link === null || ONCE_PAID.includes(order.financialStatus ?? '')) {
+    if (back && !there) state.takenBack.add(`${order.id} of ${event.scope}`)
+    return there && back ? 'done' : 'ignored'
   }
   const version = [order.updatedAt, event.topic === 'orders/create' ? 0 : 1] as const
   const said = { link, code, expected, placedAt: order.placedAt, version }
   if (!there) {
+    const cancelled = back || wasTakenBack(state, event.scope, order)
     state.pendingOrders.push({ store: event.scope, orderId: order.id, ...said, cancelled, expired: false })
     return 'done'
   }
-  there.cancelled ||= cancelled
   if (isLater(version, there.version)) Object.assign(there, said)
   return 'done'
 }

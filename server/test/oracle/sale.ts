@@ -152,6 +152,11 @@ export function paid(order: Order): boolean {
   return ['paid', 'partially_refunded'].includes(order.financialStatus ?? '') && !order.cancelled
 }
 
+/** Whether the store has taken an order back: canceled it, or paid everything back. */
+export function isGivenBack({ financialStatus, cancelled }: Order): boolean {
+  return cancelled || ['refunded', 'voided'].includes(financialStatus ?? '')
+}
+
 /** Gmail ignores dots and has two names; what follows a plus sign is a label. */
 function reachesMailbox(one: string, other: string): boolean {
   const mailbox = (address: string) => {

@@ -14,6 +14,8 @@ export interface State {
   clicks: Map<string, Click>
   sales: Sale[]
   pendingOrders: PendingOrder[]
+  /** What its store took back before it was a pending order: `order of store`. */
+  takenBack: Set<string>
   cycles: Cycle[]
   credits: Credit[]
   payouts: Payout[]
@@ -222,6 +224,7 @@ export function emptyState(settings: Settings): State {
     clicks: new Map(),
     sales: [],
     pendingOrders: [],
+    takenBack: new Set(),
     cycles: [],
     credits: [],
     payouts: [],

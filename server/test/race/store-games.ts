@@ -1,4 +1,5 @@
-import { connectStore, MAX_CLAIMS_PER_DOMAIN } from '../../stores/stores.service.ts'
+import { connectStore } from '../../stores/stores.service.ts'
+import { MAX_CLAIMS_PER_DOMAIN } from '../../stores/webhook-claims.service.ts'
 import { addUser } from '../testkit/people.ts'
 import { columnsOf } from '../testkit/rows.ts'
 import { type Arena, differs, type Game, outcomeTexts } from './game.ts'

@@ -26,15 +26,17 @@ export function orderBody(plan: OrderPlan, facts: OrderFacts): string {
     currency: plan.broken === 'no currency' ? null : plan.currency,
     test: plan.test,
     financial_status: plan.status === 'cancelled' ? 'paid' : plan.status,
-    cancelled_at: plan.status === 'cancelled' ? '2026-11-01T00:00:00Z' : null,
+    cancelled_at: ['cancelled', 'voided'].includes(plan.status) ? '2026-11-01T00:00:00Z' : null,
     taxes_included: plan.taxesIncluded,
     ...buyer(plan, facts),
     ...trackedBy(plan, facts.reference),
     discount_codes: plan.codes.map((code) => ({ code, amount: '0.00', type: 'fixed_amount' })),
     line_items: plan.lines.map((line, index) => ({
+      id: index + 1,
       ...lineItem(line, index === 0 ? plan.broken : 'no'),
       ...(index === 0 && plan.reference.place === 'line' && { properties: propertiesWith(facts.reference) }),
     })),
+    ...refundsOf(plan),
   }
   // Put in as digits: they can be more than a JavaScript number holds.
   const text = JSON.stringify(body)
@@ -49,15 +51,30 @@ function lineItem(line: LinePlan, broken: OrderPlan['broken']): Record<string, u
   return {
     product_id: typeof line.product === 'number' ? PRODUCTS[line.product] : null,
     ...(line.product === 'deleted' && { product_exists: false }),
-    title: 'Kurta',
+    title: line.extra === 'fee' ? 'Cash on Delivery fee' : 'Kurta',
+    ...(line.extra === 'tip' && { tip_payment_gateway: 'manual' }),
     quantity: line.quantity,
-    ...(line.removed > 0 ? { current_quantity: Math.max(0, line.quantity - line.removed) } : {}),
+    ...(line.removed > 0 && !line.isReturn
+      ? { current_quantity: Math.max(0, line.quantity - line.removed) }
+      : {}),
     price: price ?? line.price,
     total_discount: '0.00',
     discount_allocations: line.discounts.map((amount) => ({ amount })),
     tax_lines: line.taxes.map((amount) => ({ title: 'GST', price: amount })),
     gift_card: line.giftCard,
   }
+}
+
+/** Returned items, and amounts that were paid back without any. */
+function refundsOf({ lines, refunds }: OrderPlan): Record<string, unknown> {
+  const refund_line_items = lines.flatMap(({ removed, isReturn }, index) =>
+    removed > 0 && isReturn ? [{ line_item_id: index + 1, quantity: removed }] : [],
+  )
+  const order_adjustments = refunds.map(({ amount, ofShipping }) => {
+    return { amount: `-${amount}`, kind: ofShipping ? 'shipping_refund' : 'refund_discrepancy' }
+  })
+  const isEmpty = refund_line_items.length + order_adjustments.length === 0
+  return isEmpty ? {} : { refunds: [{ refund_line_items, order_adjustments }] }
 }
 
 function buyer(plan: OrderPlan, facts: OrderFacts): Record<string, unknown> {

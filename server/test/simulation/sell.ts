@@ -80,7 +80,8 @@ function referenceOf(plan: OrderPlan, clickId: string | null): string {
 
 /** The order as a delivery reports it. */
 function reportedPlan(plan: OrderPlan, body: DeliveryPlan['body']): OrderPlan {
-  if (body === 'unpaid, cancelled') return { ...plan, status: 'cancelled' }
+  if (body === 'unpaid, cancelled') return { ...plan, status: 'voided' }
+  if (body === 'paid back') return { ...plan, status: 'refunded' }
   if (body === 'unpaid') return { ...plan, status: 'pending' }
   if (body === 'unpaid, other amounts') return oneMore({ ...plan, status: 'pending' })
   const paid = body.startsWith('paid') ? { ...plan, status: 'paid' as const } : plan
@@ -127,7 +128,8 @@ function orderText({ order, gap }: SaleAction, after: number): string {
   const lines = order.lines.map((line) => {
     const parts = [
       line.giftCard ? 'gift card' : line.product === null ? 'custom item' : `product ${line.product}`,
-      ...(line.removed > 0 ? [`${line.removed} removed`] : []),
+      ...(line.extra === null ? [] : [line.extra]),
+      ...(line.removed > 0 ? [`${line.removed} ${line.isReturn ? 'returned' : 'removed'}`] : []),
       ...line.discounts.map((amount) => `less ${amount}`),
       ...line.taxes.map((amount) => `tax ${amount}`),
     ]
@@ -140,6 +142,9 @@ function orderText({ order, gap }: SaleAction, after: number): string {
     ...(order.buyer === 'a stranger' ? [] : [`buyer: ${order.buyer}`]),
     ...(order.codes.length === 0 ? [] : [`codes: ${order.codes.join(', ')}`]),
     ...(order.broken === 'no' ? [] : [`broken: ${order.broken}`]),
+    ...order.refunds.map(
+      ({ amount, ofShipping }) => `${amount} paid back${ofShipping ? ' for shipping' : ''}`,
+    ),
     ...(order.taxesIncluded ? ['taxes included'] : []),
     `reference: ${order.reference.what} in ${order.reference.place}`,
     `placed ${after / 60_000} min after the visit${gap.from === 'window' ? ' (window)' : ''}`,

@@ -61,8 +61,11 @@ const line = fc.record({
   /** An index into the products of the world, a custom item, or a product that the shop has deleted. */
   product: oftener<number | null | 'deleted'>([8, 0], [6, 1], [4, 2], [2, 3], [2, null], [1, 'deleted']),
   quantity: oftener<number>([6, 1], [3, 2], [2, 3], [1, 7]),
-  /** Taken away again by an edit. */
+  /** Taken away again, by an edit or a return. */
   removed: oftener([16, 0], [2, 1], [1, 2], [1, 9]),
+  isReturn: mostly(40),
+  /** Not goods. */
+  extra: oftener([30, null], [1, 'tip'], [1, 'fee']),
   /** As text: it may have more than two decimals. */
   price: either(
     [4, fc.constantFrom(...PRICES)],
@@ -88,7 +91,19 @@ const order = fc.record({
   codes: either<string[]>([3, none], [2, upToTwo(fc.constantFrom(...TYPED_CODES), 1)]),
   buyer: oftener([30, 'a stranger'], [2, 'unknown'], [1, 'the creator'], [1, "the creator's mailbox"]),
   test: mostly(2),
-  status: oftener([50, 'paid'], [2, 'partially_refunded'], [8, 'pending'], [1, 'refunded'], [1, 'cancelled']),
+  status: oftener(
+    [50, 'paid'],
+    [2, 'partially_refunded'],
+    [8, 'pending'],
+    [1, 'refunded'],
+    [1, 'cancelled'],
+    [1, 'voided'],
+  ),
+  /** Amounts that were paid back without items, and whether for the shipping. */
+  refunds: either<{ amount: string; ofShipping: boolean }[]>(
+    [14, none],
+    [1, upToTwo(fc.record({ amount: AMOUNTS, ofShipping: mostly(20) }), 1)],
+  ),
   currency: oftener([60, 'PKR'], [1, 'USD']),
   taxesIncluded: mostly(40),
   bigId: mostly(20),
@@ -139,6 +154,15 @@ const double = fc.record({
   topic: fc.constant('orders/paid'),
 })
 
+/** The store pays everything back after the payment, or cancels the order. */
+const paidBack = fc.record({
+  delay,
+  id: fc.constant('fresh'),
+  body: fc.constant('paid back'),
+  secret: fc.constant('present'),
+  topic: oftener([3, 'orders/updated'], [1, 'orders/cancelled']),
+})
+
 const PLACED = {
   'orders/create': 'unpaid',
   'orders/updated': 'unpaid, other amounts',
@@ -151,7 +175,7 @@ const placedReport = fc
   .map(([delay, topic]) => ({ delay, topic, body: PLACED[topic], id: 'fresh', secret: 'present' }) as const)
 
 export type DeliveryPlan = Drawn<
-  typeof firstDelivery | typeof laterReport | typeof double | typeof placedReport
+  typeof firstDelivery | typeof laterReport | typeof double | typeof paidBack | typeof placedReport
 >
 
 /** About 30 % of all deliveries are doubles, and one in a hundred has another body under its old id. */
@@ -159,7 +183,7 @@ const deliveries: fc.Arbitrary<DeliveryPlan[]> = fc
   .tuple(
     firstDelivery,
     either<DeliveryPlan[]>([80, none], [20, upToTwo(laterReport, 1)]),
-    either<DeliveryPlan[]>([70, none], [30, upToTwo(double, 1)]),
+    either<DeliveryPlan[]>([70, none], [30, upToTwo(double, 1)], [5, upToTwo(paidBack, 1)]),
   )
   .map(([first, later, more]) => [first, ...later, ...more])
 

@@ -3,7 +3,7 @@ import { exportStorage } from '../../exports/exports.service.ts'
 import { runNextExport } from '../../exports/run-export.service.ts'
 import type { LinkRecord } from '../../links/links.service.ts'
 import type { Actor } from '../../platform/api/procedure.ts'
-import { insertRows } from '../../platform/database/protected-rows.ts'
+import { insertRows, type NewRow } from '../../platform/database/protected-rows.ts'
 import type { Schema } from '../../platform/database/schema.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { addLink, addLiveOffer, addMerchant, storeIdOf } from './listings.ts'
@@ -22,7 +22,7 @@ export interface ExportWorld {
   storeOf: Map<string, string>
 }
 
-/** One sale, click and application a link, a sale without any link for kurta, a cycle a merchant, a payout a creator. */
+/** One sale, pending order, click and application a link, a sale without any link for kurta, a cycle a merchant, a payout a creator. */
 export async function buildExportWorld(platform: Platform): Promise<ExportWorld> {
   const [kurta, shoes] = [await addMerchant(platform, 'Kurta House'), await addMerchant(platform, 'Shoes')]
   const [ayesha, bilal] = [
@@ -59,6 +59,13 @@ export async function buildExportWorld(platform: Platform): Promise<ExportWorld>
     },
   ])
   for (const link of links) await addClick(platform, link.id)
+  await platform.database.transaction((tx) =>
+    insertRows(
+      tx,
+      'pending_orders',
+      links.map((link) => pendingOrderRow(platform, world, link)),
+    ),
+  )
   await addPayout(platform, world, ayesha, { [kurta.userId]: 10_000, [shoes.userId]: 5000 })
   await addPayout(platform, world, bilal, { [shoes.userId]: 7000 })
   return world
@@ -93,6 +100,33 @@ export function saleRow(
     created_at: now,
     event_id: platform.ids.next(),
     receipt: '{}',
+  }
+}
+
+/** An order of an hour ago that waits for its payment and came by a link. */
+function pendingOrderRow(
+  platform: Platform,
+  { storeOf }: Pick<ExportWorld, 'storeOf'>,
+  link: LinkRecord,
+): NewRow<'pending_orders'> {
+  const now = platform.clock.now()
+  const id = platform.ids.next()
+  return {
+    id,
+    store_id: storeOf.get(link.merchant_id) ?? '',
+    merchant_id: link.merchant_id,
+    order_id: BigInt(`0x${id.replaceAll('-', '').slice(16)}`).toString(),
+    order_name: '#2001',
+    state: 'pending',
+    offer_id: link.offer_id,
+    creator_id: link.creator_id,
+    link_id: link.id,
+    coupon_code: null,
+    expected_commission: 12_500,
+    sale_id: null,
+    placed_at: now - 3_600_000,
+    version: '1',
+    ...{ created_at: now, updated_at: now, state_at: now },
   }
 }
 

@@ -55,7 +55,8 @@ export const UNPROTECTED: { readonly [T in Table]?: { readonly [K in keyof Unpro
     reason_code: 'state: which open flag is closed when an event is tried again',
     result: TEXT,
     finished_at: TRIES,
-    order_id: TEXT,
+    order_id:
+      'state: whether an order that the store took back before it was placed waits for a payment; no money depends on it',
     order_name: TEXT,
     'deleted rows':
       "state: an event that was not applied yet never is; comparing a store's orders, or the processor's records, finds it",
