@@ -133,6 +133,9 @@ async function failureOf(error: unknown): Promise<Failure> {
     const lines = issues.map(({ path, message }) => `  ${path}: ${message}`)
     return new Failure(`${issues.length} settings are invalid:`, { ...details, lines })
   }
+  const { tamperedRowOf } = await import('../server/platform/api/problem.ts')
+  const tampered = tamperedRowOf(error)
+  if (tampered) return new Failure(`${tampered.message} Run "affiliate ledger verify".`)
   return (await faultOf(error)) ?? bug(error)
 }
 

@@ -8,6 +8,7 @@ import { addEndpointCommands } from './commands/endpoints.ts'
 import { addFlagCommands } from './commands/flagged.ts'
 import { addLedgerCommands } from './commands/ledger.ts'
 import { addMailCommands } from './commands/mail.ts'
+import { addManualCommands } from './commands/manual.ts'
 import { addOfferCommands } from './commands/offers.ts'
 import { addPayoutCommands } from './commands/payouts.ts'
 import { addSaleCommands } from './commands/sales.ts'
@@ -68,6 +69,7 @@ Exit codes: 0 success, 1 failure, 2 usage error, 130 interrupted by Ctrl-C.`)
   addEndpointCommands(program)
   addBillingCommands(program)
   addPayoutCommands(program)
+  addManualCommands(program)
   addLedgerCommands(program)
   addMailCommands(program)
   addLookCommands(program)

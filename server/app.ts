@@ -25,6 +25,7 @@ import type { Platform } from './platform/platform.ts'
 import { Topics } from './platform/topics.ts'
 import type { ProcessorEventRules } from './processor/events.settings.ts'
 import { createHttpProcessor } from './processor/http-processor.ts'
+import { createManualProcessor } from './processor/manual/manual-processor.ts'
 import type { Processor } from './processor/processor.ts'
 import { createSafepayProcessor, safepayOptions } from './processor/safepay/safepay-processor.ts'
 import type { SignatureScheme } from './processor/signatures/hmac.ts'
@@ -116,7 +117,7 @@ export async function openApp(options: OpenOptions): Promise<App> {
     },
   }
   const sendSignals = publishSignals(platform, database)
-  const processor = createProcessor(config, sandbox, options.sandboxUrl)
+  const processor = createProcessor(platform, sandbox, options.sandboxUrl)
   return {
     platform,
     database: withRowKeys(database, keys),
@@ -137,13 +138,13 @@ function addressOf({ HOST, PORT }: Config): string {
 }
 
 function createProcessor(
-  config: Config,
+  platform: Platform,
   sandbox: SandboxAccess | null,
   sandboxUrl: OpenOptions['sandboxUrl'],
 ): Processor & { close(): Promise<void> } {
-  if (config.PROCESSOR === 'safepay-raast') {
-    return createSafepayProcessor(safepayOptions(config))
-  }
+  const { config } = platform
+  if (config.PROCESSOR === 'manual') return createManualProcessor(platform)
+  if (config.PROCESSOR === 'safepay-raast') return createSafepayProcessor(safepayOptions(config))
   const apiKey = config.PROCESSOR_API_KEY ?? sandbox?.api_key ?? ''
   const url = config.PROCESSOR_URL ?? (() => sandboxUrl?.() ?? sandbox?.url ?? null)
   return createHttpProcessor({ url, apiKey, timeoutMs: config.PROCESSOR_TIMEOUT_MS })

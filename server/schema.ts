@@ -19,6 +19,7 @@ import * as pendingOrder from './pending-orders/pending-order.entity.ts'
 import * as platform from './platform/database/platform.entity.ts'
 import * as process from './processes/process.entity.ts'
 import * as attempt from './processor/attempt.entity.ts'
+import * as manualTransfer from './processor/manual/transfer.entity.ts'
 import * as sale from './sales/sale.entity.ts'
 import * as store from './stores/store.entity.ts'
 import * as user from './users/user.entity.ts'
@@ -44,6 +45,7 @@ const FILES = {
   platform,
   process,
   attempt,
+  manualTransfer,
   sale,
   store,
   user,

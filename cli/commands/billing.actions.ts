@@ -52,7 +52,7 @@ export const cycles = reads(async ({ platform, out }, options: CyclesOptions) =>
       { title: 'Id', cell: (row) => row.id },
     ],
     wire: (row) => ({
-      ...wireCycle(row),
+      ...wireCycle(platform, row),
       merchant: person(row.merchant_id),
       sales_count: row.sales_count,
       call: wireCall(calls.get(row.id)),

@@ -16,6 +16,7 @@ const service = about('service')
 /** Asks the processor for an invoice that does not exist: it must answer that it has none. */
 export async function examineProcessor(environment: NodeJS.ProcessEnv, config: Config): Promise<Found> {
   if (config.PROCESSOR === 'safepay-raast') return examineSafepay(config)
+  if (config.PROCESSOR === 'manual') return processor.info('is worked by hand: "affiliate manual due"')
   try {
     const app = await openApp({ create: false, readOnly: true, environment, logLevel: 'silent' })
     try {

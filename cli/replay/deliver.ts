@@ -91,9 +91,9 @@ const TIMEOUT_MS = 10_000
 const POLL_MS = 40
 
 /** The event in the inbox, as soon as it is settled; as it stands when that takes too long. */
-async function settledEvent(
+export async function settledEvent(
   app: App,
-  { delivery, rawBody }: SignedEvent,
+  { delivery, rawBody }: Pick<SignedEvent, 'delivery' | 'rawBody'>,
   deadline: number,
 ): Promise<EventRow> {
   const bodyHash = hashOf(rawBody)

@@ -85,7 +85,7 @@ async function refuseAddress(
 }
 
 /** Where the service of these settings listens, as seen from this machine. */
-function listeningAddress({ platform: { config } }: App): string {
+export function listeningAddress({ platform: { config } }: App): string {
   const host = { '0.0.0.0': '127.0.0.1', '::': '[::1]' }[config.HOST] ?? config.HOST
   return `http://${host.includes(':') && !host.startsWith('[') ? `[${host}]` : host}:${config.PORT}`
 }

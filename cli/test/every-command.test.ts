@@ -2,6 +2,8 @@
 import { stripVTControlCharacters } from 'node:util'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { MANUAL_SETTINGS } from '../../server/test/testkit/manual-market.ts'
+import { EXAMPLE_ID } from '../command.ts'
 import { openBooks } from './books.ts'
 import { OPERATOR_WORK, type Way, type World } from './operator-work.ts'
 import { openProcessorStub } from './processor-stub.ts'
@@ -11,6 +13,7 @@ interface TerminalWay extends Partial<Way> {
   /** Exit code; 0 unless given. */
   code?: number
   typed?: Typed[]
+  environment?: Record<string, string>
   /** Runs until a signal ends it, so it is a process. */
   process?: true
 }
@@ -56,6 +59,15 @@ const OTHERS: Record<string, (world: World) => TerminalWay> = {
   'webhooks listen': () => ({ typed: [{ after: /Ctrl-C ends it/, keys: CTRL_C }], process: true }),
   'stores check': ({ books }) => ({ args: [`s${books.shop.merchantId}.myshopify.com`], code: 1 }),
   'billing reconcile': () => ({}),
+  'manual due': () => ({ environment: MANUAL_SETTINGS }),
+  'manual received': () => ({
+    args: [EXAMPLE_ID, '--amount', '5', '--reference', 'FT1', '--as', 'you@example.com'],
+    code: 1,
+  }),
+  'manual payout-file': () => ({ args: ['--as', 'you@example.com'], code: 1 }),
+  'manual paid': () => ({ args: [EXAMPLE_ID, '--reference', 'FT1', '--as', 'you@example.com'], code: 1 }),
+  'manual failed': () => ({ args: [EXAMPLE_ID, '--reason', 'closed', '--as', 'you@example.com'], code: 1 }),
+  'manual reconcile': () => ({ args: ['statement.csv', '--as', 'you@example.com'], code: 1 }),
 }
 
 const SETTINGS = { HOST: '127.0.0.1', PORT: '0', SCHEDULE_BILLING: 'off', SCHEDULE_PAYOUTS: 'off' }
@@ -97,7 +109,7 @@ it('does its work within 80 columns', async (world) => {
       continue
     }
     const { books, stub } = world
-    const own = name in OTHERS ? {} : stub.settings
+    const own = made.environment ?? (name in OTHERS ? {} : stub.settings)
     const options = { columns: COLUMNS, typed, environment: { ...own, ...SETTINGS } }
     const ended = process
       ? await runInPty(words, { ...options, environment: { ...books.settings, ...SETTINGS } })

@@ -98,6 +98,19 @@ it('without a terminal names at once what is missing, and what is wrong', async 
   assert.not.ok(existsSync(file))
 })
 
+it('makes the secret of events that only the commands of this machine sign', async ({ folder, file }) => {
+  const instructions = 'Transfer to PK36SCBL0000001123456702, with the number of the invoice.\\nThank you.'
+  const flags = ['--domain', 'partners.chenab.pk', '--smtp-url', 'off', '--processor', 'manual']
+  const missing = await init(folder, flags)
+  assert.match(missing.stderr, /Not a terminal; set MANUAL_PAYMENT_INSTRUCTIONS in the environment\.\n$/)
+  const { code, stderr } = await init(folder, flags, { MANUAL_PAYMENT_INSTRUCTIONS: instructions })
+  assert.is(code, 0, stderr)
+  const values = written(file)
+  assert.is(values.MANUAL_PAYMENT_INSTRUCTIONS, instructions)
+  assert.match(values.PROCESSOR_WEBHOOK_SECRETS ?? '', /^whsec_[A-Za-z0-9+/]{32}$/)
+  assert.is(readSettings(values).PROCESSOR, 'manual')
+})
+
 it('at a terminal asks, says all that is wrong together, and asks for that again', async ({
   folder,
   file,

@@ -430,6 +430,30 @@ const VERIFICATION: PlantedBug[] = [
   },
 ]
 
+/** Mistakes about bank transfers that people confirm. */
+const BY_HAND: PlantedBug[] = [
+  onBothDatabases({
+    name: 'a confirmation of another amount counts',
+    file: 'server/processor/manual/confirmation.rule.ts',
+    find: 'amount !== null && amount !== transfer.amount',
+    replace: 'amount !== null && amount <= 0',
+  }),
+  {
+    name: 'a payout that another file has is written to a second one',
+    file: 'server/processor/manual/transfers.service.ts',
+    find: '(file is null or file =',
+    replace: '(true or file =',
+    expectedIn: 'race',
+  },
+  {
+    name: 'two operators confirm one transfer without a lock',
+    file: 'server/processor/manual/transfers.service.ts',
+    find: "await lockRows(tx, 'manual_transfers', named(tx, names))",
+    replace: 'await transfersWhere(tx, named(tx, names))',
+    expectedIn: 'race',
+  },
+]
+
 export const PLANTED_BUGS: readonly PlantedBug[] = [
   ...ARITHMETIC,
   ...ORDERS,
@@ -437,4 +461,5 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   ...BOOKS,
   ...ONCE,
   ...VERIFICATION,
+  ...BY_HAND,
 ]

@@ -42,6 +42,7 @@ const MARKET_TESTS = [
     'payouts/',
     'pending-orders/',
     'processes/',
+    'processor/manual/',
     'profile/',
     'reports/',
     'sales/',

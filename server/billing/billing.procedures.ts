@@ -18,7 +18,7 @@ export const billingRouter = router({
     .query(async ({ ctx, input }) => {
       const filter = { merchantId: ctx.actor.userId, state: input.state ?? null }
       const page = await pageById(input, (request) => listCycles(ctx.platform, { ...filter, ...request }))
-      return mapPage(page, wireCycle)
+      return mapPage(page, (row) => wireCycle(ctx.platform, row))
     }),
 })
 

@@ -189,7 +189,7 @@ export function scanCycles(
     async read(step) {
       const filter = { merchantId, state: null, before: step.below, limit: step.size }
       return pageItems(step, await listCycles(platform, filter), (row) => ({
-        ...wireCycle(row),
+        ...wireCycle(platform, row),
         ...(merchantId === null && { merchant_id: row.merchant_id }),
       }))
     },

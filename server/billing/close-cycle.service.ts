@@ -151,7 +151,7 @@ async function applyCloses(platform: Platform, tx: Tx, decided: readonly Decided
   await queueInvoices(platform, tx, closed)
   const events = closed.map((cycle): NewEvent => {
     const { id: subjectId, merchant_id: accountId } = cycle
-    return { type: 'billing_cycle.closed', accountId, subjectId, data: wireCycle(cycle) }
+    return { type: 'billing_cycle.closed', accountId, subjectId, data: wireCycle(platform, cycle) }
   })
   await publishEvents(platform, tx, events)
   afterCommit(tx, () => {

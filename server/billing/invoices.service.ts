@@ -21,6 +21,7 @@ import {
   moveCycle,
   uninvoicedCycleIds,
 } from './billing.store.ts'
+import { wireCycle } from './billing-wire.ts'
 
 /** Queues the processor calls that create these closed cycles' first invoices. */
 export async function queueInvoices(platform: Platform, tx: Tx, cycles: readonly CycleRow[]): Promise<void> {
@@ -60,9 +61,17 @@ export async function recordInvoice(
       period_start: cycle.period_start,
       period_end: cycle.period_end,
       payment_url: invoice.hostedUrl,
+      ...payableBy(platform, cycle),
     },
     about: cycleId,
   })
+}
+
+/** What the merchant needs to pay by bank transfer; `undefined` with processors that take the payment themselves. */
+function payableBy(platform: Platform, cycle: CycleRow) {
+  const { payment_instructions: instructions } = wireCycle(platform, cycle)
+  const number = cycle.processor_invoice_id
+  return instructions === null ? undefined : { transfer: { number, instructions } }
 }
 
 export { findCycleByInvoice as cycleOfInvoice } from './billing.store.ts'

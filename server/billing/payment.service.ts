@@ -85,7 +85,7 @@ async function charge(platform: Platform, tx: Tx, cycle: CycleRow, paymentRefere
   const released = shares.filter(({ creator_id }) => subscribed.get(creator_id)?.has('balance.released'))
   const { id: subjectId, merchant_id: accountId } = cycle
   await publishEvents(platform, tx, [
-    { type: 'billing_cycle.charged', accountId, subjectId, data: wireCycle(charged) },
+    { type: 'billing_cycle.charged', accountId, subjectId, data: wireCycle(platform, charged) },
     ...released.map(({ creator_id, commission }): NewEvent => {
       const data = { billing_cycle_id: subjectId, amount: formatMoney(commission), currency: CURRENCY }
       return { type: 'balance.released', accountId: creator_id, subjectId, data }

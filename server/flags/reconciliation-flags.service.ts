@@ -6,6 +6,8 @@ import { lastResolvedFlag, openFlagAbout, openFlags, raiseFlag } from './flags.s
 const KIND = 'reconciliation_difference'
 
 interface Subject {
+  /** `reconciliation_difference` unless given. */
+  kind?: 'reconciliation_difference' | 'bank_statement_difference'
   subjectType: 'billing_cycle' | 'payout'
   subjectId: string
 }
@@ -29,8 +31,8 @@ interface Evidence extends Figures {
   agrees_since: string | null
 }
 
-async function openFinding(tx: Tx, { subjectType, subjectId }: Subject) {
-  const open = await openFlagAbout(tx, { kind: KIND, subjectType, subjectId })
+async function openFinding(tx: Tx, { kind = KIND, subjectType, subjectId }: Subject) {
+  const open = await openFlagAbout(tx, { kind, subjectType, subjectId })
   return open && { summary: open.summary, evidence: JSON.parse(open.evidence) as Evidence }
 }
 
@@ -51,14 +53,14 @@ export async function noteDifference(
   tx: Tx,
   finding: ReconciliationFinding,
 ): Promise<'raised' | 'refreshed' | 'known'> {
-  const { subjectType, subjectId, summary, ...figures } = finding
+  const { kind = KIND, subjectType, subjectId, summary, ...figures } = finding
   const now = isoTime(platform.clock.now())
   const open = await openFinding(tx, finding)
-  const resolved = open ? undefined : await lastResolvedFlag(tx, KIND, subjectId)
+  const resolved = open ? undefined : await lastResolvedFlag(tx, kind, subjectId)
   if (resolved && isSame(JSON.parse(resolved.evidence), figures)) return 'known'
   const first_seen_at = open?.evidence.first_seen_at ?? now
   const evidence = { ...figures, first_seen_at, last_seen_at: now, agrees_since: null }
-  await raiseFlag(platform, tx, { kind: KIND, subjectType, subjectId, summary, evidence })
+  await raiseFlag(platform, tx, { kind, subjectType, subjectId, summary, evidence })
   return open ? 'refreshed' : 'raised'
 }
 
@@ -93,10 +95,11 @@ export async function noteUnanswered(
 export async function noteAgreement(platform: Platform, tx: Tx, subject: Subject): Promise<void> {
   const open = await openFinding(tx, subject)
   if (open?.evidence.agrees_since !== null) return
+  const other = (subject.kind ?? KIND) === KIND ? 'The processor' : 'The bank'
   await raiseFlag(platform, tx, {
     kind: KIND,
     ...subject,
-    summary: `The processor and we agree again. Before: ${open.summary}`,
+    summary: `${other} and we agree again. Before: ${open.summary}`,
     evidence: { ...open.evidence, agrees_since: isoTime(platform.clock.now()) },
   })
 }

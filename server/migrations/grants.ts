@@ -53,6 +53,7 @@ export const CHANGES: Record<keyof Schema, readonly Change[]> = {
   inbound_bodies: ['delete'],
   operator_deliveries: [],
   processor_attempts: ['update'],
+  manual_transfers: ['update'],
   outbox_events: ['update', 'delete'],
   webhook_endpoints: ['update'],
   webhook_secrets: ['update', 'delete'],

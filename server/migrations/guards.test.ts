@@ -34,6 +34,7 @@ const NEVER_DELETED = [
   'affiliate_links',
   'link_coupons',
   'processor_attempts',
+  'manual_transfers',
   'inbound_events',
 ]
 
@@ -135,6 +136,23 @@ const MOVES: Record<string, Moves> = {
       "100 tries = tries + 1, lease_token = 't', lease_until = 5",
       "100 state = 'created', processor_id = 'x', lease_token = null, settled_at = 5",
     ),
+  },
+  manual_transfers: {
+    refused: [
+      [104, "state = 'open'"],
+      [104, "state = 'failed'"],
+      [105, "state = 'paid'"],
+      [104, "bank_reference = 'another'"],
+      [103, "file = 'another'"],
+      [103, 'amount = 1'],
+      [103, "kind = 'invoice'"],
+      [103, "number = 'PAYANOTHER'"],
+      [103, `subject_id = '${idNumber(1)}'`],
+    ],
+    allowed: [
+      [103, "state = 'paid', bank_reference = 'x', settled_at = 5"],
+      [103, "state = 'paid', row_digest = 'another key'"],
+    ],
   },
   inbound_events: {
     refused: moves(

@@ -239,6 +239,14 @@ test('a refused secret is not repeated', () => {
 test('production refuses the sandbox, even one that no one asked for, and demands a key', () => {
   refused({ NODE_ENV: 'production', APP_KEY: KEY, PUBLIC_BASE_URL: PRODUCTION.PUBLIC_BASE_URL }, 'PROCESSOR')
   refused({ ...PRODUCTION, PROCESSOR: 'sandbox' }, 'PROCESSOR')
+  const { PROCESSOR_URL, PROCESSOR_API_KEY, ...own } = PRODUCTION
+  const byHand = { ...own, PROCESSOR: 'manual', MANUAL_PAYMENT_INSTRUCTIONS: 'Bank X\\nIBAN Y' }
+  assert.is(readConfig(byHand).MANUAL_PAYMENT_INSTRUCTIONS, 'Bank X\nIBAN Y')
+  refused({ ...byHand, MANUAL_PAYMENT_INSTRUCTIONS: ' ' }, 'MANUAL_PAYMENT_INSTRUCTIONS')
+  refused({ ...byHand, MANUAL_PAYMENT_INSTRUCTIONS: '' }, 'MANUAL_PAYMENT_INSTRUCTIONS')
+  refused({ ...byHand, PROCESSOR_WEBHOOK_SECRETS: '' }, 'PROCESSOR_WEBHOOK_SECRETS')
+  refused({ ...byHand, PROCESSOR_SIGNATURE: 'safepay-v2' }, 'PROCESSOR_SIGNATURE')
+  refused({ ...byHand, PROCESSOR_EVENTS: '{}' }, 'PROCESSOR_EVENTS')
   refused({ ...PRODUCTION, APP_KEY: '' }, 'APP_KEY')
   assert.is(readConfig(PRODUCTION).NODE_ENV, 'production')
 })

@@ -116,6 +116,7 @@ export const REQUIRED_BY = {
     'SAFEPAY_SECRET_KEY',
     'PROCESSOR_WEBHOOK_SECRETS',
   ],
+  manual: ['MANUAL_PAYMENT_INSTRUCTIONS', 'PROCESSOR_WEBHOOK_SECRETS'],
 } as const satisfies Record<Config['PROCESSOR'], readonly (keyof Config)[]>
 
 /** A setting, its problem, and the other setting that makes it one. */
@@ -157,9 +158,16 @@ function* mismatches(config: Config): Generator<Mismatch> {
   if (NODE_ENV === 'production') yield* unfitForProduction(config)
   for (const name of missing(...REQUIRED_BY[PROCESSOR]))
     yield [name, `must be set when PROCESSOR=${PROCESSOR}`]
-  if (PROCESSOR === 'sandbox' && config.PROCESSOR_SIGNATURE !== 'standard-webhooks') {
-    const problem = 'must be standard-webhooks, which is how the sandbox signs'
-    yield ['PROCESSOR_SIGNATURE', problem, 'PROCESSOR']
+  if (
+    (PROCESSOR === 'sandbox' || PROCESSOR === 'manual') &&
+    config.PROCESSOR_SIGNATURE !== 'standard-webhooks'
+  ) {
+    const signer = PROCESSOR === 'sandbox' ? 'the sandbox signs' : '"affiliate manual" signs'
+    yield ['PROCESSOR_SIGNATURE', `must be standard-webhooks, which is how ${signer}`, 'PROCESSOR']
+  }
+  if (PROCESSOR === 'manual' && config.PROCESSOR_EVENTS !== undefined) {
+    const problem = 'must not be set when PROCESSOR=manual: its events have the built-in types'
+    yield ['PROCESSOR_EVENTS', problem, 'PROCESSOR']
   }
 }
 
@@ -167,7 +175,7 @@ function* unfitForProduction(config: Config): Generator<Mismatch> {
   if (config.PROCESSOR === 'sandbox') {
     yield [
       'PROCESSOR',
-      'the sandbox moves no real money and is refused in production; set http or safepay-raast',
+      'the sandbox moves no real money and is refused in production; set http, safepay-raast or manual',
     ]
   }
   if (!config.APP_KEY) yield ['APP_KEY', 'must be set in production: 32 random bytes in base64']

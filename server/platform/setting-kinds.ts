@@ -40,6 +40,12 @@ export const rate = (preset: number) => percentage.prefault(String(preset))
 
 export const text = z.string().min(1)
 
+/** Text of several lines: `\n`, as environment files write it, is a line break. */
+export const instructions = parsed('text of 1 to 2000 characters', (text) => {
+  const lines = text.replaceAll('\\n', '\n').trim()
+  return lines.length >= 1 && lines.length <= 2000 && !/[^\P{Cc}\n]/u.test(lines) ? lines : null
+})
+
 /** One of these words; the first is the default. */
 export const choice = <const Word extends string>(preset: Word, ...others: Word[]) =>
   z.enum([preset, ...others]).default(() => preset as never)

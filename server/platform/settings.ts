@@ -10,6 +10,7 @@ import {
   formerKeys,
   host,
   httpUrl,
+  instructions,
   mailbox,
   money,
   networks,
@@ -205,8 +206,11 @@ const Money = {
 }
 
 const Processor = {
-  PROCESSOR: choice('sandbox', 'http', 'safepay-raast').describe(
-    '`sandbox` (part of the service, moves no money, refused in production), `http` or [`safepay-raast`](safepay.md)',
+  PROCESSOR: choice('sandbox', 'http', 'safepay-raast', 'manual').describe(
+    '`sandbox` (part of the service, moves no money, refused in production), `http`, [`safepay-raast`](safepay.md) or [`manual`](manual.md), bank transfers that an admin confirms',
+  ),
+  MANUAL_PAYMENT_INSTRUCTIONS: optional(instructions).describe(
+    'how merchants pay an invoice, such as the bank account and that the number of the invoice is the reference; `\\n` is a line break. Required with `PROCESSOR=manual`',
   ),
   PROCESSOR_URL: optional(httpUrl).describe('the address of its API; required with `PROCESSOR=http`'),
   PROCESSOR_API_KEY: optional(text).describe('the key for its API; required with `PROCESSOR=http`'),

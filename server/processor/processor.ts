@@ -2,7 +2,12 @@ import type { Paisa } from '../../shared/money.ts'
 import type { Config } from '../platform/config.ts'
 
 /** Payouts are whole multiples of this, paisa, by processor. */
-export const PAYOUT_UNITS: Record<Config['PROCESSOR'], Paisa> = { sandbox: 1, http: 1, 'safepay-raast': 100 }
+export const PAYOUT_UNITS: Record<Config['PROCESSOR'], Paisa> = {
+  sandbox: 1,
+  http: 1,
+  'safepay-raast': 100,
+  manual: 1,
+}
 
 /**
  * The calls that the marketplace makes to a payment processor. No answer moves money: only a verified webhook does.

@@ -213,7 +213,9 @@ async function eventsOf(platform: Platform, { role }: Actor, scope: OwnScope, ch
       return sale ? { kind, at: isoTime(decidedAt ?? at), sale: wireNamedSale(sale, role) } : null
     }
     const [cycle, change] = [cycles.get(row.id), CYCLE_STEPS[step]]
-    return cycle && change ? { kind, at: isoTime(at), change, billing_cycle: wireCycle(cycle) } : null
+    return cycle && change
+      ? { kind, at: isoTime(at), change, billing_cycle: wireCycle(platform, cycle) }
+      : null
   }
 }
 

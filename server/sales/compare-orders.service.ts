@@ -1,6 +1,7 @@
 import type { Paisa } from '../../shared/money.ts'
 import { setAsideReasons } from '../inbox/set-aside.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
+import { inBatches } from '../platform/database/batches.ts'
 import type { Queries } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { ExportedOrder } from '../shopify/order-export.ts'
@@ -101,17 +102,6 @@ export async function compareOrders(
 function add<Item>(list: Listed<Item>, limit: number, item: ListedOrder & Item): void {
   list.count += 1
   if (list.items.length < limit) list.items.push(item)
-}
-
-async function* inBatches<T>(items: AsyncIterable<T>, size: number): AsyncGenerator<T[]> {
-  let batch: T[] = []
-  for await (const item of items) {
-    batch.push(item)
-    if (batch.length < size) continue
-    yield batch
-    batch = []
-  }
-  if (batch.length > 0) yield batch
 }
 
 /** By order id; for orders without one, by name. */

@@ -18,6 +18,7 @@ import { insertRows } from '../platform/database/protected-rows.ts'
 import { setWatermark } from '../platform/database/watermarks.ts'
 import { NIL_ID } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
+import { createManualProcessor } from '../processor/manual/manual-processor.ts'
 import { codeOf } from '../test/testkit/authenticator.ts'
 import { everyForgery, type Forgery, takenBack, tryForgeries } from '../test/testkit/forgeries.ts'
 import { marketSuites, partly } from '../test/testkit/market-suites.ts'
@@ -61,6 +62,11 @@ async function fillBooks(market: Marketplace): Promise<void> {
   await platform.database.transaction((tx) => insertRows(tx, 'account_tokens', [{ ...token, ...times }]))
   await noteStarted(platform, 'billing')
   await startExport(platform, shop.actor, { resource: 'sales', format: 'csv', from: null, to: null })
+  for (const reference of [platform.ids.next(), platform.ids.next()]) {
+    const call = { attemptId: platform.ids.next(), reference, amount: 100 }
+    const destination = { iban: 'PK36SCBL0000001123456702', account_title: 'A CREATOR' }
+    await createManualProcessor(platform).createPayout({ ...call, destination })
+  }
   await setCoupon(platform, { slug: links.ayesha.slug, actor: shop.merchantId, code: 'AYESHA10' })
   const second = await market.addLink(shop, bilal)
   await setCoupon(platform, { slug: second.slug, actor: shop.merchantId, code: 'BILAL10' })

@@ -45,7 +45,7 @@ async function flagOverdue(platform: Platform, tx: Tx, subjectId: string): Promi
   })
   const problem = rowProblem(platform.keys, 'billing_cycles', cycle)
   if (problem !== null) await flagForgedRows(platform, tx, 'billing_cycles', [{ id: subjectId, problem }])
-  const data = wireCycle(withCheckedLink(platform, cycle))
+  const data = wireCycle(platform, withCheckedLink(platform, cycle))
   const event = { type: 'billing_cycle.overdue', accountId: merchant_id, subjectId, data } as const
   await publishEvents(platform, tx, [event])
 }

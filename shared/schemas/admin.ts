@@ -31,6 +31,7 @@ export const FLAG_KINDS = {
   events_undelivered: 'high',
   processor_disagrees: 'high',
   reconciliation_difference: 'high',
+  bank_statement_difference: 'high',
   payout_failed_repeatedly: 'medium',
   payout_destination_replaced: 'medium',
   billing_account_replaced: 'medium',

@@ -19,6 +19,12 @@ export const billingCycle = z
     processor_invoice_id: z.string().nullable(),
     processor_payment_reference: z.string().nullable(),
     payment_url: z.string().nullable(),
+    payment_instructions: z
+      .string()
+      .nullable()
+      .describe(
+        'How to pay a closed cycle by bank transfer, with `processor_invoice_id` as the reference; null with other processors.',
+      ),
     closed_at: wireTime.nullable(),
     charged_at: wireTime.nullable(),
   })

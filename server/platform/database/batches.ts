@@ -59,3 +59,15 @@ export function forEachIsolated<Item, Outcome>(
   }
   return processInBatches(platform, items, 1, alone, options)
 }
+
+/** The items as they come, in batches of `size` and a last one of what is left. */
+export async function* inBatches<T>(items: AsyncIterable<T>, size: number): AsyncGenerator<T[]> {
+  let batch: T[] = []
+  for await (const item of items) {
+    batch.push(item)
+    if (batch.length < size) continue
+    yield batch
+    batch = []
+  }
+  if (batch.length > 0) yield batch
+}

@@ -97,6 +97,7 @@ export const DIGESTED_TABLES = {
   processor_attempts: {
     columns: ['id', 'kind', 'subject_id', 'amount', 'request', 'processor_id', 'created_at'],
   },
+  manual_transfers: {},
   outbox_events: {
     counted: false,
     large: true,

@@ -8,6 +8,7 @@ import { breachesIn, openMarketplace } from '../testkit/marketplace.ts'
 import { proofCount } from '../testkit/proof-size.ts'
 import { writeUnsynced } from '../testkit/unsynced.ts'
 import type { Arena, Game } from './game.ts'
+import { MANUAL_GAMES } from './manual-games.ts'
 import { MONEY_GAMES } from './money-games.ts'
 import { OPERATOR_GAMES } from './operator-games.ts'
 import { PILE_GAMES } from './pile-games.ts'
@@ -15,7 +16,14 @@ import { PROCESSOR_GAMES } from './processor-games.ts'
 import { type Contest, openRacers, type Racers } from './racers.ts'
 import { STORE_GAMES } from './store-games.ts'
 
-const GAMES: Game[] = [...MONEY_GAMES, ...PROCESSOR_GAMES, ...OPERATOR_GAMES, ...PILE_GAMES, ...STORE_GAMES]
+const GAMES: Game[] = [
+  ...MONEY_GAMES,
+  ...PROCESSOR_GAMES,
+  ...OPERATOR_GAMES,
+  ...PILE_GAMES,
+  ...STORE_GAMES,
+  ...MANUAL_GAMES,
+]
 /** All games with the generic contract, and those that send calls with Safepay's as well. */
 const PLAYED: { game: Game; contract: Contract }[] = [
   ...GAMES.map((game) => ({ game, contract: 'generic' as const })),

@@ -11,10 +11,13 @@ import { applyStoreEvents } from '../../jobs/apply-store-events.ts'
 import { makeDueCalls } from '../../jobs/processor-calls.ts'
 import { startScheduler } from '../../jobs/scheduler.ts'
 import { drainUntilIdle } from '../../jobs/worker.ts'
+import { exportPayouts } from '../../payouts/payout-file.service.ts'
 import { runPayouts } from '../../payouts/payout-run.service.ts'
 import { retryPayout } from '../../payouts/payouts.service.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { GENERIC_PROCESSOR_EVENTS } from '../../processor/events.settings.ts'
+import { eventOf } from '../../processor/manual/confirmation.rule.ts'
+import { confirmTransfers, newFileName } from '../../processor/manual/transfers.service.ts'
 import type { Processor } from '../../processor/processor.ts'
 import { connectStore } from '../../stores/stores.service.ts'
 import { suspendUser } from '../../users/users.service.ts'
@@ -43,6 +46,9 @@ export type Task =
   /** `afterMs`: later than the other side by so much. */
   | { do: 'suspend'; userId: string; afterMs?: number }
   | { do: 'reissue'; cycleId: string }
+  /** An operator confirms a bank transfer, and its event comes in. */
+  | { do: 'confirm'; actor: string; cycleId: string; amount: number; reference: string }
+  | { do: 'export_payouts'; actor: string }
   | { do: 'retry_payout'; payoutId: string }
 
 /** What `drain_pile` answers. */
@@ -103,7 +109,19 @@ async function drainPile(platform: Platform, reader: CountedReader, batch: numbe
 
 type Decision = Extract<
   Task,
-  { do: 'decide' | 'connect' | 'credit' | 'flag' | 'resolve' | 'suspend' | 'reissue' | 'retry_payout' }
+  {
+    do:
+      | 'confirm'
+      | 'export_payouts'
+      | 'decide'
+      | 'connect'
+      | 'credit'
+      | 'flag'
+      | 'resolve'
+      | 'suspend'
+      | 'reissue'
+      | 'retry_payout'
+  }
 >
 
 /** What a person asks for. */
@@ -130,9 +148,27 @@ async function decideSomething(platform: Platform, processor: Processor, task: D
       return (await suspendUser(platform, { userId: task.userId, ...by })).suspended_at !== null
     case 'reissue':
       return (await retryInvoice(platform, processor, { cycleId: task.cycleId, ...by })).attemptId
+    case 'confirm':
+      return confirmByHand(platform, task)
+    case 'export_payouts': {
+      const { rows } = await exportPayouts(platform, { actor: task.actor, name: newFileName() })
+      return rows.length
+    }
     case 'retry_payout':
       return (await retryPayout(platform, processor, { payoutId: task.payoutId, ...by })).attemptId
   }
+}
+
+async function confirmByHand(platform: Platform, task: Extract<Task, { do: 'confirm' }>): Promise<string> {
+  const { actor, cycleId: about, amount, reference } = task
+  const word = { kind: 'invoice', about, outcome: 'paid', amount, reference, reason: null } as const
+  const [confirmed] = await confirmTransfers(platform, actor, [word])
+  const { verdict = 'unknown', transfer = null } = confirmed ?? {}
+  if (transfer && (verdict === 'record' || verdict === 'repeat')) {
+    const [deliveryId, body] = [`manual-${transfer.id}`, eventOf(transfer)]
+    await receive(platform, { do: 'receive', source: 'processor', scope: 'processor', deliveryId, body })
+  }
+  return verdict
 }
 
 export function flagAbout(userId: string) {

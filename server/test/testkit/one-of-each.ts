@@ -120,6 +120,21 @@ const attempt = (number: number, state: 'waiting' | 'created' | 'refused') => ({
   settled_at: state === 'waiting' ? null : AT,
 })
 
+const transfer = (number: number, state: 'open' | 'paid' | 'failed') => ({
+  ...{
+    id: idNumber(number),
+    kind: 'payout' as const,
+    subject_id: idNumber(number),
+    number: `PAY${number}`,
+    state,
+  },
+  ...{ file: 'PFABCDEFGH', exported_at: AT },
+  bank_reference: state === 'paid' ? `FT${number}` : null,
+  reason: state === 'failed' ? 'account closed' : null,
+  confirmed_by: state === 'open' ? null : idNumber(3),
+  settled_at: state === 'open' ? null : AT,
+})
+
 /** At least one row of every table, with one of each state where states move; in an order in which they can be made. */
 export const ONE_OF_EACH: Rows = {
   users: [user(1, 'merchant'), user(2, 'creator'), user(3, 'admin')],
@@ -217,6 +232,7 @@ export const ONE_OF_EACH: Rows = {
   inbound_bodies: [{ event_id: idNumber(90), encoding: 'utf8', body: '{"id":1}' }],
   operator_deliveries: [{ delivery_id: 'sent by hand', body_hash: 'ef'.repeat(32) }],
   processor_attempts: [attempt(100, 'waiting'), attempt(101, 'created'), attempt(102, 'refused')],
+  manual_transfers: [transfer(103, 'open'), transfer(104, 'paid'), transfer(105, 'failed')],
   flags: [
     {
       ...{ id: idNumber(110), kind: 'unpaid_cycle', severity: 'high', subject_type: 'billing_cycle' },

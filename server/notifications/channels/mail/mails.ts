@@ -318,16 +318,16 @@ const MAILS = {
   }),
 
   'billing_cycle.closed': mail({
-    text: (
-      facts: { amount_due: string; period_start: number; period_end: number; payment_url: string | null },
-      { day },
-    ) => ({
+    text: (facts: Payable & { amount_due: string; period_start: number; period_end: number }, { day }) => ({
       subject: `Invoice: ${rupees(facts.amount_due)} due`,
       paragraphs: [
         'A billing cycle closed. Pay the amount due, so that your creators can be paid.',
-        ...(facts.payment_url === null ? ['The payment request reaches you through your bank.'] : []),
+        ...(facts.transfer || facts.payment_url !== null
+          ? transferLines(facts)
+          : ['The payment request reaches you through your bank.']),
       ],
       details: [
+        ...row('Invoice', facts.transfer?.number ?? null),
         ['Period', `${day(facts.period_start)} to ${day(facts.period_end)}`],
         ['Amount due', rupees(facts.amount_due)],
       ],
@@ -336,15 +336,22 @@ const MAILS = {
   }),
 
   'billing_cycle.overdue': mail({
-    factsOf: ({ amount_due, closed_at, payment_url }: BillingCycleWire, { created_at }) => ({
-      amount_due,
+    factsOf: ({ closed_at, ...cycle }: BillingCycleWire, { created_at }) => ({
+      amount_due: cycle.amount_due,
       closed_at: closed_at === null ? created_at : Date.parse(closed_at),
-      payment_url,
+      payment_url: cycle.payment_url,
+      ...(cycle.payment_instructions && {
+        transfer: { number: cycle.processor_invoice_id, instructions: cycle.payment_instructions },
+      }),
     }),
-    text: (facts: { amount_due: string; closed_at: number; payment_url: string | null }, { day }) => ({
+    text: (facts: Payable & { amount_due: string; closed_at: number }, { day }) => ({
       subject: `Overdue: ${rupees(facts.amount_due)}`,
-      paragraphs: ['A billing cycle has not been paid. Your creators wait for their commission. Pay it now.'],
+      paragraphs: [
+        'A billing cycle has not been paid. Your creators wait for their commission. Pay it now.',
+        ...transferLines(facts),
+      ],
       details: [
+        ...row('Invoice', facts.transfer?.number ?? null),
         ['Closed', day(facts.closed_at)],
         ['Amount due', rupees(facts.amount_due)],
       ],
@@ -445,6 +452,20 @@ const ZONE_NAMES: Record<string, string> = { 'Asia/Karachi': "'PKT'" }
 
 const row = (label: string, value: string | null): [string, string][] =>
   value === null ? [] : [[label, value]]
+
+/** How an invoice is paid: at an address, or by a bank transfer that names the invoice. */
+interface Payable {
+  payment_url: string | null
+  transfer?: { number: string | null; instructions: string }
+}
+
+function transferLines({ transfer }: Payable): string[] {
+  if (!transfer) return []
+  return [
+    'Pay by bank transfer, with the number of the invoice as the reference:',
+    ...transfer.instructions.split('\n'),
+  ]
+}
 
 function payment(url: string | null): MailParts['button'] {
   return url === null ? null : { label: 'Pay now', url }

@@ -52,6 +52,13 @@ const MAILS: MailContent[] = [
   },
   { kind: 'billing_cycle.overdue', facts: { amount_due: '2750.00', closed_at: AT, payment_url: null } },
   {
+    kind: 'billing_cycle.closed',
+    facts: {
+      ...{ amount_due: '2750.00', period_start: AT, period_end: AT, payment_url: null },
+      transfer: { number: 'INVABCDEFGHIJKL', instructions: 'Habib Bank\nPK36SCBL0000001123456702' },
+    },
+  },
+  {
     kind: 'store.rejecting',
     facts: { shop_domain: 'kurta.myshopify.com', at: AT, reason: 'wrong_signature' },
   },
