@@ -44,7 +44,10 @@ Whole lists: affiliate links list --creator USER, sales list --creator USER, mai
     .action(actions.createAdmin)
   asksForPassword(
     group
-      .subcommand('set-password', 'give an account another password, which it asks for, and end its sessions')
+      .subcommand(
+        'set-password',
+        'give an account another password, which it asks for, and end its sessions and API keys',
+      )
       .argument('<user>', 'id or e-mail'),
   )
     .examples(
@@ -72,7 +75,7 @@ Whole lists: affiliate links list --creator USER, sales list --creator USER, mai
   group
     .subcommand(
       'suspend',
-      'shut an account out: its sessions end, its links stop earning; shows first what that means',
+      'shut an account out: its sessions and API keys end, its links stop earning; shows first what that means',
     )
     .argument('<user>', 'id or e-mail')
     .text('--reason <text>', 'kept in the audit trail', { line: 500 })
