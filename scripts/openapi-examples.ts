@@ -467,6 +467,10 @@ async function main(): Promise<void> {
   await call('auth.renewRecoveryCodes', sana, { code: code() })
   await call('auth.disableTotp', sana, { code: code() })
   const another = await logIn(CREATORS[0].email, PASSWORDS.creator)
+  const wanted = { name: 'Weekly report', scope: 'read', expires_in_days: 90 }
+  const apiKey = await call('auth.createApiKey', another, wanted)
+  await call('auth.listApiKeys', another)
+  await call('auth.deleteApiKey', another, { id: apiKey.id })
   await call('auth.logout', another)
   await logIn(CREATORS[0].email, PASSWORDS.creator)
   const sessions = (await call('auth.listSessions', sana)).items

@@ -2,11 +2,12 @@ import type { SuspensionPreview } from '../../server/reports/operator-status.ser
 import { displayMoney, formatMoney, many, sumText, wireSum } from '../terminal/output.ts'
 
 /** What a suspension will do, one sentence a line. */
-export function suspensionLines({ sessions, creator, merchant }: SuspensionPreview): string[] {
+export function suspensionLines({ sessions, apiKeys, creator, merchant }: SuspensionPreview): string[] {
   const applications = (creator ?? merchant)?.pendingApplications ?? 0
   const waiting = applications > 0 ? [`${many(applications, 'pending application')} will stay.`] : []
   return [
     sessions === 0 ? 'No session is open.' : `${many(sessions, 'session')} will end.`,
+    ...(apiKeys === 0 ? [] : [`${many(apiKeys, 'API key')} will end.`]),
     ...(creator
       ? [
           `${many(creator.links, 'link')} will go on leading to the shop and earn nothing more; orders of earlier clicks are rejected.`,
@@ -28,9 +29,10 @@ export function suspensionLines({ sessions, creator, merchant }: SuspensionPrevi
   ]
 }
 
-export function wireSuspension({ sessions, creator, merchant }: SuspensionPreview) {
+export function wireSuspension({ sessions, apiKeys, creator, merchant }: SuspensionPreview) {
   return {
     sessions,
+    api_keys: apiKeys,
     creator: creator && {
       links: creator.links,
       pending_applications: creator.pendingApplications,

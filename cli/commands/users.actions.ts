@@ -52,9 +52,14 @@ export const createAdmin = writes(async ({ platform, out }, email: string, optio
 export const setPassword = writes(async (context, user: string) => {
   const { platform, out } = context
   const found = await users.findUser(platform, user)
-  await confirm(context, `Set a new password for ${found.role} ${found.email}? All sessions end.`)
+  await confirm(
+    context,
+    `Set a new password for ${found.role} ${found.email}? All sessions and API keys end.`,
+  )
   await users.setPassword(platform, found.id, await readNewPassword())
-  out.show(wireUser(found), () => [`${found.email} has a new password; all sessions have ended.`])
+  out.show(wireUser(found), () => [
+    `${found.email} has a new password; all sessions and API keys have ended.`,
+  ])
 })
 
 export const enrollSecondFactor = writes(async ({ platform, out }, user: string) => {

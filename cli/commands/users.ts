@@ -29,7 +29,10 @@ export function addUserCommands(program: CliCommand): void {
     .action(actions.createAdmin)
   asksForPassword(
     group
-      .subcommand('set-password', 'give an account another password, which it asks for, and end its sessions')
+      .subcommand(
+        'set-password',
+        'give an account another password, which it asks for, and end its sessions and API keys',
+      )
       .argument('<user>', 'id or e-mail'),
   )
     .examples(
@@ -57,7 +60,7 @@ export function addUserCommands(program: CliCommand): void {
   group
     .subcommand(
       'suspend',
-      'shut an account out: its sessions end, its links stop earning; shows first what that means',
+      'shut an account out: its sessions and API keys end, its links stop earning; shows first what that means',
     )
     .argument('<user>', 'id or e-mail')
     .text('--reason <text>', 'kept in the audit trail', { line: 500 })

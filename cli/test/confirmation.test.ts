@@ -121,7 +121,8 @@ it('make payouts once they are confirmed', async () => {
 })
 
 it('ask before a password is typed', async () => {
-  const agreed = { after: /Set a new password for creator .*\? All sessions end\. \[y\/N\] /, keys: 'y\n' }
+  const question = /Set a new password for creator .*\? All sessions and API keys end\. \[y\/N\] /
+  const agreed = { after: question, keys: 'y\n' }
   const { screen, code } = await books.type(['users', 'set-password', books.creatorId], {
     typed: [
       agreed,

@@ -430,6 +430,17 @@ const VERIFICATION: PlantedBug[] = [
   },
 ]
 
+/** Mistakes about programs that call. */
+const PROGRAMS: PlantedBug[] = [
+  {
+    name: 'an API key that may only read changes things',
+    file: 'server/platform/api/procedure.ts',
+    find: "actor.apiKey?.scope === 'read' && type === 'mutation'",
+    replace: "actor.apiKey?.scope === 'read' && type === 'subscription'",
+    expectedIn: 'authorization',
+  },
+]
+
 /** Mistakes about bank transfers that people confirm. */
 const BY_HAND: PlantedBug[] = [
   onBothDatabases({
@@ -461,5 +472,6 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   ...BOOKS,
   ...ONCE,
   ...VERIFICATION,
+  ...PROGRAMS,
   ...BY_HAND,
 ]

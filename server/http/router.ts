@@ -12,11 +12,12 @@ import { profileProcedures, sessionProcedures } from '../profile/profile.procedu
 import { listedLinkProcedures, liveRouter, summariesRouter } from '../reports/reports.procedures.ts'
 import { salesRouter } from '../sales/sales.procedures.ts'
 import { storesRouter } from '../stores/stores.procedures.ts'
+import { apiKeyProcedures } from '../users/api-keys.procedures.ts'
 import { authProcedures, notificationProcedures, suspensionProcedures } from '../users/users.procedures.ts'
 
 /** Every procedure of the service; each concept brings its own. */
 export const appRouter = router({
-  auth: router({ ...sessionProcedures, ...authProcedures }),
+  auth: router({ ...sessionProcedures, ...authProcedures, ...apiKeyProcedures }),
   users: router({ ...notificationProcedures, ...profileProcedures }),
   stores: storesRouter,
   offers: offersRouter,

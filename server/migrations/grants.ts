@@ -14,6 +14,7 @@ type Change = 'update' | 'delete'
 export const CHANGES: Record<keyof Schema, readonly Change[]> = {
   users: ['update'],
   sessions: ['update', 'delete'],
+  api_keys: ['update', 'delete'],
   login_addresses: ['update', 'delete'],
   account_tokens: ['update', 'delete'],
   mails: ['update', 'delete'],

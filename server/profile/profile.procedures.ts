@@ -6,7 +6,7 @@ import {
   updateMeInput,
   user,
 } from '../../shared/schemas/users.ts'
-import { procedure, publicProcedure } from '../platform/api/procedure.ts'
+import { procedure, publicProcedure, sessionProcedure } from '../platform/api/procedure.ts'
 import { isoTime } from '../platform/clock.ts'
 import type { Platform } from '../platform/platform.ts'
 import { login, register } from '../users/credentials.service.ts'
@@ -58,7 +58,7 @@ export const profileProcedures = {
     .output(user)
     .query(({ ctx }) => profileOf(ctx.platform, ctx.actor.userId)),
 
-  updateMe: procedure(EVERY_ROLE, {
+  updateMe: sessionProcedure(EVERY_ROLE, {
     limit: 'with_password',
     rest: { method: 'PATCH', path: '/me' },
     summary: 'Change the display name, where payouts go, or what invoices are paid from',

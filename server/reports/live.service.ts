@@ -15,7 +15,7 @@ import { userTopic } from '../platform/topics.ts'
 import { withNames } from '../sales/sale-explanation.service.ts'
 import { wireNamedSale } from '../sales/sale-wire.ts'
 import { findSales, hasAcceptedSale } from '../sales/sales.service.ts'
-import { isSessionActive } from '../users/sessions.service.ts'
+import { isActorActive } from '../users/sessions.service.ts'
 import {
   cyclesChangedSince,
   payoutsChangedSince,
@@ -64,7 +64,7 @@ type Change = { position: string; at: number; step: number } & (
  * Sends a merchant or creator each change of their own sales, payouts and billing cycles once, from now on or after `lastEventId`. Changes
  * are read from the database; signals only say when. Ends when `signal` is aborted. Refuses with
  * `validation_failed` an id that is none, with `rate_limited` and `unavailable` when there are too many streams, and, at the
- * beginning or later, with `unauthenticated` when the session has ended.
+ * beginning or later, with `unauthenticated` when the session or API key has ended.
  */
 export async function* followChanges(
   platform: Platform,
@@ -114,8 +114,9 @@ export async function* followChanges(
 }
 
 async function refuseEndedSession(platform: Platform, actor: Actor): Promise<void> {
-  if (await isSessionActive(platform, actor)) return
-  throw new Refusal('unauthenticated', 'The session has ended: log in again.')
+  if (await isActorActive(platform, actor)) return
+  const detail = actor.apiKey ? 'The API key has ended.' : 'The session has ended: log in again.'
+  throw new Refusal('unauthenticated', detail)
 }
 
 function lateBound(platform: Platform): string {

@@ -13,10 +13,11 @@ import {
 } from '../test/testkit/live-followers.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { cyclesOf, type Marketplace } from '../test/testkit/marketplace.ts'
-import { logIn } from '../test/testkit/people.ts'
+import { addApiKey, logIn } from '../test/testkit/people.ts'
 import { assertMapped } from '../test/testkit/pluck.ts'
 import { rowOf } from '../test/testkit/rows.ts'
 import { openTcpProxy } from '../test/testkit/tcp-proxy.ts'
+import { deleteApiKey } from '../users/api-keys.service.ts'
 import { logout } from '../users/sessions.service.ts'
 import { suspendUser } from '../users/users.service.ts'
 import { liveStreams } from './live-streams.ts'
@@ -217,15 +218,24 @@ for (const { it } of marketSuites<{ web: WebSide }>('live streams', {
     }
   })
 
-  it('ends with the session: log-out and suspension', async ({ market, platform, web }) => {
+  it('ends with the session or API key: log-out, deletion and suspension', async ({
+    market,
+    platform,
+    web,
+  }) => {
     const shop = await market.addShop()
     const creator = await market.addCreator()
     const leaving = await started(follow(web.base, await logIn(platform, shop.actor)))
     const suspended = await started(follow(web.base, await logIn(platform, creator)))
+    const { userId } = await market.addCreator()
+    const { id, key } = await addApiKey(platform, userId, 'read')
+    const program = await started(follow(web.base, key))
     await logout(platform, shop.actor)
+    await deleteApiKey(platform, userId, id)
     await suspendUser(platform, { userId: creator.userId, actor: 'operator', reason: null })
     await leaving.until(() => leaving.refusal() === 'unauthenticated')
     await suspended.until(() => suspended.refusal() === 'unauthenticated')
+    await program.until(() => program.refusal() === 'unauthenticated')
   })
 
   it('refuses a client without permission, no event id, more streams', async ({ market, platform, web }) => {

@@ -66,12 +66,13 @@ export async function previewSuspension(
 ) {
   const now = clock.now()
   const party = role === 'merchant' ? 'merchant_id' : 'creator_id'
-  const { sessions, links, applications, offers, stores } = await reachOf(reader, party, id, now)
+  const { sessions, apiKeys, links, applications, offers, stores } = await reachOf(reader, party, id, now)
   const { open, closed } = await cycleSums(reader, id, { now, unpaidBefore: now })
   const { pending, submitted } = await payoutSums(reader, id)
   return {
     /** They end. */
     sessions,
+    apiKeys,
     creator:
       role === 'creator'
         ? {

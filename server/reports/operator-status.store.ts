@@ -106,7 +106,7 @@ export async function openFlagCounts(db: Queries): Promise<Record<'high' | 'medi
   return { high: 0, medium: 0, low: 0, ...Object.fromEntries(rows.map((row) => [row.severity, row.count])) }
 }
 
-type Reach = Record<'sessions' | 'links' | 'applications' | 'offers' | 'stores', number>
+type Reach = Record<'sessions' | 'apiKeys' | 'links' | 'applications' | 'offers' | 'stores', number>
 
 /** What a suspension of one account reaches: how many of each. */
 export async function reachOf(db: Queries, party: 'creator_id' | 'merchant_id', userId: string, now: number) {
@@ -114,6 +114,8 @@ export async function reachOf(db: Queries, party: 'creator_id' | 'merchant_id', 
   const { rows } = await sql<Reach>`
     select
       (select count(*) from sessions where user_id = ${userId} and expires_at > ${now}) as sessions,
+      (select count(*) from api_keys
+        where user_id = ${userId} and (expires_at is null or expires_at > ${now})) as "apiKeys",
       (select count(*) from affiliate_links where ${own}) as links,
       (select count(*) from applications where ${own} and status = 'pending') as applications,
       (select count(*) from offers where merchant_id = ${userId} and status = 'live') as offers,

@@ -1,5 +1,5 @@
 import { sendMail } from '../notifications/channels/mail/mail.service.ts'
-import type { Actor } from '../platform/api/procedure.ts'
+import type { SessionActor } from '../platform/api/procedure.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import { updateRows } from '../platform/database/protected-rows.ts'
 import { addressPrefix } from '../platform/network/client-address.ts'
@@ -95,12 +95,12 @@ function codeRefused(verdict: 'wrong_code' | 'code_missing'): Refusal {
 }
 
 /**
- * Makes the caller's session fresh for 10 minutes, which some changes need when a second factor is on; while it is off, no session becomes
- * fresh. Refuses with `invalid_credentials`, `second_factor_required` and `rate_limited`.
+ * Makes the caller's session fresh for 10 minutes, which a new API key needs, and further changes when a second factor is on. Turning that
+ * on ends it. Refuses with `invalid_credentials`, `second_factor_required` and `rate_limited`.
  */
 export async function stepUp(
   platform: Platform,
-  actor: Actor,
+  actor: SessionActor,
   given: { password: string; code?: string | undefined; address: string },
 ): Promise<void> {
   const user = await findUserById(platform.database.reader, actor.userId)
@@ -111,8 +111,7 @@ export async function stepUp(
       )
     : 'wrong_password'
   if (verdict === 'wrong_password') throw new Refusal('invalid_credentials', 'The password is wrong.')
-  if (verdict === 'not_needed') return
-  if (verdict !== 'right') throw codeRefused(verdict)
+  if (verdict === 'wrong_code' || verdict === 'code_missing') throw codeRefused(verdict)
   await platform.database.transaction((tx) => markSessionFresh(platform, tx, actor))
 }
 
@@ -126,7 +125,7 @@ function wrongCredentials(): Refusal {
  */
 export async function changePassword(
   platform: Platform,
-  { userId, sessionId }: Actor,
+  { userId, sessionId }: SessionActor,
   change: { currentPassword: string; newPassword: string; address?: string },
 ): Promise<void> {
   await requireFreshSession(platform, userId, sessionId)

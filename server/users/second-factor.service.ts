@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import { OPERATOR, recordAudit } from '../flags/audit.service.ts'
 import { sendMail } from '../notifications/channels/mail/mail.service.ts'
 import type { SecondFactorChange } from '../notifications/channels/mail/mails.ts'
-import type { Actor } from '../platform/api/procedure.ts'
+import type { Actor, SessionActor } from '../platform/api/procedure.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import { sealedTable } from '../platform/crypto/sealed-rows.ts'
 import { matchingStep, otpauthUrl, toBase32 } from '../platform/crypto/totp.ts'
@@ -92,6 +92,9 @@ export async function confirmTotp(
     })
     if (!confirmed) throw new Refusal('conflict', 'The second factor changed meanwhile. Start again.')
     if (sessionId) await updateRows(tx, 'sessions', { id: sessionId, user_id: userId }, { setup_only: 0 })
+    // Until now the password alone made a session fresh.
+    const fresh = sql`user_id = ${userId} and fresh_until is not null`
+    await updateRows(tx, 'sessions', fresh, { fresh_until: null })
     await record(platform, tx, userId, 'on', { actor })
     return addRecoveryCodes(tx, userId)
   })
@@ -131,7 +134,7 @@ export async function renewRecoveryCodes(
  */
 export async function disableTotp(
   platform: Platform,
-  actor: Actor,
+  actor: SessionActor,
   { code, address = '' }: { code: string; address?: string },
 ): Promise<void> {
   const { userId } = actor
@@ -207,16 +210,23 @@ async function useCode(platform: Platform, row: SecondFactorRow, code: string, a
   return used.length === 1
 }
 
-/** Refuses with `step_up_required` when the user's second factor is on and the session had no step-up lately. */
+/**
+ * Refuses with `step_up_required` when the user's second factor is on and the session had no step-up lately; with `always` also when it is
+ * off and the session had neither a step-up nor a log-in lately.
+ */
 export async function requireFreshSession(
   platform: Platform,
   userId: string,
   sessionId: string | undefined,
+  { always = false } = {},
 ): Promise<void> {
-  const { reader } = platform.database
-  if (!(await hasSecondFactor(platform, reader, userId))) return
-  if (sessionId !== undefined && (await isSessionFresh(platform, userId, sessionId))) return
-  throw new Refusal('step_up_required', 'Confirm with POST /auth/step-up first: password and code.')
+  const isOn = await hasSecondFactor(platform, platform.database.reader, userId)
+  if (!isOn && !always) return
+  if (sessionId !== undefined && (await isSessionFresh(platform, userId, sessionId, { orLogin: !isOn }))) {
+    return
+  }
+  const needed = isOn ? 'password and code' : 'the password'
+  throw new Refusal('step_up_required', `Confirm with POST /auth/step-up first: ${needed}.`)
 }
 
 export function wrongCode(): Refusal {

@@ -3,14 +3,14 @@ import { sql } from 'kysely'
 import { HOUR_MS } from '../../shared/durations.ts'
 import type { Role } from '../../shared/schemas/common.ts'
 import { type PageRequest, pageById } from '../platform/api/page.ts'
-import type { Actor } from '../platform/api/procedure.ts'
+import type { Actor, SessionActor } from '../platform/api/procedure.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import { sha256 } from '../platform/crypto/vault.ts'
 import type { Tx } from '../platform/database/database.ts'
 import { deleteRows, insertRow, TamperedRow, updateRows } from '../platform/database/protected-rows.ts'
 import { addressPrefix } from '../platform/network/client-address.ts'
 import type { Platform } from '../platform/platform.ts'
-import { findOpenSession, findOpenSessions, type SessionRow, setSessionUsed } from './users.store.ts'
+import { type Credential, findCredential, findOpenSessions, setUsed } from './users.store.ts'
 
 export type { SessionRow } from './users.store.ts'
 
@@ -25,6 +25,9 @@ const MAX_UPDATES = 100
 const FRESH_MS = 10 * 60 * 1000
 /** 32 bytes in base64url. */
 const TOKEN = /^[A-Za-z0-9_-]{43}$/
+/** What an API key begins with, in front of such a token. A session's token is too short to be one. */
+const API_KEY_PREFIX = 'afk_'
+const API_KEY_LENGTH = API_KEY_PREFIX.length + 43
 
 /** A token for the client, and what is stored of it: a random token needs no slow hash. */
 export function createToken() {
@@ -37,25 +40,50 @@ export function hashOfToken(token: string): string | null {
   return TOKEN.test(token) ? sha256(token) : null
 }
 
-/** The user and session of a bearer token; `null` when it is malformed, unknown, expired or ended, or its user is suspended. */
+/** A new API key, which is not stored, with what is stored of it. */
+export function createApiKeyToken() {
+  const { token, hash } = createToken()
+  return { key: API_KEY_PREFIX + token, hash, last4: token.slice(-4) }
+}
+
+/**
+ * The user of a bearer token with the session or API key that it belongs to; `null` when it is malformed, unknown, expired or ended, or its
+ * user is suspended.
+ */
 export async function actorFromToken(platform: Platform, token: string): Promise<Actor | null> {
-  const hash = hashOfToken(token)
-  const found = hash === null ? null : await openSessionOf(platform, { tokenHash: hash })
+  if (token.length === API_KEY_LENGTH && token.startsWith(API_KEY_PREFIX)) {
+    const found = await credentialFromToken(platform, 'api_keys', token.slice(API_KEY_PREFIX.length))
+    if (!found) return null
+    const { credential, user } = found
+    noteUse(platform, 'api_keys', credential)
+    return { userId: user.id, role: user.role, apiKey: { id: credential.id, scope: credential.scope } }
+  }
+  const found = await credentialFromToken(platform, 'sessions', token)
   if (!found) return null
-  const { session, user } = found
-  noteUse(platform, session)
+  const { credential, user } = found
+  const { id, last_used_at, created_at } = credential
+  noteUse(platform, 'sessions', { id, last_used_at: last_used_at ?? created_at })
   return {
     userId: user.id,
     role: user.role,
-    sessionId: session.id,
-    ...(session.setup_only === 1 && { setupOnly: true }),
+    sessionId: id,
+    ...(credential.setup_only === 1 && { setupOnly: true }),
   }
 }
 
-/** `null` also when the session or its user was changed outside of the service, which is flagged. */
-async function openSessionOf(platform: Platform, by: Parameters<typeof findOpenSession>[2]) {
+async function credentialFromToken<T extends Credential>(platform: Platform, table: T, token: string) {
+  const tokenHash = hashOfToken(token)
+  return tokenHash === null ? null : credentialOf(platform, table, { tokenHash })
+}
+
+/** `null` also when the session, key or user was changed outside of the service, which is flagged. */
+async function credentialOf<T extends Credential>(
+  platform: Platform,
+  table: T,
+  by: Parameters<typeof findCredential>[3],
+) {
   try {
-    return await findOpenSession(platform.database.reader, platform.keys, by, platform.clock.now())
+    return await findCredential(platform.database.reader, platform.keys, table, by, platform.clock.now())
   } catch (error) {
     if (!(error instanceof TamperedRow)) throw error
     await platform.reportTampered(error)
@@ -66,20 +94,30 @@ async function openSessionOf(platform: Platform, by: Parameters<typeof findOpenS
 const updating = new Set<string>()
 
 /** Updates `last_used_at` if it is a minute old. The request does not wait for it, and succeeds without it. */
-function noteUse(platform: Platform, { id, created_at, last_used_at }: SessionRow): void {
+function noteUse(
+  platform: Platform,
+  table: Credential,
+  { id, last_used_at }: { id: string; last_used_at: number | null },
+): void {
   const now = platform.clock.now()
-  const isRecent = now < (last_used_at ?? created_at) + USE_MS
+  const isRecent = last_used_at !== null && now < last_used_at + USE_MS
   if (isRecent || updating.has(id) || updating.size >= MAX_UPDATES) return
   updating.add(id)
   platform.database
-    .transaction((tx) => setSessionUsed(tx, id, now))
-    .catch((error: unknown) => platform.log.debug({ err: error }, 'the use of a session was not recorded'))
+    .transaction((tx) => setUsed(tx, table, id, now))
+    .catch((error: unknown) =>
+      platform.log.debug({ err: error }, 'the use of a session or API key was not recorded'),
+    )
     .finally(() => updating.delete(id))
 }
 
-/** Whether the actor's session is still valid, for connections that stay open. */
-export async function isSessionActive(platform: Platform, { userId, sessionId }: Actor): Promise<boolean> {
-  return (await openSessionOf(platform, { userId, id: sessionId })) !== null
+/** Whether the actor's session or API key is still valid, for connections that stay open. */
+export async function isActorActive(
+  platform: Platform,
+  { userId, sessionId, apiKey }: Actor,
+): Promise<boolean> {
+  const [table, id] = apiKey ? (['api_keys', apiKey.id] as const) : (['sessions', sessionId] as const)
+  return id !== undefined && (await credentialOf(platform, table, { userId, id })) !== null
 }
 
 /** Where a log-in comes from. */
@@ -149,7 +187,7 @@ export function listSessions({ database, clock }: Platform, userId: string, page
 export async function markSessionFresh(
   platform: Platform,
   tx: Tx,
-  { userId: user_id, sessionId: id }: Actor,
+  { userId: user_id, sessionId: id }: SessionActor,
 ): Promise<void> {
   await updateRows(tx, 'sessions', { id, user_id }, { fresh_until: platform.clock.now() + FRESH_MS })
 }
@@ -161,9 +199,9 @@ export async function isSessionFresh(
   id: string,
   { orLogin = false } = {},
 ): Promise<boolean> {
-  const found = await openSessionOf(platform, { userId, id })
+  const found = await credentialOf(platform, 'sessions', { userId, id })
   if (!found) return false
-  const { fresh_until, created_at } = found.session
+  const { fresh_until, created_at } = found.credential
   const until = Math.max(fresh_until ?? 0, orLogin ? created_at + FRESH_MS : 0)
   return until > platform.clock.now()
 }
@@ -180,17 +218,29 @@ export async function endSessions(tx: Tx, userId: string, except?: string): Prom
   return (await deleteRows(tx, 'sessions', sql`user_id = ${userId}${others}`)).length
 }
 
+/** Ends a user's API keys; returns how many. */
+export async function endApiKeys(tx: Tx, userId: string): Promise<number> {
+  return (await deleteRows(tx, 'api_keys', { user_id: userId })).length
+}
+
 /** Ends the caller's session. */
-export async function logout({ database }: Platform, { userId, sessionId }: Actor): Promise<void> {
+export async function logout({ database }: Platform, { userId, sessionId }: SessionActor): Promise<void> {
   await database.transaction((tx) => deleteRows(tx, 'sessions', { id: sessionId, user_id: userId }))
 }
 
 /** Ends one of the caller's sessions. Refuses with `not_found`. */
-export async function endOwnSession({ database }: Platform, actor: Actor, sessionId: string): Promise<void> {
-  await database.transaction((tx) => endSession(tx, actor.userId, sessionId))
+export async function endOwnSession(
+  { database }: Platform,
+  { userId }: Actor,
+  sessionId: string,
+): Promise<void> {
+  await database.transaction((tx) => endSession(tx, userId, sessionId))
 }
 
 /** Ends all of the caller's sessions but this one. */
-export async function endOtherSessions({ database }: Platform, actor: Actor): Promise<void> {
-  await database.transaction((tx) => endSessions(tx, actor.userId, actor.sessionId))
+export async function endOtherSessions(
+  { database }: Platform,
+  { userId, sessionId }: SessionActor,
+): Promise<void> {
+  await database.transaction((tx) => endSessions(tx, userId, sessionId))
 }

@@ -51,7 +51,7 @@ for (const { it } of marketSuites('accounts and suspension')) {
           action: 'user.suspend',
           reason: 'self-clicks',
           before: '{"suspended":false}',
-          after: '{"suspended":true}',
+          after: '{"suspended":true,"api_keys_ended":0}',
         },
         {
           actor: OPERATOR,

@@ -1,6 +1,6 @@
 import type { UserWire } from '../../shared/schemas/users.ts'
 import { isoTime } from '../platform/clock.ts'
-import type { SessionRow, UserRow } from './users.store.ts'
+import type { ApiKeyRow, SessionRow, UserRow } from './users.store.ts'
 
 /** An account without its balance and payout destination. */
 export function wireUser(account: UserRow): UserWire {
@@ -24,5 +24,15 @@ export function wireSession(session: SessionRow) {
     last_used_at: isoTime(session.last_used_at),
     address_prefix: session.address_prefix,
     agent: session.agent,
+  }
+}
+
+/** An API key of an account, without the key itself. */
+export function wireApiKey({ id, name, scope, last4, created_at, last_used_at, expires_at }: ApiKeyRow) {
+  return {
+    ...{ id, name, scope, last4 },
+    created_at: isoTime(created_at),
+    last_used_at: isoTime(last_used_at),
+    expires_at: isoTime(expires_at),
   }
 }

@@ -57,6 +57,30 @@ export const Session = defineEntity({
   indexes: [{ name: 'sessions_user', properties: ['user_id'] }],
 })
 
+const API_KEY_SCOPES = ['read', 'write'] as const
+
+/** A key with which a program calls in the name of its user, within a scope. */
+export const ApiKey = defineEntity({
+  name: 'ApiKey',
+  tableName: 'api_keys',
+  properties: {
+    id: id().primary(),
+    user_id: () => refersTo(User, 'user_id'),
+    name: text(),
+    scope: enumText<(typeof API_KEY_SCOPES)[number]>(),
+    /** SHA-256 of the random part, hex: the key itself is shown once and never kept. */
+    token_hash: text().unique(),
+    last4: text(),
+    created_at: epochMs(),
+    expires_at: epochMs().strictNullable(),
+    /** Accurate to a minute. */
+    last_used_at: epochMs().strictNullable(),
+    row_digest: rowDigest(),
+  },
+  checks: [oneOf('api_keys', 'scope', API_KEY_SCOPES)],
+  indexes: [{ name: 'api_keys_user', properties: ['user_id'] }],
+})
+
 export const TOKEN_PURPOSES = ['verify_email', 'password_reset'] as const
 export type TokenPurpose = (typeof TOKEN_PURPOSES)[number]
 

@@ -21,7 +21,7 @@ import {
   updateNotifications,
 } from '../notifications/channels/mail/notifications.service.ts'
 import { mapPage } from '../platform/api/page.ts'
-import { procedure, publicProcedure } from '../platform/api/procedure.ts'
+import { procedure, publicProcedure, sessionProcedure } from '../platform/api/procedure.ts'
 import {
   requestPasswordReset,
   resendVerification,
@@ -55,7 +55,7 @@ export const authProcedures = {
     limit: 'auth',
     rest: { method: 'POST', path: '/auth/password-reset/confirm', status: 204 },
     summary: 'Set a new password with the token of a mailed link',
-    description: 'Ends every session, and verifies the e-mail address. A second factor stays on.',
+    description: 'Ends every session and API key, and verifies the e-mail address. A second factor stays on.',
   })
     .input(confirmPasswordResetInput)
     .output(z.void())
@@ -72,7 +72,7 @@ export const authProcedures = {
     .output(z.void())
     .mutation(({ ctx, input }) => verifyEmail(ctx.platform, input.token)),
 
-  resendVerification: procedure(EVERY_ROLE, {
+  resendVerification: sessionProcedure(EVERY_ROLE, {
     limit: 'auth',
     rest: { method: 'POST', path: '/auth/verify-email/resend', status: 204 },
     summary: 'Mail the link that verifies the e-mail address again',
@@ -84,7 +84,7 @@ export const authProcedures = {
     .output(z.void())
     .mutation(({ ctx }) => resendVerification(ctx.platform, ctx.actor.userId)),
 
-  logout: procedure(EVERY_ROLE, {
+  logout: sessionProcedure(EVERY_ROLE, {
     rest: { method: 'POST', path: '/auth/logout', status: 204 },
     summary: 'End this session',
     duringSetup: true,
@@ -93,7 +93,7 @@ export const authProcedures = {
     .output(z.void())
     .mutation(({ ctx }) => logout(ctx.platform, ctx.actor)),
 
-  listSessions: procedure(EVERY_ROLE, {
+  listSessions: sessionProcedure(EVERY_ROLE, {
     rest: { method: 'GET', path: '/auth/sessions' },
     summary: "The account's open sessions",
   })
@@ -106,7 +106,7 @@ export const authProcedures = {
       })),
     ),
 
-  endSession: procedure(EVERY_ROLE, {
+  endSession: sessionProcedure(EVERY_ROLE, {
     rest: { method: 'DELETE', path: '/auth/sessions/:id', status: 204 },
     summary: "End one of the account's sessions",
     errors: ['not_found'],
@@ -115,7 +115,7 @@ export const authProcedures = {
     .output(z.void())
     .mutation(({ ctx, input }) => endOwnSession(ctx.platform, ctx.actor, input.id)),
 
-  endOtherSessions: procedure(EVERY_ROLE, {
+  endOtherSessions: sessionProcedure(EVERY_ROLE, {
     rest: { method: 'DELETE', path: '/auth/sessions', status: 204 },
     summary: 'End every other session',
   })
@@ -123,7 +123,7 @@ export const authProcedures = {
     .output(z.void())
     .mutation(({ ctx }) => endOtherSessions(ctx.platform, ctx.actor)),
 
-  startTotp: procedure(EVERY_ROLE, {
+  startTotp: sessionProcedure(EVERY_ROLE, {
     rest: { method: 'POST', path: '/auth/totp' },
     summary: 'Start to set up a second factor',
     duringSetup: true,
@@ -139,7 +139,7 @@ export const authProcedures = {
       return { secret, otpauth_url: otpauthUrl }
     }),
 
-  confirmTotp: procedure(EVERY_ROLE, {
+  confirmTotp: sessionProcedure(EVERY_ROLE, {
     rest: { method: 'POST', path: '/auth/totp/confirm' },
     summary: 'Turn the second factor on',
     duringSetup: true,
@@ -153,7 +153,7 @@ export const authProcedures = {
       recovery_codes: await confirmTotp(platform, actor.userId, input.code, actor.userId, actor.sessionId),
     })),
 
-  renewRecoveryCodes: procedure(EVERY_ROLE, {
+  renewRecoveryCodes: sessionProcedure(EVERY_ROLE, {
     rest: { method: 'POST', path: '/auth/totp/recovery-codes' },
     summary: 'Replace the recovery codes',
     description:
@@ -169,7 +169,7 @@ export const authProcedures = {
       }),
     })),
 
-  disableTotp: procedure(EVERY_ROLE, {
+  disableTotp: sessionProcedure(EVERY_ROLE, {
     rest: {
       method: 'POST',
       path: '/auth/totp/disable',
@@ -193,19 +193,19 @@ export const authProcedures = {
       disableTotp(ctx.platform, ctx.actor, { code: input.code, address: ctx.clientAddress }),
     ),
 
-  stepUp: procedure(EVERY_ROLE, {
+  stepUp: sessionProcedure(EVERY_ROLE, {
     limit: 'auth',
     rest: { method: 'POST', path: '/auth/step-up', status: 204 },
     summary: 'Confirm password and code again, for 10 minutes',
     description:
-      'With a second factor on, changing a payout destination, a billing account or the password, and turning the second factor off, need it.',
+      'With a second factor on, changing a payout destination, a billing account or the password, and turning the second factor off, need it. A new API key needs it in any case.',
     errors: ['invalid_credentials', 'second_factor_required'],
   })
     .input(stepUpInput)
     .output(z.void())
     .mutation(({ ctx, input }) => stepUp(ctx.platform, ctx.actor, { ...input, address: ctx.clientAddress })),
 
-  changePassword: procedure(EVERY_ROLE, {
+  changePassword: sessionProcedure(EVERY_ROLE, {
     limit: 'auth',
     rest: { method: 'POST', path: '/auth/password', status: 204 },
     summary: 'Change the password and end every other session',
@@ -232,7 +232,7 @@ export const notificationProcedures = {
     .output(notifications)
     .query(({ ctx }) => readNotifications(ctx.platform, ctx.actor)),
 
-  updateNotifications: procedure(EVERY_ROLE, {
+  updateNotifications: sessionProcedure(EVERY_ROLE, {
     rest: { method: 'PATCH', path: '/me/notifications' },
     summary: 'Turn e-mails about events on or off',
     description: 'E-mails about the account itself, such as a changed password, cannot be turned off.',
@@ -248,7 +248,7 @@ export const suspensionProcedures = {
     rest: { method: 'POST', path: '/admin/users/:id/suspend' },
     summary: 'Suspend a user',
     description:
-      'Ends all their sessions. A merchant: offers leave the list, links respond with 410, sales are rejected. A creator: links lose their tracking reference, sales are rejected, payouts wait. Repeating it changes nothing.',
+      'Ends all their sessions and API keys. A merchant: offers leave the list, links respond with 410, sales are rejected. A creator: links lose their tracking reference, sales are rejected, payouts wait. Repeating it changes nothing.',
     errors: ['not_found', 'conflict'],
     details: { conflict: 'The last active admin cannot be suspended.' },
   })

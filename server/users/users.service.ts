@@ -14,7 +14,7 @@ import type { Platform } from '../platform/platform.ts'
 import { userTopic } from '../platform/topics.ts'
 import type { AccountWords } from './password-strength.rule.ts'
 import { hashNewPassword } from './passwords.ts'
-import { endSession, endSessions } from './sessions.service.ts'
+import { endApiKeys, endSession, endSessions } from './sessions.service.ts'
 import {
   countOtherActiveAdmins,
   deleteTokens,
@@ -97,7 +97,7 @@ function parsed<Schema extends z.ZodType>(schema: Schema, given: unknown): z.out
   return result.data
 }
 
-/** Sets a user's password (by id or e-mail) and ends their sessions, from the command line only. Refuses with `not_found` and `validation_failed`. */
+/** Sets a user's password (by id or e-mail) and ends their sessions and API keys, from the command line only. Refuses with `not_found` and `validation_failed`. */
 export async function setPassword(platform: Platform, idOrEmail: string, password: string): Promise<void> {
   const given = parsed(z.strictObject({ password: newPassword }), { password })
   const user = await findUser(platform, idOrEmail)
@@ -115,7 +115,8 @@ const CHANGED_BY = {
 } as const
 
 /**
- * Call in the transaction that sets a password: ends mailed links and sessions, except one if given, notifies the owner and records it.
+ * Call in the transaction that sets a password: ends mailed links and sessions, except one if given, and API keys unless the owner changed
+ * it; notifies the owner and records it.
  */
 export async function passwordChanged(
   platform: Platform,
@@ -126,6 +127,7 @@ export async function passwordChanged(
 ): Promise<void> {
   await deleteTokens(tx, userId, by === 'reset' ? undefined : 'password_reset')
   await endSessions(tx, userId, exceptSession)
+  const ended = by === 'owner' ? {} : { api_keys_ended: await endApiKeys(tx, userId) }
   const facts = { at: platform.clock.now(), by }
   await sendMail(platform, tx, { userId, kind: 'password_changed', facts })
   await recordAudit(platform, tx, {
@@ -133,7 +135,7 @@ export async function passwordChanged(
     action: CHANGED_BY[by],
     subjectType: 'user',
     subjectId: userId,
-    after: { sessions_ended: exceptSession === undefined ? 'all' : 'all others' },
+    after: { sessions_ended: exceptSession === undefined ? 'all' : 'all others', ...ended },
   })
 }
 
@@ -166,7 +168,7 @@ interface SuspensionChange {
 }
 
 /**
- * Suspends a user and ends all their sessions; a suspended one stays as is. Refuses with `not_found`, and with
+ * Suspends a user and ends all their sessions and API keys; a suspended one stays as is. Refuses with `not_found`, and with
  * `conflict` for the last active admin.
  */
 export function suspendUser(platform: Platform, change: SuspensionChange): Promise<UserRow> {
@@ -193,8 +195,10 @@ function moveSuspension(
     const [user = known] = await lockRows(tx, 'users', { id: userId })
     if (isUnchanged(user)) return user
     await changeRow(tx, 'users', user, { suspended_at: suspendedAt })
+    let ended = {}
     if (suspendedAt !== null) {
       await endSessions(tx, userId)
+      ended = { api_keys_ended: await endApiKeys(tx, userId) }
       await deleteTokens(tx, userId, 'password_reset')
       await sendMail(platform, tx, { userId, kind: 'account_suspended', facts: { at: suspendedAt } })
     }
@@ -205,7 +209,7 @@ function moveSuspension(
       subjectId: userId,
       reason,
       before: { suspended: suspendedAt === null },
-      after: { suspended: suspendedAt !== null },
+      after: { suspended: suspendedAt !== null, ...ended },
     })
     afterCommit(tx, () => {
       // Links, offers and webhooks depend on it.

@@ -3,7 +3,13 @@ import type { Role } from '../../shared/schemas/common.ts'
 import type { AppKeys } from '../platform/crypto/key-ring.ts'
 import { countOf, newestFirst } from '../platform/database/bulk-values.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
-import { deleteRows, joinedRow, requireAuthentic, takeRows } from '../platform/database/protected-rows.ts'
+import {
+  deleteRows,
+  joinedRow,
+  type RowOf,
+  requireAuthentic,
+  takeRows,
+} from '../platform/database/protected-rows.ts'
 import type { Schema } from '../platform/database/schema.ts'
 import type { TokenPurpose } from './user.entity.ts'
 
@@ -12,6 +18,7 @@ export type DestinationRow = Selectable<Schema['payout_destinations']>
 export type BillingAccountRow = Selectable<Schema['billing_accounts']>
 export type SecondFactorRow = Selectable<Schema['second_factors']>
 export type SessionRow = Selectable<Schema['sessions']>
+export type ApiKeyRow = Selectable<Schema['api_keys']>
 
 export function findUserById(db: Queries, id: string) {
   return db.selectFrom('users').selectAll().where('id', '=', id).executeTakeFirst()
@@ -61,29 +68,34 @@ export function countOtherActiveAdmins(tx: Tx, id: string) {
   return countOf(active.where('id', '<>', id))
 }
 
+/** What a bearer token can belong to. */
+export type Credential = 'sessions' | 'api_keys'
+
 /**
- * A session that has not expired at `now` and whose account is not suspended, and its user. Throws `TamperedRow` when one of them was
- * changed outside of the service.
+ * A session or API key that has not expired at `now` and whose account is not suspended, and its user. Throws `TamperedRow` when one of
+ * them was changed outside of the service.
  */
-export async function findOpenSession(
+export async function findCredential<T extends Credential>(
   db: Queries,
   keys: AppKeys,
+  table: T,
   by: { tokenHash: string } | { userId: string; id: string },
   now: number,
 ) {
-  const isSession =
-    'id' in by
-      ? sql`sessions.id = ${by.id} and sessions.user_id = ${by.userId}`
-      : sql`sessions.token_hash = ${by.tokenHash}`
-  const { rows } = await sql<SessionRow>`
-    select sessions.*, ${USER.columns}
-    from sessions join users on users.id = sessions.user_id
-    where ${isSession} and sessions.expires_at > ${now} and users.suspended_at is null`.execute(db)
+  const given = sql.table(table)
+  const isGiven =
+    'id' in by ? sql`${given}.id = ${by.id} and user_id = ${by.userId}` : sql`token_hash = ${by.tokenHash}`
+  const { rows } = await sql<RowOf<T>>`
+    select ${given}.*, ${USER.columns}
+    from ${given} join users on users.id = user_id
+    where ${isGiven} and (expires_at is null or expires_at > ${now}) and users.suspended_at is null`.execute(
+    db,
+  )
   if (!rows[0]) return null
-  const { row: user, rest: session } = USER.split(rows[0])
-  requireAuthentic(keys, 'sessions', session)
+  const { row: user, rest: credential } = USER.split(rows[0])
+  requireAuthentic(keys, table, credential)
   requireAuthentic(keys, 'users', user)
-  return { session, user }
+  return { credential, user }
 }
 
 const USER = joinedRow<UserRow>('users', [
@@ -98,10 +110,10 @@ const USER = joinedRow<UserRow>('users', [
   'row_digest',
 ])
 
-/** Records that a session was used at `now` (epoch ms), unless a later use is recorded. */
-export async function setSessionUsed(tx: Tx, id: string, now: number): Promise<void> {
-  const used = tx.updateTable('sessions').set({ last_used_at: now }).where('id', '=', id)
-  await used.where((eb) => eb.or([eb('last_used_at', 'is', null), eb('last_used_at', '<', now)])).execute()
+/** Records that a session or API key was used at `now` (epoch ms), unless a later use is recorded. */
+export async function setUsed(tx: Tx, table: Credential, id: string, now: number): Promise<void> {
+  await sql`update ${sql.table(table)} set last_used_at = ${now}
+    where id = ${id} and (last_used_at is null or last_used_at < ${now})`.execute(tx)
 }
 
 /** A user's sessions that have not expired at `now`. */
@@ -112,6 +124,22 @@ export function findOpenSessions(
 ) {
   const open = db.selectFrom('sessions').selectAll().where('user_id', '=', userId)
   return newestFirst(open.where('expires_at', '>', now), page)
+}
+
+/** A user's API keys that have not expired at `now`. */
+export function findApiKeys(
+  db: Queries,
+  userId: string,
+  { now, ...page }: { now: number; before: string | null; limit: number },
+) {
+  const own = db.selectFrom('api_keys').selectAll().where('user_id', '=', userId)
+  const valid = own.where((eb) => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', now)]))
+  return newestFirst(valid, page)
+}
+
+/** A user's API keys, expired ones too. */
+export function countApiKeys(db: Queries, userId: string) {
+  return countOf(db.selectFrom('api_keys').where('user_id', '=', userId))
 }
 
 /** Whether an account has logged in from an address since `since` (epoch ms). */

@@ -25,7 +25,7 @@ import { marketSuites, partly } from '../test/testkit/market-suites.ts'
 import { cyclesOf, giveBillingAccount, type Marketplace } from '../test/testkit/marketplace.ts'
 import { populate } from '../test/testkit/one-of-each.ts'
 import { orderBody } from '../test/testkit/orders.ts'
-import { logIn } from '../test/testkit/people.ts'
+import { addApiKey, logIn } from '../test/testkit/people.ts'
 import { assertNone } from '../test/testkit/pluck.ts'
 import { PROOF_FORM } from '../test/testkit/proof-size.ts'
 import { removeGuards } from '../test/testkit/tamper.ts'
@@ -52,6 +52,7 @@ async function fillBooks(market: Marketplace): Promise<void> {
   const links = { ayesha: await market.addLink(shop, ayesha), bilal: await market.addLink(other, bilal) }
   await giveBillingAccount(platform, shop.merchantId)
   await logIn(platform, shop.actor)
+  await addApiKey(platform, shop.merchantId, 'write')
   const endpoint = { url: 'https://shop.example.com/hooks', events: ['sale.accepted'], description: '' }
   for (const owner of [shop.actor, other.actor]) await createEndpoint(platform, owner, endpoint)
   const { secret } = await startTotp(platform, shop.actor.userId)

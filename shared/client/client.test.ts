@@ -62,6 +62,13 @@ test('sends the calls of one moment together, with the token of that moment', as
   assert.is(sent[1]?.headers.get('authorization'), null)
 })
 
+test('sends the API key of a program', async () => {
+  const { sent, fetch } = stub({ result: { data: { items: [], next_cursor: null } } })
+  const client = createClient({ url: 'https://affiliates.example.pk', apiKey: 'afk_1', fetch })
+  await client.offers.list.query({})
+  assert.is(sent[0]?.headers.get('authorization'), 'Bearer afk_1')
+})
+
 test('sends no more calls at once than the service takes, and no longer addresses than proxies do', async () => {
   const { sent, fetch } = stub({ result: { data: { items: [], next_cursor: null } } })
   const client = createClient({ url: 'https://affiliates.example.pk', token: 'fixed', fetch })

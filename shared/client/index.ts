@@ -36,6 +36,8 @@ export interface ClientOptions {
   url: string
   /** The bearer token of a session; a function is called before each request. Without a token, only public calls work. */
   token?: string | (() => string | null | undefined)
+  /** The API key of a program, in place of `token`. */
+  apiKey?: string
   /** Used instead of the global `fetch`. */
   fetch?: typeof globalThis.fetch
 }
@@ -54,10 +56,10 @@ export function createClient(options: ClientOptions): MarketplaceClient {
       'url is missing: pass the address of the service, such as https://affiliates.example.pk',
     )
   }
-  const { token, fetch } = options
+  const { token, apiKey, fetch } = options
   const url = `${options.url.replace(/\/+$/, '')}/trpc`
   const credential = (): Record<string, string> => {
-    const shown = typeof token === 'function' ? token() : token
+    const shown = apiKey ?? (typeof token === 'function' ? token() : token)
     return shown ? { authorization: `Bearer ${shown}` } : {}
   }
   const calls = httpBatchLink<AppRouter>({

@@ -1,5 +1,15 @@
 import { z } from 'zod'
-import { currency, idParam, lineOfText, moneyText, pageOf, role, wholeText, wireTime } from './common.ts'
+import {
+  currency,
+  idParam,
+  lineOfText,
+  moneyText,
+  pageOf,
+  role,
+  wholeNumber,
+  wholeText,
+  wireTime,
+} from './common.ts'
 
 /** Trimmed and in lower case; accounts are distinguished by it. */
 export const emailAddress = z
@@ -225,3 +235,33 @@ export const openSession = z
   .meta({ id: 'OpenSession' })
 
 export const sessionList = pageOf(openSession)
+
+/** `read` may call what changes nothing. */
+const apiKeyScope = z.enum(['read', 'write'])
+export type ApiKeyScope = z.infer<typeof apiKeyScope>
+
+export const createApiKeyInput = z.strictObject({
+  name: lineOfText(1, 100).describe('What the key is for.').meta({ example: 'Weekly report' }),
+  scope: apiKeyScope.describe('`read`: may call what changes nothing. `write`: may change things too.'),
+  expires_in_days: wholeNumber(1, 365).optional().describe('Without it the key does not expire.'),
+})
+
+export const apiKey = z
+  .object({
+    id: idParam,
+    name: z.string().meta({ example: 'Weekly report' }),
+    scope: apiKeyScope,
+    last4: z.string().describe('The last four characters of the key.').meta({ example: 'w8Zk' }),
+    created_at: wireTime,
+    last_used_at: wireTime.nullable().describe('Accurate to a minute; null before the first use.'),
+    expires_at: wireTime.nullable(),
+  })
+  .meta({ id: 'ApiKey' })
+
+export const createdApiKey = apiKey
+  .extend({
+    key: z.string().describe('Send it as `Authorization: Bearer <key>`. It is shown only here.'),
+  })
+  .meta({ id: 'CreatedApiKey' })
+
+export const apiKeyList = pageOf(apiKey)

@@ -75,7 +75,7 @@ const OPERATIONS: Record<string, EdgeOperation> = {
   'get /jobs/{id}/file': {
     operationId: 'jobs.file',
     tag: 'jobs',
-    security: [{ bearer: [] }],
+    security: [{ bearer: [] }, { apiKey: [] }],
     summary: "An export's file",
     description:
       'Only for the user who started the export. 404 until the file is ready, 410 once it has expired. New CSV columns are added after the existing ones.',
@@ -292,6 +292,12 @@ export const SECURITY_SCHEMES = {
     type: 'http',
     scheme: 'bearer',
     description: 'The token that logging in or registering returns.',
+  },
+  apiKey: {
+    type: 'http',
+    scheme: 'bearer',
+    description:
+      'An API key of a merchant or creator, from `POST /auth/api-keys`: `afk_` and 43 characters. With the scope `read` it may call what changes nothing.',
   },
   storeSignature: {
     type: 'apiKey',

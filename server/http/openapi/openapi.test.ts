@@ -91,9 +91,13 @@ test('lets answers grow', () => {
 })
 
 test('says who may call', () => {
-  assert.equal(byName('offers.list').security, [{}, { bearer: [] }])
-  assert.equal(byName('users.me').security, [{ bearer: [] }])
-  assert.equal(byName('links.resolve').security, [{}, { bearer: [] }])
+  const either = [{ bearer: [] }, { apiKey: [] }]
+  assert.equal(byName('offers.list').security, [{}, ...either])
+  assert.equal(byName('users.me').security, either)
+  assert.equal(byName('links.resolve').security, [{}, ...either])
+  for (const name of ['users.updateMe', 'auth.createApiKey', 'admin.vetOffer']) {
+    assert.equal(byName(name).security, [{ bearer: [] }], name)
+  }
   for (const name of ['auth.register', 'auth.login', 'redirect', 'health'])
     assert.equal(byName(name).security, [], name)
   assert.equal(byName('webhooks.storeSales').security, [{ storeSignature: [] }, { storeSignatureX: [] }])
@@ -102,7 +106,7 @@ test('says who may call', () => {
   assert.not.ok(byName('links.resolve').responses['401'], 'a public operation asks for no token')
   assert.ok(byName('stores.connect').responses['403'])
   assert.ok(byName('users.me').responses['403'], 'an admin without a second factor')
-  assert.not.ok(byName('auth.logout').responses['403'])
+  assert.ok(byName('auth.logout').responses['403'], 'an API key')
 })
 
 test('gives every declared refusal an example under its status', () => {

@@ -6,6 +6,7 @@ import type { ErrorCode } from '../../../shared/error-codes.ts'
 import { NOT_AN_ID, problem, role } from '../../../shared/schemas/common.ts'
 import {
   type DeclaredMeta,
+  NOT_WITH_KEY,
   type ProcedureRecord,
   proceduresOf,
   type RestRoute,
@@ -29,7 +30,7 @@ const TAGS = [
   {
     name: 'auth',
     description:
-      'Register, log in, change the password; sessions and the second factor. Registering returns the first token.',
+      'Register, log in, change the password; sessions, API keys and the second factor. Registering returns the first token.',
   },
   {
     name: 'users',
@@ -138,9 +139,6 @@ function operationOf(
   const { meta } = procedure
   const shape = inputShapeOf(procedure, rest)
   const body = bodyOf(procedure.name, shape, schemas)
-  // Each role that may not call is refused, and an admin without a second factor where admins need one.
-  const restricted =
-    meta.callers !== 'public' && (meta.callers.length < role.options.length || !meta.duringSetup)
   return {
     operationId: procedure.name,
     tags: procedure.name.split('.', 1),
@@ -155,23 +153,27 @@ function operationOf(
     responses: {
       [String(rest.status ?? 200)]: successOf(procedure, rest, schemas),
       ...(rest.shared !== undefined && { 304: NOT_MODIFIED }),
-      ...problemResponses(codesOf(meta, { hasBody: body !== null, restricted }), factsOf(meta, shape)),
+      ...problemResponses(codesOf(meta, { hasBody: body !== null }), factsOf(meta, shape)),
     },
   }
 }
 
-function securityOf({ callers, acceptsToken }: DeclaredMeta): Record<string, string[]>[] {
-  if (callers !== 'public') return [{ bearer: [] }]
-  return acceptsToken ? [{}, { bearer: [] }] : []
+function securityOf({ callers, acceptsToken, sessionOnly }: DeclaredMeta): Record<string, string[]>[] {
+  if (callers === 'public') return acceptsToken ? [{}, ...TOKEN_OR_KEY] : []
+  const haveKeys = callers.some((caller) => caller !== 'admin')
+  return haveKeys && !sessionOnly ? TOKEN_OR_KEY : [{ bearer: [] }]
 }
 
+const TOKEN_OR_KEY: Record<string, string[]>[] = [{ bearer: [] }, { apiKey: [] }]
+
 /** The codes that an operation can answer with: its own, and those of its input, callers and limits. */
-function codesOf(meta: DeclaredMeta, facts: { hasBody: boolean; restricted: boolean }): ErrorCode[] {
+function codesOf(meta: DeclaredMeta, facts: { hasBody: boolean }): ErrorCode[] {
   return [
     'validation_failed',
     ...(meta.callers === 'public' ? [] : (['unauthenticated'] as const)),
     ...(facts.hasBody ? (['malformed_json', 'payload_too_large', 'unsupported_media_type'] as const) : []),
-    ...(facts.restricted ? (['forbidden'] as const) : []),
+    // Another role, an API key, or an admin who has to set up a second factor.
+    ...(meta.callers === 'public' ? [] : (['forbidden'] as const)),
     ...(meta.errors ?? []),
     'rate_limited',
     'internal',
@@ -180,7 +182,7 @@ function codesOf(meta: DeclaredMeta, facts: { hasBody: boolean; restricted: bool
 }
 
 /** Examples of refusals that fit the operation's input and callers. */
-function factsOf({ callers, details = {} }: DeclaredMeta, { fields }: InputShape): ProblemFacts {
+function factsOf({ callers, details = {}, sessionOnly }: DeclaredMeta, { fields }: InputShape): ProblemFacts {
   const stranger = callers === 'public' ? undefined : role.options.find((one) => !callers.includes(one))
   const [required] = [...fields].find(([, field]) => field.required && field.source === 'body') ?? []
   const [path, message] = required
@@ -194,12 +196,18 @@ function factsOf({ callers, details = {} }: DeclaredMeta, { fields }: InputShape
   return {
     ...(Object.fromEntries(own) as ProblemFacts),
     validation_failed: { detail: `${path} ${message}.`, issues: [{ path, message }] },
-    forbidden: { detail: stranger ? `The role ${stranger} may not do this.` : SETUP_ONLY },
+    forbidden: {
+      detail: stranger ? `The role ${stranger} may not do this.` : sessionOnly ? NOT_WITH_KEY : SETUP_ONLY,
+    },
   }
 }
 
-function callersText({ meta: { callers, acceptsToken } }: ProcedureRecord): string {
-  if (callers !== 'public') return `Roles: ${callers.join(', ')}.`
+function callersText({ type, meta: { callers, acceptsToken, sessionOnly } }: ProcedureRecord): string {
+  if (callers !== 'public') {
+    const haveKeys = callers.some((caller) => caller !== 'admin')
+    const keys = sessionOnly ? ' Not with an API key.' : ' An API key needs the scope `write`.'
+    return `Roles: ${callers.join(', ')}.${haveKeys && (sessionOnly || type === 'mutation') ? keys : ''}`
+  }
   return acceptsToken ? 'Public; a token is optional.' : 'Public.'
 }
 

@@ -13,8 +13,11 @@ for (const operation of Object.values(spec.paths).flatMap((path) => Object.value
   }
 }
 
-// The dialog asks for the account's token only: a signature differs with each body.
+// The dialog asks for the account's token only, or an API key in its place: a signature differs with each body.
 spec.components.securitySchemes = { bearer: spec.components.securitySchemes.bearer }
+for (const operation of Object.values(spec.paths).flatMap((path) => Object.values(path))) {
+  operation.security = operation.security?.filter((requirement) => !('apiKey' in requirement))
+}
 
 /** Who may call, as the requirements of an operation say. */
 function accessOf(requirements) {

@@ -3,6 +3,7 @@ import { type AnyRouter, initTRPC, TRPCError } from '@trpc/server'
 import type { z } from 'zod'
 import { ERROR_STATUS, type ErrorCode } from '../../../shared/error-codes.ts'
 import type { Role } from '../../../shared/schemas/common.ts'
+import type { ApiKeyScope } from '../../../shared/schemas/users.ts'
 import type { Platform } from '../platform.ts'
 import { problemOf, refusalOf, tamperedRowOf } from './problem.ts'
 import { Refusal } from './refusal.ts'
@@ -11,10 +12,16 @@ import { Refusal } from './refusal.ts'
 export interface Actor {
   userId: string
   role: Role
-  sessionId: string
+  /** Absent with an API key. */
+  sessionId?: string
+  /** The API key in place of a session. */
+  apiKey?: { id: string; scope: ApiKeyScope }
   /** The session can only set up a second factor: see `duringSetup`. */
   setupOnly?: true
 }
+
+/** A caller who is logged in. */
+export type SessionActor = Actor & { sessionId: string }
 
 /** What procedures know of a request. If `actor` is a function, the caller is looked up when a procedure runs. */
 export interface RequestContext {
@@ -87,6 +94,8 @@ export type Callers = 'public' | readonly Role[]
 
 export interface DeclaredMeta extends ProcedureMeta {
   callers: Callers
+  /** API keys are refused; see `sessionProcedure`. */
+  sessionOnly?: true
 }
 
 /** The request id, for tRPC errors that occur before there is a context. */
@@ -157,11 +166,15 @@ export async function refused(
  * The middleware of every procedure: finds the caller, checks permission, converts errors. It is one, because tRPC copies the
  * whole request for each middleware.
  */
-function guarded<Caller extends Actor | null>(admit: (actor: Actor | null) => Caller) {
-  return t.middleware(async ({ ctx, next, path }) => {
+function guarded<Caller extends Actor | null>(
+  admit: (actor: Actor | null, type: ProcedureRecord['type']) => Caller,
+  check?: (platform: Platform, actor: Caller) => Promise<void>,
+) {
+  return t.middleware(async ({ ctx, next, path, type }) => {
     let actor: Caller
     try {
-      actor = admit(await identify(ctx))
+      actor = admit(await identify(ctx), type)
+      await check?.(ctx.platform, actor)
     } catch (error) {
       throw await refused(ctx, path, error)
     }
@@ -176,6 +189,8 @@ export async function identify({ actor }: RequestContext): Promise<Actor | null>
 }
 
 export const NOT_LOGGED_IN = 'Log in and send the token as a bearer token.'
+
+export const NOT_WITH_KEY = 'An API key cannot do this: log in and send the token of the session.'
 
 export const SETUP_ONLY =
   'Admins need a second factor. Set it up with POST /auth/totp and POST /auth/totp/confirm first.'
@@ -192,17 +207,48 @@ export function publicProcedure(meta: ProcedureMeta) {
   return t.procedure.meta({ ...meta, callers: 'public' }).use(anyone)
 }
 
-/** A procedure for these roles. Refuses with `unauthenticated` or `forbidden` before the input is validated. */
+/** Refuses with `unauthenticated`, or with `forbidden` another role, a session that must set up a second factor, and an API key that may only read. */
+function admitRole(
+  roles: readonly Role[],
+  { duringSetup }: ProcedureMeta,
+  actor: Actor | null,
+  type: ProcedureRecord['type'],
+): Actor {
+  if (!actor) throw new Refusal('unauthenticated', NOT_LOGGED_IN)
+  if (!roles.includes(actor.role)) {
+    throw new Refusal('forbidden', `The role ${actor.role} may not do this.`)
+  }
+  if (!duringSetup) refuseSetupOnly(actor)
+  if (actor.apiKey?.scope === 'read' && type === 'mutation') {
+    throw new Refusal('forbidden', 'This API key may only read. Use one with the scope write.')
+  }
+  return actor
+}
+
+/**
+ * A procedure for these roles, by session or API key. Refuses with `unauthenticated` or `forbidden` before the input is validated; an API
+ * key with the scope `read` may call queries and subscriptions only.
+ */
 export function procedure(roles: readonly Role[], meta: ProcedureMeta) {
-  const ofRoles = guarded((actor) => {
-    if (!actor) throw new Refusal('unauthenticated', NOT_LOGGED_IN)
-    if (!roles.includes(actor.role)) {
-      throw new Refusal('forbidden', `The role ${actor.role} may not do this.`)
-    }
-    if (!meta.duringSetup) refuseSetupOnly(actor)
-    return actor
-  })
+  const ofRoles = guarded((actor, type) => admitRole(roles, meta, actor, type))
   return t.procedure.meta({ ...meta, callers: roles }).use(ofRoles)
+}
+
+/**
+ * As `procedure`, for what concerns the account's own safety: every API key is refused with `forbidden`. `check` may refuse the session
+ * before the input is validated.
+ */
+export function sessionProcedure(
+  roles: readonly Role[],
+  meta: ProcedureMeta,
+  check?: (platform: Platform, actor: SessionActor) => Promise<void>,
+) {
+  const ofRoles = guarded((actor, type): SessionActor => {
+    const { sessionId, ...caller } = admitRole(roles, meta, actor, type)
+    if (sessionId === undefined) throw new Refusal('forbidden', NOT_WITH_KEY)
+    return { ...caller, sessionId }
+  }, check)
+  return t.procedure.meta({ ...meta, callers: roles, sessionOnly: true }).use(ofRoles)
 }
 
 /** A custom tRPC input parser with the schema it stands for. */

@@ -7,7 +7,7 @@ import { testDialects } from '../../test/testkit/databases.ts'
 import { addUser, changeUser, logIn } from '../../test/testkit/people.ts'
 import { rowsOf } from '../../test/testkit/rows.ts'
 import { openTestbed, type Testbed } from '../../test/testkit/testbed.ts'
-import { actorFromToken, endSessions, isSessionActive } from '../../users/sessions.service.ts'
+import { actorFromToken, endSessions, isActorActive } from '../../users/sessions.service.ts'
 import { verifyBooks } from '../../verification/verify-books.ts'
 import type { Actor } from '../api/procedure.ts'
 import { type OpenDatabase, openDatabase } from './open-database.ts'
@@ -91,7 +91,7 @@ for (const dialect of testDialects()) {
     const { userId } = context.creator
     await write(context, sql`update users set role = 'admin' where id = ${userId}`)
     for (const _ of [1, 2]) assert.is(await actorFromToken(platform, context.token), null)
-    assert.not(await isSessionActive(platform, context.creator))
+    assert.not(await isActorActive(platform, context.creator))
     assert.is((await flagsOf(context, 'users')).length, 1)
     assert.equal(await breaches(context), [
       `rows-authentic-users: users ${userId} was added or changed outside of the service`,

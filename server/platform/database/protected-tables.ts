@@ -33,6 +33,7 @@ export type DigestedTables = { [T in Table]?: DigestedTable<T> }
 export const DIGESTED_TABLES = {
   users: {},
   sessions: { unprotected: { last_used_at: 'is only shown in the list of sessions' } },
+  api_keys: { unprotected: { last_used_at: 'is only shown in the list of keys' } },
   account_tokens: { key: ['user_id', 'purpose'] },
   // The sealed column is bound to the others, and changes when APP_KEY does.
   second_factors: { key: ['user_id'], covered: ['secret_encrypted'] },

@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import type { Role } from '../../../shared/schemas/common.ts'
-import type { Actor } from '../../platform/api/procedure.ts'
+import type { SessionActor } from '../../platform/api/procedure.ts'
 import { logout } from '../../users/sessions.service.ts'
-import { addUser, setSuspended } from '../testkit/people.ts'
+import { addApiKey, addUser, setSuspended } from '../testkit/people.ts'
 import type { Caller } from './matrix.ts'
 import { actorOf, authorize, type Scene, type Tenant } from './scene.ts'
 
 /** The credentials that a caller presents, and the account it is or pretends to be. */
 export interface Presented {
   authorization: string | null
-  actor: Actor
+  actor: SessionActor
 }
 
 export interface Callers {
@@ -20,6 +20,7 @@ export interface Callers {
 export async function openCallers(scene: Scene, tenant: Tenant): Promise<Callers> {
   const { platform } = scene
   const suspended = new Map<Role, Presented>()
+  const keys = new Map<string, Presented>()
   let turn = 0
 
   /** The suspension itself would end the session: here a session has stayed behind, and must not help. */
@@ -33,6 +34,17 @@ export async function openCallers(scene: Scene, tenant: Tenant): Promise<Callers
     return { authorization, actor }
   }
 
+  /** The same one each time, since an account may have only so many. */
+  async function keyOf(role: Role, scope: 'read' | 'write'): Promise<Presented> {
+    const actor = actorOf(tenant, role)
+    const known = keys.get(`${role} ${scope}`)
+    if (known) return known
+    const { key } = await addApiKey(platform, actor.userId, scope)
+    const presented = { authorization: `Bearer ${key}`, actor }
+    keys.set(`${role} ${scope}`, presented)
+    return presented
+  }
+
   return {
     async present(caller, roles) {
       const [role = 'creator'] = roles
@@ -40,6 +52,9 @@ export async function openCallers(scene: Scene, tenant: Tenant): Promise<Callers
       if (caller === 'anonymous') return { authorization: null, actor }
       if (caller === 'garbage') return { authorization: garbage(turn++), actor }
       if (caller === 'suspended') return suspendedOne(role)
+      if (caller === 'readKey' || caller === 'writeKey') {
+        return keyOf(role === 'admin' ? 'merchant' : role, caller === 'readKey' ? 'read' : 'write')
+      }
       if (caller === 'expired') {
         const { authorization } = await authorize(platform, actor.userId, 0)
         return { authorization, actor }

@@ -10,6 +10,7 @@ import { encodeCursor } from '../../platform/api/page.ts'
 import { type ProcedureRecord, proceduresOf } from '../../platform/api/procedure.ts'
 import { addLiveOffer } from '../testkit/listings.ts'
 import { orderBody } from '../testkit/orders.ts'
+import { addApiKey } from '../testkit/people.ts'
 import { proofDialects } from '../testkit/proof-size.ts'
 import { type Input, problemOf, send, type WebAnswer, waysTo } from './calls.ts'
 import { changedTables, tableDigests } from './digest.ts'
@@ -58,6 +59,7 @@ async function fill(scene: Scene, tenant: Tenant): Promise<Record<Kind, string>>
     creator: creator.userId,
     admin: admin.userId,
     session: (await authorize(platform, merchant.userId)).sessionId,
+    'API key': (await addApiKey(platform, merchant.userId, 'read', MARK)).id,
     store: shop.storeId,
     'draft offer': await freshDraft(platform, tenant, MARK),
     'live offer': link.offer_id,

@@ -9,6 +9,7 @@ export const KINDS = [
   'creator',
   'admin',
   'session',
+  'API key',
   'store',
   'draft offer',
   'live offer',
@@ -40,6 +41,7 @@ export interface IdRule {
 /** Each id that a caller can name, as `procedure field`. */
 export const ID_RULES: Record<string, IdRule> = {
   'auth.endSession id': { answer: '404' },
+  'auth.deleteApiKey id': { answer: '404' },
   'stores.get id': { answer: '404' },
   'stores.rotateSecret id': { answer: '404' },
   'stores.remove id': { answer: '404' },

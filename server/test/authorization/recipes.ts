@@ -8,7 +8,7 @@ import {
   removeEndpoint,
 } from '../../notifications/channels/webhooks/endpoints.service.ts'
 import { createOffer } from '../../offers/offers.service.ts'
-import type { Actor } from '../../platform/api/procedure.ts'
+import type { Actor, SessionActor } from '../../platform/api/procedure.ts'
 import { deleteRows, insertRows } from '../../platform/database/protected-rows.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { recordOrders } from '../../sales/sales.service.ts'
@@ -22,7 +22,7 @@ import { codeOf } from '../testkit/authenticator.ts'
 import { drainExports } from '../testkit/export-world.ts'
 import { addLink, addLiveOffer, OFFER } from '../testkit/listings.ts'
 import { orderBody } from '../testkit/orders.ts'
-import { addUser, changeUser, setSuspended } from '../testkit/people.ts'
+import { addApiKey, addUser, changeUser, setSuspended } from '../testkit/people.ts'
 import { HOUR } from '../testkit/testbed.ts'
 import type { Input } from './calls.ts'
 import { authorize, type Scene, type Tenant } from './scene.ts'
@@ -31,7 +31,7 @@ export interface Occasion {
   scene: Scene
   tenant: Tenant
   /** Who calls. */
-  me: Actor
+  me: SessionActor
 }
 
 /** Makes what a procedure needs to find, and the input with which its rightful caller succeeds. */
@@ -101,6 +101,14 @@ export const RECIPES: Record<string, Recipe> = {
     await givePassword(scene.platform, me)
     return { password: PASSWORD }
   },
+  'auth.createApiKey': async ({ scene, me }) => {
+    await removeSecondFactor(scene.platform, me)
+    return { name: 'Order desk', scope: 'read', expires_in_days: 30 }
+  },
+  'auth.listApiKeys': () => ({}),
+  'auth.deleteApiKey': async ({ scene, me }) => ({
+    id: (await addApiKey(scene.platform, me.userId, 'write')).id,
+  }),
   'users.notifications': () => ({}),
   'users.updateNotifications': () => ({ email: {} }),
   'users.me': () => ({}),

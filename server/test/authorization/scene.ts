@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Role } from '../../../shared/schemas/common.ts'
 import { createClickRecorder } from '../../clicks/clicks.service.ts'
 import type { LinkRecord } from '../../links/links.service.ts'
-import type { Actor } from '../../platform/api/procedure.ts'
+import type { SessionActor } from '../../platform/api/procedure.ts'
 import type { Platform } from '../../platform/platform.ts'
 import type { TestDialect } from '../testkit/databases.ts'
 import { type Marketplace, openMarketplace, type Shop } from '../testkit/marketplace.ts'
@@ -18,9 +18,9 @@ export const METRICS_TOKEN = 'metrics-token-of-the-operator'
 /** A merchant with a store, a creator who works for them, and an admin: those who belong together. */
 export interface Tenant {
   shop: Shop
-  merchant: Actor
-  creator: Actor
-  admin: Actor
+  merchant: SessionActor
+  creator: SessionActor
+  admin: SessionActor
   /** Of the creator, to a live offer of the merchant. */
   link: LinkRecord
 }
@@ -67,7 +67,7 @@ export async function addTenant({ market, platform }: Scene, name: string): Prom
   return { shop, merchant: shop.actor, creator, admin, link }
 }
 
-export function actorOf(tenant: Tenant, role: Role): Actor {
+export function actorOf(tenant: Tenant, role: Role): SessionActor {
   return { merchant: tenant.merchant, creator: tenant.creator, admin: tenant.admin }[role]
 }
 
@@ -77,7 +77,7 @@ export async function authorize(
   userId: string,
   lifetimeMs = 3_600_000,
 ): Promise<{ authorization: string; sessionId: string }> {
-  const actor: Actor = { userId, role: 'merchant', sessionId: platform.ids.next() }
+  const actor: SessionActor = { userId, role: 'merchant', sessionId: platform.ids.next() }
   const token = await logIn(platform, actor, lifetimeMs)
   return { authorization: `Bearer ${token}`, sessionId: actor.sessionId }
 }

@@ -17,7 +17,7 @@ import { addLink, addLiveOffer, addMerchant, OFFER } from '../testkit/listings.t
 import { measureLoopCpu } from '../testkit/loop-cpu.ts'
 import { breachesIn, giveDestination } from '../testkit/marketplace.ts'
 import { orderBody, orderHeaders } from '../testkit/orders.ts'
-import { addUser } from '../testkit/people.ts'
+import { addApiKey, addUser } from '../testkit/people.ts'
 import { call, openServiceBed, type ServiceBed } from '../testkit/service-bed.ts'
 
 export const ID_WORDS = [
@@ -39,6 +39,8 @@ export interface Targets {
   /** `Authorization` headers that stay good: what can end a session is called with those of `spare`. */
   tokens: Record<'merchant' | 'creator' | 'admin', string>
   spare: string[]
+  /** The same of API keys. */
+  keys: string[]
   /** Ids of what may be changed, suspended or removed, by the word that stands before an id in the paths. */
   idsOf: Record<IdWord, string[]>
   /** All of them together. */
@@ -90,6 +92,12 @@ export async function openFuzzedService(
   const password_hash = await hashPassword(PASSWORD)
   await platform.database.transaction((tx) => updateRows(tx, 'users', sql`true`, { password_hash }))
   const tokenOf = async ({ userId }: Actor) => (await authorize(platform, userId)).authorization
+  const keys: string[] = []
+  for (const { userId } of [merchant, creator]) {
+    for (const scope of ['read', 'write'] as const) {
+      keys.push(`Bearer ${(await addApiKey(platform, userId, scope)).key}`)
+    }
+  }
   const targets: Targets = {
     url: bed.url,
     tokens: {
@@ -98,6 +106,7 @@ export async function openFuzzedService(
       admin: await tokenOf(admin),
     },
     spare,
+    keys,
     idsOf,
     ids: [...Object.values(idsOf).flat(), ...cycles],
     slugs,

@@ -45,6 +45,7 @@ const ODD_HEADERS: Record<string, readonly string[]> = {
     'Bearer  ',
     'Bearer ..',
     'Basic Og==',
+    `Bearer afk_${'x'.repeat(43)}`,
     'bearer \u00ff',
     `Bearer ${'x'.repeat(5000)}`,
   ],

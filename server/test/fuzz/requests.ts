@@ -49,12 +49,15 @@ export function endsSessions({ name }: ProcedureRecord): boolean {
 
 export function callerOf(
   record: ProcedureRecord,
-  { tokens, spare }: Targets,
+  { tokens, spare, keys }: Targets,
 ): fc.Arbitrary<Record<string, string>> {
   if (endsSessions(record)) {
     return fc.oneof(
       { weight: 1, arbitrary: fc.constant({}) },
-      { weight: 1, arbitrary: fc.constantFrom(...spare).map((authorization) => ({ authorization })) },
+      {
+        weight: 1,
+        arbitrary: fc.constantFrom(...spare, ...keys).map((authorization) => ({ authorization })),
+      },
     )
   }
   const rightful =
@@ -63,7 +66,9 @@ export function callerOf(
     { weight: 8, arbitrary: fc.constantFrom(...rightful).map((role) => ({ authorization: tokens[role] })) },
     {
       weight: 1,
-      arbitrary: fc.constantFrom(...Object.values(tokens)).map((authorization) => ({ authorization })),
+      arbitrary: fc
+        .constantFrom(...Object.values(tokens), ...keys)
+        .map((authorization) => ({ authorization })),
     },
     { weight: 1, arbitrary: fc.constant({}) },
   )

@@ -69,7 +69,7 @@ export function trpcBatch(records: readonly ProcedureRecord[], targets: Targets)
       keys: fc.constantFrom('numbers', 'numbers', 'numbers', 'list', 'shifted', 'negative'),
       method: fc.constantFrom('GET', 'POST'),
       flag: fc.constantFrom('batch=1', 'batch=1', 'batch=1', 'batch=0', 'batch', ''),
-      token: fc.constantFrom(...Object.values(targets.tokens)),
+      token: fc.constantFrom(...Object.values(targets.tokens), ...targets.keys),
       odd: oddHeaders,
     })
     .map(({ calls, keys, method, flag, token, odd }) => {

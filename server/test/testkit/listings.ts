@@ -6,7 +6,7 @@ import {
   type ShownOffer,
   setOfferStatus,
 } from '../../offers/offers.service.ts'
-import type { Actor } from '../../platform/api/procedure.ts'
+import type { Actor, SessionActor } from '../../platform/api/procedure.ts'
 import { updateRows } from '../../platform/database/protected-rows.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { connectStore } from '../../stores/stores.service.ts'
@@ -27,7 +27,7 @@ export const OFFER: OfferFields = {
 }
 
 /** A merchant with a connected store, whose signed orders have shown the host of `OFFER`. */
-export async function addMerchant(platform: Platform, name = 'merchant'): Promise<Actor> {
+export async function addMerchant(platform: Platform, name = 'merchant'): Promise<SessionActor> {
   const merchant = await addUser(platform, 'merchant', name)
   const { domain, secret } = accessOf(merchant)
   const { id } = await connectStore(platform, merchant.userId, {

@@ -7,7 +7,7 @@ import { drainUntilIdle } from '../../jobs/worker.ts'
 import type { LinkRecord } from '../../links/links.service.ts'
 import type { OfferFields } from '../../offers/offers.service.ts'
 import { runPayouts } from '../../payouts/payout-run.service.ts'
-import type { Actor } from '../../platform/api/procedure.ts'
+import type { Actor, SessionActor } from '../../platform/api/procedure.ts'
 import type { Clock } from '../../platform/clock.ts'
 import type { Ids } from '../../platform/ids.ts'
 import type { Platform } from '../../platform/platform.ts'
@@ -31,7 +31,7 @@ const IBAN = 'PK36SCBL0000001123456702'
 
 /** A merchant with a store. */
 export interface Shop {
-  actor: Actor
+  actor: SessionActor
   merchantId: string
   storeId: string
 }
@@ -44,7 +44,7 @@ export interface Marketplace {
   processor: ScriptedProcessor
   addShop(name?: string): Promise<Shop>
   /** With a payout destination unless `destination` is false. */
-  addCreator(name?: string, destination?: boolean): Promise<Actor>
+  addCreator(name?: string, destination?: boolean): Promise<SessionActor>
   /** A live offer of the shop and this creator's approved link to it; by default 12.5 % and 30 days. */
   addLink(shop: Shop, creator: Actor, terms?: Partial<OfferFields>): Promise<LinkRecord>
   click(link: LinkRecord, tracked?: boolean, subId?: string | null): Promise<string>
@@ -195,7 +195,7 @@ async function addCreator(
   platform: Platform,
   name: string | undefined,
   destination: boolean,
-): Promise<Actor> {
+): Promise<SessionActor> {
   const creator = await addUser(platform, 'creator', name)
   if (destination) await giveDestination(platform, creator.userId)
   return creator

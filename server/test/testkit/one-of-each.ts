@@ -144,6 +144,12 @@ export const ONE_OF_EACH: Rows = {
       ...{ address_prefix: '192.0.2.0/24', agent: 'curl/8.5.0' },
     },
   ],
+  api_keys: [
+    {
+      ...{ id: idNumber(150), name: 'Order desk', scope: 'read', token_hash: 'ff', last4: 'w8Zk' },
+      ...{ expires_at: AT + 1, last_used_at: AT },
+    },
+  ],
   account_tokens: [{ purpose: 'verify_email', token_hash: 'ee', expires_at: AT + 1 }],
   mails: [mail(7, 'queued'), mail(8, 'sent'), mail(9, 'failed')],
   mail_opt_outs: [{ user_id: CREATOR, event: 'payout.paid' }],

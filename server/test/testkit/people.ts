@@ -1,16 +1,21 @@
 import { TRPCError } from '@trpc/server'
 import { sql } from 'kysely'
 import type { Role } from '../../../shared/schemas/common.ts'
+import type { ApiKeyScope } from '../../../shared/schemas/users.ts'
 import { OPERATOR, recordAudit } from '../../flags/audit.service.ts'
 import { sendMail } from '../../notifications/channels/mail/mail.service.ts'
-import type { Actor, RequestContext } from '../../platform/api/procedure.ts'
+import type { Actor, RequestContext, SessionActor } from '../../platform/api/procedure.ts'
 import { Refusal } from '../../platform/api/refusal.ts'
 import { insertRows, type NewRow, updateRows } from '../../platform/database/protected-rows.ts'
 import type { Platform } from '../../platform/platform.ts'
-import { createToken } from '../../users/sessions.service.ts'
+import { createApiKeyToken, createToken } from '../../users/sessions.service.ts'
 
 /** A user with a verified address and without a usable password, and the actor that a request of theirs would have. */
-export async function addUser(platform: Platform, role: Role, displayName: string = role): Promise<Actor> {
+export async function addUser(
+  platform: Platform,
+  role: Role,
+  displayName: string = role,
+): Promise<SessionActor> {
   const userId = platform.ids.next()
   await platform.database.transaction((tx) =>
     insertRows(tx, 'users', [
@@ -44,7 +49,7 @@ export async function logIn(platform: Platform, actor: Actor, lifetimeMs = 86_40
   await platform.database.transaction((tx) =>
     insertRows(tx, 'sessions', [
       {
-        id: actor.sessionId,
+        id: actor.sessionId ?? platform.ids.next(),
         user_id: actor.userId,
         token_hash: hash,
         created_at,
@@ -54,6 +59,27 @@ export async function logIn(platform: Platform, actor: Actor, lifetimeMs = 86_40
     ]),
   )
   return token
+}
+
+/** Adds an API key that does not expire to a user's, and counts as used now. */
+export async function addApiKey(
+  platform: Platform,
+  userId: string,
+  scope: ApiKeyScope,
+  name = 'a program',
+): Promise<{ id: string; key: string }> {
+  const { key, hash, last4 } = createApiKeyToken()
+  const id = platform.ids.next()
+  const now = platform.clock.now()
+  await platform.database.transaction((tx) =>
+    insertRows(tx, 'api_keys', [
+      {
+        ...{ id, user_id: userId, name, scope, token_hash: hash, last4 },
+        ...{ created_at: now, expires_at: null, last_used_at: now },
+      },
+    ]),
+  )
+  return { id, key }
 }
 
 /** Suspends or reinstates past the service's own conditions, but on record; for tests of what others make of it. */

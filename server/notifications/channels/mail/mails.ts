@@ -6,7 +6,7 @@ import type { Application } from '../../../../shared/schemas/applications.ts'
 import type { BillingCycleWire } from '../../../../shared/schemas/billing.ts'
 import type { PayoutWire } from '../../../../shared/schemas/payouts.ts'
 import type { Store } from '../../../../shared/schemas/stores.ts'
-import type { UserWire } from '../../../../shared/schemas/users.ts'
+import type { ApiKeyScope, UserWire } from '../../../../shared/schemas/users.ts'
 import type { OutboxEventRow } from '../../outbox.service.ts'
 
 /** What a mail says, before it is laid out. Text that users wrote is only in `details`, and at the end of `subject`. */
@@ -59,8 +59,10 @@ const IF_NOT_YOU = 'If this was not you, reset your password now and contact the
 
 const CHANGED_BY = {
   owner: 'The password of your account was changed, and all other sessions ended.',
-  reset: 'The password of your account was reset by a link from an e-mail, and all sessions ended.',
-  operator: 'The operator of this service gave your account a new password, and all sessions ended.',
+  reset:
+    'The password of your account was reset by a link from an e-mail, and all sessions and API keys ended.',
+  operator:
+    'The operator of this service gave your account a new password, and all sessions and API keys ended.',
 }
 
 /** What became of a second factor; `reset` is an operator's. */
@@ -170,7 +172,7 @@ const MAILS = {
       subject: 'New log-in to your account',
       paragraphs: [
         'Your account was logged in to from a network that it has not used lately.',
-        'If this was you, there is nothing to do. If not, change your password now, which ends all other sessions, or reset it, which ends every session. Then look at your bank account in your account, and turn on a second factor.',
+        'If this was you, there is nothing to do. If not, change your password now, which ends all other sessions, or reset it, which ends every session and API key. Then look at your bank account in your account, and turn on a second factor.',
       ],
       details: [
         ['Time', time(facts.at)],
@@ -185,6 +187,27 @@ const MAILS = {
       subject: SECOND_FACTOR[facts.change].subject,
       paragraphs: [SECOND_FACTOR[facts.change].change, IF_NOT_YOU],
       details: [['Time', time(facts.at)]],
+    }),
+  }),
+
+  api_key_created: mail({
+    text: (
+      facts: { at: number; name: string; scope: ApiKeyScope; last4: string; expires_at: number | null },
+      { time, showsOwnText },
+    ) => ({
+      subject: 'A new API key for your account',
+      paragraphs: [
+        facts.scope === 'read'
+          ? 'An API key was created. A program that has it can read what your account can.'
+          : 'An API key was created. A program that has it can act for your account, except for what concerns its safety.',
+        IF_NOT_YOU,
+      ],
+      details: [
+        ...row('Name', showsOwnText ? facts.name : null),
+        ['Key', `ending in ${facts.last4}`],
+        ['Created', time(facts.at)],
+        ...row('Expires', facts.expires_at === null ? null : time(facts.expires_at)),
+      ],
     }),
   }),
 

@@ -28,6 +28,10 @@ const MAILS: MailContent[] = [
   { kind: 'second_factor_changed', facts: { at: AT, change: 'reset' } },
   { kind: 'second_factor_changed', facts: { at: AT, change: 'code_used' } },
   { kind: 'second_factor_changed', facts: { at: AT, change: 'codes_renewed' } },
+  {
+    kind: 'api_key_created',
+    facts: { at: AT, name: 'Order desk', scope: 'write', last4: 'w8Zk', expires_at: null },
+  },
   { kind: 'account_suspended', facts: { at: AT } },
   { kind: 'webhook_endpoint_disabled', facts: { at: AT, url: 'https://a.pk/hook', reason: 'gone' } },
   { kind: 'application.created', facts: { offer: 'Leather shoes', creator: 'Sana' } },
