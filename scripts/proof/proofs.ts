@@ -178,6 +178,11 @@ export const PROOFS: readonly Proof[] = [
     files: ['server/test/storefront/'],
   },
   {
+    name: 'pages',
+    promise: 'the reference and the account pages work in a real browser, which asks no one else',
+    files: ['server/http/docs', 'server/http/account-pages'],
+  },
+  {
     name: 'authorization',
     promise: 'every route answers exactly the callers it is for, and no id of another account',
     files: ['server/test/authorization/'],
@@ -206,7 +211,7 @@ export const PROOFS: readonly Proof[] = [
     name: 'client package',
     promise:
       'one small package with exact types; calls the service on Node 20, 22 and 24 and in a browser; its README runs as written',
-    files: ['scripts/client-package.test'],
+    files: ['scripts/client-package.test', 'server/http/openapi/openapi-client'],
   },
   {
     name: 'generated clients',

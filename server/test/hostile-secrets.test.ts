@@ -23,6 +23,7 @@ import {
   payoutOf,
   type Shop,
 } from './testkit/marketplace.ts'
+import { proofDialects } from './testkit/proof-size.ts'
 import { rowsOf } from './testkit/rows.ts'
 import { removeGuards } from './testkit/tamper.ts'
 import { DAY, HOUR } from './testkit/testbed.ts'
@@ -161,7 +162,9 @@ const ON_SECRETS: Record<string, Attack> = {
   }),
 }
 
-for (const { it } of marketSuites<World>('a database writer without the key', { shared: true })) {
+const BOTH_IN_PROOFS = { shared: true, dialects: proofDialects() }
+
+for (const { it } of marketSuites<World>('a database writer without the key', BOTH_IN_PROOFS)) {
   it.before(async (world) => {
     const { market } = world
     const shop = await market.addShop()

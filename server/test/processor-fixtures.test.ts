@@ -12,6 +12,7 @@ import {
   openFlagsOf,
   payoutOf,
 } from './testkit/marketplace.ts'
+import { proofDialects } from './testkit/proof-size.ts'
 import { MINUTE } from './testkit/testbed.ts'
 
 interface ManifestEntry {
@@ -68,7 +69,9 @@ function fill(text: string, values: Record<string, string>): string {
   return filled
 }
 
-for (const { it } of marketSuites('processor fixtures', { shared: true, verify: true })) {
+for (const { it } of marketSuites('processor fixtures', {
+  ...{ shared: true, verify: true, dialects: proofDialects() },
+})) {
   for (const { file, title, needs, expect } of manifest) {
     it(`${file}: ${title}`, async ({ market }) => {
       const { cycleId, payoutId, values } = await prepare(market, needs)

@@ -1,4 +1,4 @@
-// long
+// proof only
 // database: none
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
