@@ -211,7 +211,7 @@ it('writes payouts into one private file for the bank', async () => {
 it('asks for the second factor in production', async () => {
   const { platform } = books.market
   const { APP_KEY = '' } = books.settings
-  const production = { NODE_ENV: 'production', PUBLIC_BASE_URL: 'https://market.example.pk', APP_KEY }
+  const production = { NODE_ENV: 'production', PUBLIC_BASE_URL: 'https://market.test', APP_KEY }
   const args = ['manual', 'paid', payoutId, '--reference', 'FT3', ...by(), ...there()]
   const refused = await run(args, production)
   assert.equal([refused.code, /no second factor, which production needs/.test(refused.stderr)], [1, true])

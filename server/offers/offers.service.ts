@@ -292,6 +292,13 @@ export async function refreshMerchantName(platform: Platform, tx: Tx, merchantId
   if ((await countOffers(tx, merchantId, 'live')) > 0) clearPublicOffers(platform, tx)
 }
 
+/** An offer in any status, for the operator. Refuses with `not_found`. */
+export async function getEveryOffer(platform: Platform, offerId: string): Promise<ShownOffer> {
+  const [row] = await offersById(platform.database.reader, [offerId])
+  if (!row) throw offerNotFound()
+  return shownOffer(platform, row)
+}
+
 /** A live offer of an active merchant; owners and admins get every offer. Refuses with `not_found`. */
 export async function getOffer(
   platform: Platform,
@@ -487,4 +494,9 @@ export function offerNotFound(): Refusal {
   return new Refusal('not_found', 'Offer not found.')
 }
 
-export { AUTHENTIC_COLUMNS, longestWindows, statusesAt as offerStatusesAt } from './offers.store.ts'
+export {
+  AUTHENTIC_COLUMNS,
+  findStatusChanges as offerStatusChanges,
+  longestWindows,
+  statusesAt as offerStatusesAt,
+} from './offers.store.ts'

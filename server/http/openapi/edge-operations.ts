@@ -69,6 +69,13 @@ const SCRIPT_HEADERS = {
 
 const READ_ONLY = { method_not_allowed: 'This path does not support POST; use GET, HEAD.' }
 
+const CLIENT_ETAG = '"EVkuiji-7wVAmy2aftY4hT"'
+const CLIENT_CACHE = 'public, no-cache'
+const CLIENT_HEADERS = {
+  ETag: { required: true, schema: { type: 'string' }, example: CLIENT_ETAG },
+  'Cache-Control': { required: true, schema: { type: 'string', const: CLIENT_CACHE }, example: CLIENT_CACHE },
+}
+
 const PROCESSOR_EVENTS = Object.fromEntries(
   Object.entries(edge.processor_events).map(([name, value]) => [name, { value }]),
 )
@@ -185,6 +192,23 @@ const OPERATIONS: Record<string, EdgeOperation> = {
     },
     codes: ['method_not_allowed', 'internal'],
     details: READ_ONLY,
+  },
+  'get /client.tgz': {
+    operationId: 'clients.package',
+    tag: 'operation',
+    summary: 'The TypeScript client of this version',
+    description:
+      'A package for npm: `npm install https://HOST/client.tgz`. After an upgrade of the service, install it again. 404 where the service runs from a checkout in which it was not built.',
+    parameters: [parameter('header', 'If-None-Match', CLIENT_ETAG, 'The `ETag` of a stored response.')],
+    answers: {
+      200: {
+        description: 'The tarball.',
+        headers: { ...CLIENT_HEADERS, ...RATE_LIMIT },
+        content: texts({ 'application/gzip': 'The bytes of the tarball.' }),
+      },
+      304: { description: 'The stored response is still current. No body.', headers: CLIENT_HEADERS },
+    },
+    codes: ['not_found', 'method_not_allowed', 'rate_limited', 'internal', 'unavailable'],
   },
   'post /webhooks/store-sales': {
     operationId: 'webhooks.storeSales',

@@ -38,7 +38,7 @@ const byName = (name: string) => {
 test('describes every procedure that has a route, and the routes that are no procedures', () => {
   const routed = proceduresOf(appRouter).filter(({ meta }) => meta.rest)
   const edges = [
-    ...'redirect jobs.file stores.script mail.unsubscribePage mail.unsubscribe'.split(' '),
+    ...'redirect jobs.file stores.script clients.package mail.unsubscribePage mail.unsubscribe'.split(' '),
     ...'webhooks.storeSales webhooks.processor health readiness metrics securityTxt'.split(' '),
   ]
   assert.equal(
@@ -199,6 +199,7 @@ test('shows a looked-up link to anyone, and with its coupon code to its merchant
 test('says which answers have a tag, and that a client that sends it may get 304', () => {
   const tagged = operations.filter(({ responses }) => '304' in responses)
   assert.equal(tagged.map(({ operationId }) => operationId).sort(), [
+    'clients.package',
     'offers.categories',
     'offers.get',
     'offers.list',
