@@ -209,6 +209,7 @@ const OPERATIONS: Record<string, EdgeOperation> = {
       304: { description: 'The stored response is still current. No body.', headers: CLIENT_HEADERS },
     },
     codes: ['not_found', 'method_not_allowed', 'rate_limited', 'internal', 'unavailable'],
+    details: READ_ONLY,
   },
   'post /webhooks/store-sales': {
     operationId: 'webhooks.storeSales',
