@@ -215,6 +215,12 @@ export const PROOFS: readonly Proof[] = [
     files: ['scripts/client-package.test', 'server/http/openapi/openapi-client'],
   },
   {
+    name: 'generated clients',
+    promise:
+      'what openapi-typescript, openapi-ts, orval with zod and openapi-zod-client make of the document compiles and calls the service',
+    files: ['scripts/generated-clients.test'],
+  },
+  {
     name: 'deployment',
     promise:
       'units, alert rules and Caddyfile are valid and work; a backup counts once its restore drill succeeded',

@@ -97,6 +97,9 @@ export async function createOffer(
   return shownOffer(platform, row)
 }
 
+export const RATE_UNVETTED =
+  'This commission rate needs an approved vetting. To change the rate before an admin decides, pause the offer.'
+
 /**
  * Edits one of the merchant's offers. Rate, window and product ids apply to later approvals only, everything else immediately.
  * Refuses with `not_found`, `validation_failed` (an address), `conflict` (ended) and `vetting_required` (raising a live offer's rate).
@@ -116,9 +119,7 @@ export async function updateOffer(
     if (offer.status === 'ended') throw new Refusal('conflict', 'An ended offer cannot be edited.')
     const rate = fields.commission_rate ?? offer.commission_rate
     if (offer.status === 'live' && !mayChangeLiveRate(offer, rate, platform.config.HIGH_COMMISSION_RATE)) {
-      const detail =
-        'This commission rate needs an approved vetting. To change the rate before an admin decides, pause the offer.'
-      throw new Refusal('vetting_required', detail)
+      throw new Refusal('vetting_required', RATE_UNVETTED)
     }
     await changeOffer(platform, tx, offer, change)
     return offer

@@ -45,10 +45,10 @@ export interface RestRoute {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   /** In Fastify's notation: `/offers/:id`. */
   path: string
-  /** For a DELETE whose fields are too secret for an address: it takes them from the body. */
+  /** For a DELETE whose fields are too secret for an address: it takes them from the body, and is not in the API reference. */
   takesBody?: true
-  /** A second address of the same procedure, with an id for the API reference. */
-  also?: Pick<RestRoute, 'method' | 'path' | 'takesBody'> & { operationId: string }
+  /** A second address of the same procedure. */
+  also?: Pick<RestRoute, 'method' | 'path' | 'takesBody'>
   /** The success status; 200 by default. */
   status?: 200 | 201 | 202 | 204
   /** The path of the created resource; its `:names` are fields of the output. */
