@@ -357,7 +357,7 @@ it("runs the README's examples against a seeded service", async (world) => {
     /^Commission: Rs [\d,]+\.\d\d$/m,
   ]
   const { url, creator } = world
-  const body = { name: 'README', scope: 'read' }
+  const body = { name: 'README', scope: 'write' }
   const { key } = (await call(url, 'POST', '/auth/api-keys', { token: creator.token, body })).body
   for (const [index, expected] of prints.entries()) {
     const { stdout } = await run(process.execPath, [exampleOf(world, index + 1)], {
