@@ -51,6 +51,7 @@ const MARKET_TESTS = [
     'watches/',
   ],
   ...['test/hostile-secrets', 'test/processor-fixtures', 'test/stalled-disk', 'production-mark'],
+  'http/idempotency',
 ].map((part) => `server/${part}`)
 const COMMAND_TESTS = [
   ...['cli/commands/seed', 'cli/doctor/doctor', 'cli/test/books', 'cli/test/history-commands'],

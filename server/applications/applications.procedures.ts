@@ -27,6 +27,7 @@ import {
 export const applicationsProcedures = {
   apply: procedure(['creator'], {
     rest: { method: 'POST', path: '/offers/:id/applications', status: 201 },
+    creates: true,
     summary: 'Apply to an offer',
     description:
       'One pending or approved application for each creator and offer; after a rejection or a withdrawal, the creator may apply again.',

@@ -38,6 +38,7 @@ export function contextOf(platform: Platform, request: FastifyRequest): RequestC
     requestId: request.id,
     clientAddress: request.ip,
     agent: request.headers['user-agent'],
+    idempotencyKey: request.headers['idempotency-key']?.toString(),
     actor: () => {
       actor ??= actorFromHeader(platform, request.headers.authorization)
       return actor

@@ -73,6 +73,7 @@ export const offersRouter = router({
 
   create: procedure(['merchant'], {
     rest: { method: 'POST', path: '/offers', status: 201 },
+    creates: true,
     summary: 'Create an offer as a draft',
     errors: ['quota_exceeded'],
     details: { quota_exceeded: DRAFT_QUOTA.detail },

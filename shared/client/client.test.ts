@@ -69,6 +69,30 @@ test('sends the API key of a program', async () => {
   assert.is(sent[0]?.headers.get('authorization'), 'Bearer afk_1')
 })
 
+test('sends a call with an idempotency key alone', async () => {
+  const { sent, fetch } = stub({ result: { data: {} } })
+  const one = async (...request: Parameters<typeof fetch>) => {
+    const answer = await fetch(...request)
+    return sent.at(-1)?.headers.has('idempotency-key')
+      ? Response.json(((await answer.json()) as unknown[])[0])
+      : answer
+  }
+  const client = createClient({ url: 'https://affiliates.example.pk', token: 'fixed', fetch: one })
+  const job = { resource: 'sales', format: 'csv' } as const
+  await Promise.all([
+    client.jobs.startExport.mutate(job, { idempotencyKey: 'sales-of-november' }),
+    client.jobs.startExport.mutate(job),
+    client.offers.list.query({}),
+  ])
+  const keys = sent.map(({ url, headers }) => [url.pathname, headers.get('idempotency-key')])
+  assert.equal(keys.sort(), [
+    ['/trpc/jobs.startExport', null],
+    ['/trpc/jobs.startExport', 'sales-of-november'],
+    ['/trpc/offers.list', null],
+  ])
+  assert.ok(sent.every(({ headers }) => headers.get('authorization') === 'Bearer fixed'))
+})
+
 test('sends no more calls at once than the service takes, and no longer addresses than proxies do', async () => {
   const { sent, fetch } = stub({ result: { data: { items: [], next_cursor: null } } })
   const client = createClient({ url: 'https://affiliates.example.pk', token: 'fixed', fetch })

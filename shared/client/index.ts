@@ -1,4 +1,11 @@
-import { createTRPCClient, httpBatchLink, httpSubscriptionLink, splitLink } from '@trpc/client'
+import {
+  createTRPCClientProxy,
+  createTRPCUntypedClient,
+  httpBatchLink,
+  httpLink,
+  httpSubscriptionLink,
+  splitLink,
+} from '@trpc/client'
 import { EventSource } from 'eventsource'
 import type { AppRouter } from './api.ts'
 import { limitedCalls } from './limited-calls.ts'
@@ -71,6 +78,13 @@ export function createClient(options: ClientOptions): MarketplaceClient {
     ...(fetch && { fetch }),
     headers: credential,
   })
+  // A key belongs to one call, so that is sent alone.
+  const keyOf = ({ context }: { context: Record<string, unknown> }) => context.idempotencyKey
+  const keyed = httpLink<AppRouter>({
+    url,
+    ...(fetch && { fetch }),
+    headers: ({ op }) => ({ ...credential(), 'idempotency-key': String(keyOf(op)) }),
+  })
   // Not the browser's own EventSource, which can send no token.
   const streams = httpSubscriptionLink<AppRouter, typeof EventSource>({
     url,
@@ -81,11 +95,18 @@ export function createClient(options: ClientOptions): MarketplaceClient {
     },
   })
   const isStream = ({ type }: { type: string }) => type === 'subscription'
-  const limited = [limitedCalls({ retries, timeout }), calls]
-  const client = createTRPCClient<AppRouter>({
+  const hasKey = (op: { context: Record<string, unknown> }) => keyOf(op) !== undefined
+  const limited = [
+    limitedCalls({ retries, timeout }),
+    splitLink({ condition: hasKey, true: keyed, false: calls }),
+  ]
+  const client = createTRPCUntypedClient<AppRouter>({
     links: [splitLink({ condition: isStream, true: streams, false: limited })],
   })
-  const withPages: unknown = new Proxy(client, {
+  const mutation = client.mutation.bind(client)
+  client.mutation = (path, input, { idempotencyKey, ...options }: CallOptions & { context?: object } = {}) =>
+    mutation(path, input, { ...options, context: { idempotencyKey } })
+  const withPages: unknown = new Proxy(createTRPCClientProxy(client), {
     get: (target, name) => (name === 'pages' ? pages : Reflect.get(target, name)),
   })
   return withPages as MarketplaceClient

@@ -51,6 +51,11 @@ export type Call<Input, Output> = undefined extends Input
 export interface CallOptions {
   /** Cancels the call. */
   signal?: AbortSignal | undefined
+  /**
+   * For a call that makes something: 1 to 64 printable characters. Within 24 hours, the same call with the same key gets the first answer and
+   * makes nothing.
+   */
+  idempotencyKey?: string | undefined
 }
 
 export interface StreamHandlers<Event> {

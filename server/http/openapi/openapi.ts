@@ -4,6 +4,7 @@ import type { AnyRouter } from '@trpc/server'
 import { z } from 'zod'
 import type { ErrorCode } from '../../../shared/error-codes.ts'
 import { NOT_AN_ID, problem, role } from '../../../shared/schemas/common.ts'
+import { IDEMPOTENCY_HEADER } from '../../platform/api/idempotency.ts'
 import {
   type DeclaredMeta,
   NOT_WITH_KEY,
@@ -171,6 +172,7 @@ function operationOf(
     parameters: [
       ...parametersOf(shape, rest, schemas),
       ...(rest.shared !== undefined ? [IF_NONE_MATCH] : []),
+      ...(meta.creates ? [IDEMPOTENCY_KEY] : []),
     ],
     ...(body && { requestBody: body }),
     responses: {
@@ -198,6 +200,7 @@ function codesOf(meta: DeclaredMeta, facts: { hasBody: boolean }): ErrorCode[] {
     // Another role, an API key, or an admin who has to set up a second factor.
     ...(meta.callers === 'public' ? [] : (['forbidden'] as const)),
     ...(meta.errors ?? []),
+    ...(meta.creates ? (['idempotency_mismatch'] as const) : []),
     'rate_limited',
     'internal',
     'unavailable',
@@ -352,6 +355,16 @@ const IF_NONE_MATCH = parameter(
   ETAG,
   'The `ETag` of a stored response. Ignored if the request has a token.',
 )
+
+const IDEMPOTENCY_KEY = {
+  ...parameter(
+    'header',
+    IDEMPOTENCY_HEADER,
+    'autumn-lamps-0042',
+    'Chosen by you for this call. Within 24 hours, the same call of the same account with the same key gets the first answer and makes nothing; another call is refused.',
+  ),
+  schema: { type: 'string', minLength: 1, maxLength: 64 },
+}
 
 const NOT_MODIFIED = {
   description: 'The stored response is still current. No body.',
