@@ -92,8 +92,9 @@ function addRunCommands(program: CliCommand): void {
     .option('--smtp-url <url>', 'the mail server, or off: SMTP_URL')
     .option('--mail-from <mailbox>', 'the sender of mails: MAIL_FROM')
     .option('--processor <name>', 'the payment processor: PROCESSOR')
-    .remarks(`Only what no option and no environment variable of the setting's name says is asked for. Without a terminal, everything must be
-said; keep secrets in the environment. The file is checked as a whole before it is written, readable to this user only (mode 600).`)
+    .remarks(`It asks only for what no option and no environment variable of the setting's
+name says. Without a terminal, say everything; keep secrets in the environment.
+The file is checked as a whole before it is written, with mode 600.`)
     .examples(
       'init',
       'init --file /etc/affiliate/affiliate.env --domain partners.chenab.pk',
