@@ -4,7 +4,7 @@ const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
 
 if (major < 22 || (major === 22 && minor < 19)) {
   console.error(
-    `affiliate: this is Node.js ${process.versions.node}; 22.19 or later is needed. In the project's folder, run ./cli/affiliate after npm ci: it uses the project's own Node.`,
+    `affiliate: this is Node.js ${process.versions.node}; 22.19 or later is needed. On Linux, npm ci brings one, which ./cli/affiliate uses; elsewhere install one.`,
   )
   process.exit(1)
 }

@@ -72,6 +72,11 @@ export class CliCommand extends Command {
     )
   }
 
+  /** The option of a screen with several lists. */
+  viewed(): this {
+    return this.option('--limit <n>', 'how many rows of each list at most', wholeNumber(1, 100), 3)
+  }
+
   /** Text under the help. */
   remarks(text: string): this {
     return this.addHelpText('after', `\n${text}`)

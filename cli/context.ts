@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Command } from 'commander'
 import { sql } from 'kysely'
 import type { App } from '../server/app.ts'
-import { type Config, readConfig, sqliteFileOf } from '../server/platform/config.ts'
+import { type Config, sqliteFileOf } from '../server/platform/config.ts'
 import { migrationState, refuseNewerDatabase } from '../server/platform/database/migration-state.ts'
 import {
   type OpenDatabase,
@@ -13,6 +13,7 @@ import {
 } from '../server/platform/database/open-database.ts'
 import { withoutPassword } from '../server/platform/database/postgres-address.ts'
 import type { Platform } from '../server/platform/platform.ts'
+import { readSettings } from '../server/read-settings.ts'
 import { type GlobalOptions, serviceEnvironment } from './command.ts'
 import { Failure, interrupted } from './failures.ts'
 import { counted, layoutOf, Output } from './terminal/output.ts'
@@ -44,7 +45,7 @@ export function openContext(
   const options = command.optsWithGlobals<GlobalOptions>()
   const { json = false, yes = false } = options
   const environment = service ? serviceEnvironment(options) : commandEnvironment(options)
-  const config = readConfig(environment)
+  const config = readSettings(environment)
   const layout = layoutOf(process.stdout, environment)
   return { config, yes, environment, out: new Output({ json, zone: config.BILLING_TIMEZONE, layout }) }
 }

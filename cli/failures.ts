@@ -127,7 +127,11 @@ async function failureOf(error: unknown): Promise<Failure> {
   }
   const { SettingError } = await import('../server/platform/config.ts')
   if (error instanceof SettingError) {
-    return new Failure(error.message, { code: 'validation_failed', exitCode: 1 })
+    const issues = error.faults.map(({ name: path, problem: message }) => ({ path, message }))
+    const details = { code: 'validation_failed', exitCode: 1, extra: { issues } } as const
+    if (issues.length === 1) return new Failure(error.message, details)
+    const lines = issues.map(({ path, message }) => `  ${path}: ${message}`)
+    return new Failure(`${issues.length} settings are invalid:`, { ...details, lines })
   }
   const { tamperedRowOf } = await import('../server/platform/api/problem.ts')
   const tampered = tamperedRowOf(error)

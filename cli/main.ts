@@ -2,12 +2,13 @@ import { existsSync } from 'node:fs'
 import { commandNames } from './command.ts'
 import { reportFailure } from './failures.ts'
 import { buildProgram, helpArguments } from './program.ts'
+import { SETTINGS_FILES } from './settings-files.ts'
 import { printLines } from './terminal/printable-text.ts'
 
 /** Runs one command line. What it leaves in `process.exitCode`: 0 done, 1 refused or failed, 2 wrong usage. */
 async function run(args: readonly string[]): Promise<void> {
   endOnFailedOutput()
-  if (existsSync('.env')) process.loadEnvFile('.env')
+  for (const file of SETTINGS_FILES) if (existsSync(file)) process.loadEnvFile(file)
   const program = buildProgram()
   try {
     await program.parseAsync(helpArguments(args), { from: 'user' })

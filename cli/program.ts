@@ -15,8 +15,10 @@ import { addSaleCommands } from './commands/sales.ts'
 import { addStoreCommands } from './commands/stores.ts'
 import { addUserCommands } from './commands/users.ts'
 import { addWebhookCommands } from './commands/webhooks.ts'
+import { SETTINGS_FILE } from './settings-files.ts'
 
 const serveActions = lazy(() => import('./commands/serve.actions.ts'))
+const initActions = lazy(() => import('./commands/init.actions.ts'))
 const seedActions = lazy(() => import('./commands/seed.actions.ts'))
 const demoActions = lazy(() => import('./commands/demo.actions.ts'))
 const statusActions = lazy(() => import('./commands/status.actions.ts'))
@@ -53,7 +55,7 @@ export function buildProgram(): CliCommand {
     .exitOverride()
     .remarks(`Lists are tables at a terminal, and tab-separated in a pipe or file.
 Users are named by id or e-mail, orders by the store's order id or their name such as '#1001'.
-Settings are read from the environment and from .env; see server/guides/settings.md.
+Settings are read from the environment, and from .env and affiliate.env in this folder; see server/guides/settings.md.
 Exit codes: 0 success, 1 failure, 2 usage error, 130 interrupted by Ctrl-C.`)
     .examples('serve', 'users list --json', "sales explain '#1001'")
   addRunCommands(program)
@@ -80,6 +82,25 @@ function addRunCommands(program: CliCommand): void {
     .option('--seed', 'fill an empty development database first, as "affiliate seed" does')
     .examples('serve', 'serve --seed', 'serve --database-url postgres://affiliate@localhost/affiliate')
     .action(serveActions.serve)
+  program
+    .subcommand(
+      'init',
+      'write a settings file for production: asks for domain, database, mail and payment processor, and makes keys',
+    )
+    .option('--file <path>', 'where to write; an existing file is kept', SETTINGS_FILE)
+    .option('--domain <host>', 'of affiliate links and webhooks: PUBLIC_BASE_URL')
+    .option('--smtp-url <url>', 'the mail server, or off: SMTP_URL')
+    .option('--mail-from <mailbox>', 'the sender of mails: MAIL_FROM')
+    .option('--processor <name>', 'the payment processor: PROCESSOR')
+    .remarks(`It asks only for what no option and no environment variable of the setting's
+name says. Without a terminal, say everything; keep secrets in the environment.
+The file is checked as a whole before it is written, with mode 600.`)
+    .examples(
+      'init',
+      'init --file /etc/affiliate/affiliate.env --domain partners.chenab.pk',
+      'init --domain partners.chenab.pk --smtp-url off --processor http < /dev/null',
+    )
+    .action(initActions.init)
   program
     .subcommand(
       'seed',

@@ -2,14 +2,15 @@ import { cpSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { compile } from './compile.ts'
+import { packClient } from './package.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
 /**
- * Writes `dist/`: the service's JavaScript (Node strips no types below node_modules). Replaces dist/ in one step. Checks no
- * types: `npm run types` does.
+ * Writes `dist/`: the service's JavaScript (Node strips no types below node_modules), and the client package that it serves. Replaces
+ * dist/ in one step. Checks no types: `npm run types` does.
  */
-function build(): void {
+async function build(): Promise<void> {
   const scratch = mkdtempSync(join(ROOT, 'node_modules', '.build-'))
   try {
     const made = join(scratch, 'dist')
@@ -24,6 +25,7 @@ function build(): void {
       cpSync(join(ROOT, folder), join(made, folder), { recursive: true })
     const storeScript = join('shared', 'store-script', 'store.min.js')
     cpSync(join(ROOT, storeScript), join(made, storeScript))
+    renameSync(await packClient(scratch), join(made, 'client.tgz'))
     const dist = join(ROOT, 'dist')
     rmSync(dist, { recursive: true, force: true })
     renameSync(made, dist)
@@ -32,4 +34,4 @@ function build(): void {
   }
 }
 
-build()
+await build()

@@ -12,6 +12,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { createServer, type Server } from 'node:http'
@@ -21,6 +22,8 @@ import { extname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { gzipSync } from 'node:zlib'
+import { build } from 'esbuild'
 import ts from 'typescript-5'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -57,6 +60,8 @@ const CALLER = `import {
   parseMoney,
   type Problem,
   problemIn,
+  type RejectionReason,
+  type Sale,
 } from 'affiliate-marketplace-client'
 
 const [url = '', run = ''] = process.argv.slice(2)
@@ -94,6 +99,17 @@ const live = await new Promise<string>((resolve, reject) => {
 })
 
 /** Compiled only. */
+export async function lists() {
+  for await (const sale of selling.pages(selling.sales.list, { acceptance_status: 'rejected' })) {
+    const one: Sale = sale
+    const reason: RejectionReason | null = one.rejection_reason
+    if (reason === 'not_paid') return one
+  }
+  for await (const { creator } of selling.pages(selling.applications.listForOffer, { id: offer.id })) void creator.id
+  if (isRefusal(early, 'conflict', 'gone')) return early.data.problem.code satisfies 'conflict' | 'gone'
+}
+
+/** Compiled only. */
 export function mistakes() {
   // @ts-expect-error a rate is a number
   terms.commission_rate = '12.5'
@@ -105,6 +121,10 @@ export function mistakes() {
   selling.live.changes.subscribe({}, { onData: ({ data }) => void data.sale })
   // @ts-expect-error there is no such procedure
   void visitor.offers.burn
+  // @ts-expect-error an offer is named
+  selling.pages(selling.applications.listForOffer)
+  // @ts-expect-error it is no list
+  selling.pages(selling.users.me)
   // @ts-expect-error there is no such code
   isRefusal(early, 'no_such_code')
 }
@@ -121,6 +141,20 @@ console.log(
     money: formatMoney(parseMoney('1250') ?? 0),
   }),
 )
+`
+
+/** A program that uses the declarations only, with `@trpc/client`. */
+const PLAIN = `import { createTRPCClient, httpBatchLink } from '@trpc/client'
+import type { AppRouter } from 'affiliate-marketplace-client'
+
+const plain = createTRPCClient<AppRouter>({ links: [httpBatchLink({ url: 'http://127.0.0.1:3000/trpc' })] })
+const page = await plain.offers.list.query({ category: 'Home' })
+export const titles: string[] = page.items.map(({ title }) => title)
+plain.live.changes.subscribe({}, { onData: ({ data }) => void data.kind })
+// @ts-expect-error there is no such field
+void plain.offers.list.query({ colour: 'red' })
+// @ts-expect-error an event of another kind has no sale
+plain.live.changes.subscribe({}, { onData: ({ data }) => void data.sale })
 `
 
 /** Compiles only if the package's types are those that the router has. */
@@ -219,6 +253,15 @@ it('installs as one small package', async ({ folder, project, tarball }) => {
       path,
     )
   }
+  const script = await build({ entryPoints: [join(own, 'index.js')], minify: true, write: false })
+  assert.ok(gzipSync(script.outputFiles[0]?.contents ?? '').length < 20_000, 'in a browser')
+  const lines = readFileSync(join(own, 'index.js'), 'utf8').split('\n')
+  const isOfOnePlatform = (line: string) => /\b(process|window|document|Buffer|require)\./.test(line)
+  assert.equal(
+    lines.filter((line) => isOfOnePlatform(line) && !line.includes('typeof')),
+    [],
+    'a worker has none of these',
+  )
   const { version } = JSON.parse(readFileSync(join(own, 'package.json'), 'utf8'))
   assert.is(version, JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')).version)
   assert.ok(tarball.startsWith(folder) && tarball.endsWith(`${NAME}-${version}.tgz`))
@@ -242,16 +285,18 @@ it('has exactly the types of the router', ({ folder }) => {
 })
 
 for (const compiler of ['typescript', 'typescript-5'])
-  for (const moduleResolution of ['bundler', 'node16'])
+  for (const moduleResolution of ['bundler', 'node16', ...(compiler === 'typescript-5' ? ['node10'] : [])])
     it(`compiles strictly with ${compiler} and ${moduleResolution}, README included`, async ({ project }) => {
       writeFileSync(join(project, 'caller.ts'), CALLER)
       for (const [index, text] of readmeExamples().entries())
         writeFileSync(join(project, `example-${index + 1}.ts`), text)
       const compilerOptions = {
         strict: true,
-        skipLibCheck: false,
+        exactOptionalPropertyTypes: true,
+        // Node's declarations do not compile with node10.
+        skipLibCheck: moduleResolution === 'node10',
         target: 'es2022',
-        module: moduleResolution === 'bundler' ? 'esnext' : moduleResolution,
+        module: moduleResolution === 'node16' ? 'node16' : 'esnext',
         moduleResolution,
         types: ['node'],
         typeRoots: [join(MODULES, '@types')],
@@ -260,6 +305,20 @@ for (const compiler of ['typescript', 'typescript-5'])
       }
       assert.is(await compile(project, { compilerOptions, include: ['*.ts'] }, compiler), '')
     })
+
+it('gives a project with @trpc/client the types of the router', async ({ folder, project }) => {
+  const plain = join(folder, 'plain')
+  mkdirSync(plain)
+  writeFileSync(join(plain, 'package.json'), '{ "type": "module" }')
+  writeFileSync(join(plain, 'plain.ts'), PLAIN)
+  cpSync(join(project, 'node_modules'), join(plain, 'node_modules'), { recursive: true })
+  symlinkSync(join(MODULES, '@trpc'), join(plain, 'node_modules', '@trpc'))
+  const compilerOptions = {
+    ...{ strict: true, noEmit: true, skipLibCheck: true, target: 'es2022' },
+    ...{ module: 'node16', types: ['node'], typeRoots: [join(MODULES, '@types')] },
+  }
+  assert.is(await compile(plain, { compilerOptions, include: ['*.ts'] }, 'typescript'), '')
+})
 
 /** Whether `npm install` can add packages. */
 const registryAnswers = await run('npm', ['view', 'vite', 'name', '--fetch-retries=0']).then(
@@ -293,16 +352,20 @@ it("runs the README's examples against a seeded service", async (world) => {
   const prints = [
     /^\S.* \d+(\.\d+)? %$/m,
     /^pending$/m,
+    /^[A-Z]\w+/m,
     /^Wrong email or password\.$/m,
     /^Commission: Rs [\d,]+\.\d\d$/m,
   ]
+  const { url, creator } = world
+  const body = { name: 'README', scope: 'write' }
+  const { key } = (await call(url, 'POST', '/auth/api-keys', { token: creator.token, body })).body
   for (const [index, expected] of prints.entries()) {
     const { stdout } = await run(process.execPath, [exampleOf(world, index + 1)], {
-      env: { ...world.env, AFFILIATE_TOKEN: world.creator.token },
+      env: { ...world.env, AFFILIATE_TOKEN: creator.token, AFFILIATE_API_KEY: key },
     })
     assert.match(stdout, expected, `example ${index + 1}`)
   }
-  const follower = spawn(process.execPath, [exampleOf(world, 5)], {
+  const follower = spawn(process.execPath, [exampleOf(world, 6)], {
     env: { ...world.env, AFFILIATE_TOKEN: world.creator.token },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
@@ -322,7 +385,7 @@ it("verifies the service's webhooks in the README's example", async (world) => {
   const endpoint = { url: `http://127.0.0.1:${port}/`, events: ['sale.accepted'] }
   const { token } = creator
   const { secret } = (await call(url, 'POST', '/webhook-endpoints', { body: endpoint, token })).body
-  const file = exampleOf(world, 6)
+  const file = exampleOf(world, 7)
   writeFileSync(file, readFileSync(file, 'utf8').replace('4000', String(port)))
   const receiver = spawn(process.execPath, [file], {
     env: { ...world.env, AFFILIATE_WEBHOOK_SECRET: secret },
@@ -401,7 +464,7 @@ it.run()
 function readmeExamples(): string[] {
   const text = readFileSync(join(CLIENT, 'README.md'), 'utf8')
   const blocks = [...text.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, block = '']) => block)
-  assert.is(blocks.length, 6)
+  assert.is(blocks.length, 7)
   return blocks
 }
 

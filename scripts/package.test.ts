@@ -89,6 +89,12 @@ it('runs the whole service where it is installed', async ({ project, folder }) =
     assert.is((await fetch(`${url}/docs/swagger-ui-bundle.js`)).status, 200)
     assert.is((await fetch(`${url}/docs/guides/settings`)).status, 200)
     assert.match(await (await fetch(`${url}/store.js`)).text(), /affiliateReference/)
+    const client = join(folder, 'client')
+    mkdirSync(client)
+    writeFileSync(`${client}.tgz`, Buffer.from(await (await fetch(`${url}/client.tgz`)).arrayBuffer()))
+    await run('tar', ['-xzf', `${client}.tgz`, '-C', client, '--strip-components=1'])
+    const { name, version } = JSON.parse(readFileSync(join(client, 'package.json'), 'utf8'))
+    assert.equal([name, version], ['affiliate-marketplace-client', document.info.version])
   } finally {
     service.kill('SIGTERM')
     const [code] = service.exitCode === null ? await once(service, 'exit') : [service.exitCode]

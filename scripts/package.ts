@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { buildClient } from './build-client.ts'
@@ -34,14 +34,19 @@ function pack(project: string, folder: string): string {
   return join(folder, printed.trim().split('\n').at(-1) ?? '')
 }
 
-/** Builds both tarballs. They move to dist/packages/ at the end, because building the service replaces dist/. */
-async function main(): Promise<void> {
+/**
+ * Builds what one release consists of, in dist/packages/. The client is the tarball that the service itself serves. The service's moves there
+ * at the end, because building it replaces dist/.
+ */
+function main(): void {
   const scratch = mkdtempSync(join(ROOT, 'node_modules', '.packages-'))
   try {
-    const tarballs = [packService(scratch), await packClient(scratch)]
+    const service = packService(scratch)
     const packages = join(ROOT, 'dist', 'packages')
     mkdirSync(packages, { recursive: true })
-    for (const tarball of tarballs) renameSync(tarball, join(packages, basename(tarball)))
+    renameSync(service, join(packages, basename(service)))
+    const { name, version } = JSON.parse(readFileSync(join(ROOT, 'shared/client/package.json'), 'utf8'))
+    copyFileSync(join(ROOT, 'dist', 'client.tgz'), join(packages, `${name}-${version}.tgz`))
     describePackages(ROOT, packages)
     console.log(`Both packages, the service's bill of materials and the checksums are in ${packages}.`)
   } finally {
@@ -49,4 +54,4 @@ async function main(): Promise<void> {
   }
 }
 
-if (import.meta.main) await main()
+if (import.meta.main) main()

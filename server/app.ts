@@ -1,11 +1,9 @@
 import { hostname } from 'node:os'
-import type { z } from 'zod'
 import { reportTamperedRow } from './flags/forged-rows.service.ts'
-import { checkSealStorage } from './ledger/seals/stored-seals.service.ts'
 import { Caches } from './platform/cache/caches.ts'
 import { publishSignals } from './platform/cache/signals.ts'
 import { type Clock, systemClock } from './platform/clock.ts'
-import { type Config, readConfig, SettingError } from './platform/config.ts'
+import { type Config, SettingError } from './platform/config.ts'
 import {
   findAppKeys,
   readAppKeys,
@@ -25,14 +23,13 @@ import { createIds, systemIds } from './platform/ids.ts'
 import { createLog } from './platform/log.ts'
 import type { Platform } from './platform/platform.ts'
 import { Topics } from './platform/topics.ts'
-import { type ProcessorEventRules, processorEventsSchema } from './processor/events.settings.ts'
+import type { ProcessorEventRules } from './processor/events.settings.ts'
 import { createHttpProcessor } from './processor/http-processor.ts'
 import { createManualProcessor } from './processor/manual/manual-processor.ts'
 import type { Processor } from './processor/processor.ts'
-import { safepayEventRules } from './processor/safepay/safepay-events.ts'
 import { createSafepayProcessor, safepayOptions } from './processor/safepay/safepay-processor.ts'
-import { createSignatureScheme } from './processor/signatures/choose-scheme.ts'
-import { hmacSettingsSchema, type SignatureScheme } from './processor/signatures/hmac.ts'
+import type { SignatureScheme } from './processor/signatures/hmac.ts'
+import { readEventRules, readSettings, readSignatureScheme } from './read-settings.ts'
 
 /** Everything that the edges (HTTP, CLI, jobs) work with. */
 export interface App {
@@ -74,11 +71,9 @@ const CACHED_BY_COMMANDS = 1000
 /** PostgreSQL cuts longer names. */
 const MAX_NAME = 63
 
-/** The composition root: settings → database → services. Throws `SettingError` on a setting that makes no sense. */
+/** The composition root: settings → database → services. Throws `SettingError` that names every invalid setting. */
 export async function openApp(options: OpenOptions): Promise<App> {
-  const config = readConfig(options.environment ?? process.env)
-  checkSealStorage(config)
-  const eventRules = readEventRules(config)
+  const config = readSettings(options.environment ?? process.env)
   if (!options.readOnly) await checkHosts('DATABASE_URL', config.DATABASE_URL)
   if (config.DATABASE_DIRECT_URL !== undefined) {
     await refuseOtherDatabase('DATABASE_DIRECT_URL', config.DATABASE_DIRECT_URL, config.DATABASE_URL)
@@ -92,7 +87,10 @@ export async function openApp(options: OpenOptions): Promise<App> {
   }
   if (options.create) await refuseForeignKeys(config.DATABASE_URL, findAppKeys(config))
   const sandbox = config.PROCESSOR === 'sandbox' ? readSandboxAccess(config, options) : null
-  const processorSignature = readSignature(config, sandbox)
+  const processorSignature = {
+    scheme: readSignatureScheme(config),
+    secrets: config.PROCESSOR_WEBHOOK_SECRETS ?? (sandbox ? [sandbox.webhook_secret] : []),
+  }
   const keys = readAppKeys(config, options)
   const database = await openDatabase(config.DATABASE_URL, {
     create: options.create,
@@ -124,7 +122,7 @@ export async function openApp(options: OpenOptions): Promise<App> {
     platform,
     database: withRowKeys(database, keys),
     processor,
-    eventRules,
+    eventRules: readEventRules(config),
     processorSignature,
     sandbox,
     async close() {
@@ -137,48 +135,6 @@ export async function openApp(options: OpenOptions): Promise<App> {
 
 function addressOf({ HOST, PORT }: Config): string {
   return `http://${HOST.includes(':') ? `[${HOST}]` : HOST}:${PORT}`
-}
-
-function readEventRules(config: Config): ProcessorEventRules {
-  if (config.PROCESSOR === 'safepay-raast' && config.PROCESSOR_EVENTS === undefined) {
-    return safepayEventRules(config.SAFEPAY_PAYOUT_EVENT_UNIT)
-  }
-  return readJson('PROCESSOR_EVENTS', config, processorEventsSchema)
-}
-
-function readSignature(config: Config, sandbox: SandboxAccess | null): App['processorSignature'] {
-  const scheme = createSignatureScheme(
-    config.PROCESSOR_SIGNATURE === 'hmac'
-      ? { scheme: 'hmac', hmac: readJson('PROCESSOR_SIGNATURE_HMAC', config, hmacSettingsSchema) }
-      : { scheme: config.PROCESSOR_SIGNATURE },
-  )
-  const secrets = config.PROCESSOR_WEBHOOK_SECRETS ?? (sandbox ? [sandbox.webhook_secret] : [])
-  for (const secret of secrets) {
-    const problem = scheme.secretProblem(secret)
-    if (problem) throw new SettingError('PROCESSOR_WEBHOOK_SECRETS', problem)
-  }
-  return { scheme, secrets }
-}
-
-/** The setting's JSON. Throws `SettingError`: `rules.0.types: …`, or the problem alone where the whole is wrong. */
-function readJson<Schema extends z.ZodType>(
-  name: 'PROCESSOR_EVENTS' | 'PROCESSOR_SIGNATURE_HMAC',
-  config: Config,
-  schema: Schema,
-): z.output<Schema> {
-  let json: unknown
-  try {
-    json = JSON.parse(config[name] ?? '{}')
-  } catch {
-    throw new SettingError(name, 'must be JSON')
-  }
-  const { data, error } = schema.safeParse(json)
-  if (!error) return data
-  const [issue] = error.issues
-  throw new SettingError(
-    name,
-    [...(issue?.path.length ? [issue.path.join('.')] : []), issue?.message].join(': '),
-  )
 }
 
 function createProcessor(

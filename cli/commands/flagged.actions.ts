@@ -16,11 +16,12 @@ export async function walkUnlessMistyped(_options: object, command: Command): Pr
   throw wrongUsage(`unknown command '${word}'.${didYouMean(word, names)}`)
 }
 
-type ListOptions = PageOptions & WalkFilter & { status: FlagRow['status'] }
+type ListOptions = PageOptions & WalkFilter & { status: FlagRow['status']; subject?: string }
 
 export const list = reads(async ({ platform, out }, options: ListOptions) => {
   assertKind(options)
-  out.showPage(await listFlags(platform, options), {
+  const { subject: subjectId } = options
+  out.showPage(await listFlags(platform, { ...options, subjectId }), {
     columns: [
       { title: 'Severity', cell: (flag) => flag.severity },
       { title: 'Kind', cell: (flag) => flag.kind },

@@ -12,10 +12,14 @@ import {
 import { findUser } from '../../server/users/users.service.ts'
 import type { PageOptions } from '../command.ts'
 import { READS, reads, withApp, writes } from '../context.ts'
+import { userIdOf } from '../lists.ts'
 import { wireTime } from '../terminal/output.ts'
 
-export const list = reads(async ({ platform, out }, options: PageOptions & { state?: MailRow['state'] }) => {
-  out.showPage(await listMails(platform, { state: options.state, ...options }), {
+type ListOptions = PageOptions & { state?: MailRow['state']; user?: string }
+
+export const list = reads(async ({ platform, out }, { user, ...options }: ListOptions) => {
+  const userId = (await userIdOf(platform, user)) ?? undefined
+  out.showPage(await listMails(platform, { ...options, userId }), {
     columns: [
       { title: 'To', flexible: true, cell: (mail) => mail.address },
       { title: 'Kind', cell: (mail) => mail.kind },
@@ -75,7 +79,7 @@ export function preferences(
   )
 }
 
-function wireMail(mail: MailRow) {
+export function wireMail(mail: MailRow) {
   return {
     id: mail.id,
     user_id: mail.user_id,

@@ -10,6 +10,7 @@ export function addMailCommands(program: CliCommand): void {
   group
     .subcommand('list', 'the newest mails, and why one was not sent')
     .choice('--state <state>', 'queued, sent or failed')
+    .option('--user <user>', 'to one user, by id or e-mail')
     .paged()
     .examples('mail list --state failed')
     .action(actions.list)

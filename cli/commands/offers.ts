@@ -2,6 +2,7 @@ import { type CliCommand, EXAMPLE_ID, idOf, lazy, percentOf } from '../command.t
 
 const actions = lazy(() => import('./offers.actions.ts'))
 const applicationActions = lazy(() => import('./applications.actions.ts'))
+const viewActions = lazy(() => import('./views.actions.ts'))
 const linkActions = lazy(() => import('./links.actions.ts'))
 
 /** `offers`, `applications` and `links`. */
@@ -15,6 +16,15 @@ export function addOfferCommands(program: CliCommand): void {
     .paged()
     .examples('offers list --vetting pending')
     .action(actions.list)
+  group
+    .subcommand(
+      'show',
+      'one offer on one screen: its terms, and its newest statuses, applications, links, sales and open flags',
+    )
+    .argument('<offer>', 'its id', idOf('offer'))
+    .viewed()
+    .examples(`offers show ${EXAMPLE_ID}`)
+    .action(viewActions.showOffer)
   group
     .subcommand('vet', 'approve or reject an offer at its present commission rate')
     .argument('<offer>', 'its id', idOf('offer'))
@@ -44,6 +54,15 @@ export function addOfferCommands(program: CliCommand): void {
     .paged()
     .examples('links list --creator sana@example.com')
     .action(linkActions.list)
+  links
+    .subcommand(
+      'show',
+      'one link on one screen: its terms and figures, and its newest codes, sales and open flags',
+    )
+    .argument('<slug>', 'the last part of the link')
+    .viewed()
+    .examples('links show 4fJq2mXw')
+    .action(viewActions.showLink)
   links
     .subcommand('set-coupon', "give a link a coupon code of its merchant's store, or take its code away")
     .argument('<slug>', 'the last part of the link')

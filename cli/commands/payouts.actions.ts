@@ -2,13 +2,18 @@ import { OPERATOR } from '../../server/flags/audit.service.ts'
 import type { PayoutWait } from '../../server/payouts/payout-eligibility.rule.ts'
 import { type PayoutRunOutcome, runPayouts } from '../../server/payouts/payout-run.service.ts'
 import { wirePayout } from '../../server/payouts/payout-wire.ts'
-import { getPayout, listPayouts, type PayoutRow, retryPayout } from '../../server/payouts/payouts.service.ts'
+import {
+  getPayout,
+  listPayouts,
+  type PayoutRow,
+  payoutNotFound,
+  retryPayout,
+} from '../../server/payouts/payouts.service.ts'
 import { pageById } from '../../server/platform/api/page.ts'
 import type { Config } from '../../server/platform/config.ts'
 import { CURRENCY } from '../../shared/money.ts'
 import type { PageOptions, ReasonOption } from '../command.ts'
 import { confirm, movesMoney, reads } from '../context.ts'
-import { Failure } from '../failures.ts'
 import { nameOf, peopleOf, personOf, userIdOf } from '../lists.ts'
 import { callStates, callText, failIfSomeFailed, wireCall } from '../processor-calls.ts'
 import { counted, displayMoney, formatMoney, sum } from '../terminal/output.ts'
@@ -106,7 +111,7 @@ function endLine(outcomes: readonly PayoutRunOutcome[], dryRun: boolean): string
 export const retry = movesMoney(async (context, payoutId: string, { reason = null }: ReasonOption) => {
   const { app, platform, out } = context
   const found = await getPayout(platform.database.reader, payoutId)
-  if (!found) throw new Failure(`Payout ${payoutId} not found.`, { code: 'not_found' })
+  if (!found) throw payoutNotFound(payoutId)
   await confirm(context, `Send payout ${payoutId} again, ${displayMoney(found.amount)}?`)
   const request = { payoutId, actor: OPERATOR, reason }
   const retried = await retryPayout(platform, app.processor, request)

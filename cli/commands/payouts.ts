@@ -1,6 +1,7 @@
 import { type CliCommand, EXAMPLE_ID, idOf, lazy } from '../command.ts'
 
 const actions = lazy(() => import('./payouts.actions.ts'))
+const viewActions = lazy(() => import('./views.actions.ts'))
 const processorActions = lazy(() => import('./processor.actions.ts'))
 
 /** `payouts` and `processor`. */
@@ -13,6 +14,15 @@ export function addPayoutCommands(program: CliCommand): void {
     .paged()
     .examples('payouts list --state failed')
     .action(actions.list)
+  group
+    .subcommand(
+      'show',
+      'one payout on one screen: where it goes, the calls to the processor, and the cycles whose money it carries',
+    )
+    .argument('<payout>', 'its id', idOf('payout'))
+    .viewed()
+    .examples(`payouts show ${EXAMPLE_ID}`)
+    .action(viewActions.showPayout)
   group
     .subcommand('run', 'make a payout of each released balance that may go out now, as the schedule does')
     .option('--dry-run', 'only show what would be done')

@@ -1,11 +1,15 @@
 import { type CliCommand, idOf, lazy } from '../command.ts'
 
 const actions = lazy(() => import('./users.actions.ts'))
+const viewActions = lazy(() => import('./views.actions.ts'))
 const sessionActions = lazy(() => import('./sessions.actions.ts'))
 
 /** `users` and `sessions`. */
 export function addUserCommands(program: CliCommand): void {
-  const group = program.subcommand('users', 'accounts: list them, make admins, suspend and reinstate')
+  const group = program.subcommand(
+    'users',
+    'accounts: list and show them, make admins, suspend and reinstate',
+  )
   group
     .subcommand('list', 'the newest accounts')
     .choice('--role <role>', 'merchant, creator or admin')
@@ -13,6 +17,17 @@ export function addUserCommands(program: CliCommand): void {
     .paged()
     .examples('users list --role merchant --limit 10')
     .action(actions.list)
+  group
+    .subcommand(
+      'show',
+      'one account on one screen: its state and balance, and its newest links, sales, sessions, mails and open flags',
+    )
+    .argument('<user>', 'id or e-mail')
+    .viewed()
+    .remarks(`What was done to the account: affiliate audit list --subject USER
+Whole lists: affiliate links list --creator USER, sales list --creator USER, mail list --user USER, sessions list USER`)
+    .examples('users show creator@example.com', 'users show creator@example.com --limit 20 --json')
+    .action(viewActions.showUser)
   asksForPassword(
     group
       .subcommand(

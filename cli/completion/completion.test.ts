@@ -45,7 +45,7 @@ function bashOffers(...words: string[]): string[] {
 
 it('works in bash', () => {
   assert.equal(bashOffers('us'), ['users'])
-  assert.equal(bashOffers('users', 's'), ['set-password', 'suspend'])
+  assert.equal(bashOffers('users', 's'), ['show', 'set-password', 'suspend'])
   assert.equal(bashOffers('users', 'list', '--ro'), ['--role'])
   assert.equal(bashOffers('users', 'list', '--role', ''), ['merchant', 'creator', 'admin'])
   assert.equal(bashOffers('--json', 'flagged', 're'), ['resolve'])

@@ -299,8 +299,8 @@ it('names the one setting that production refuses', async () => {
   }
   const cases = {
     TRUST_PROXY: 'true',
-    PUBLIC_BASE_URL: 'http://shop.example',
-    PROCESSOR_URL: 'http://pay.example',
+    PUBLIC_BASE_URL: 'http://shop.test',
+    PROCESSOR_URL: 'http://pay.test',
   }
   for (const [name, value] of Object.entries(cases)) {
     assert.equal(await run({ [name]: value }), [1, [`setting ${name}`]])

@@ -1,5 +1,6 @@
-import { type Config, readConfig, SettingError } from '../../server/platform/config.ts'
+import { type Config, SettingError } from '../../server/platform/config.ts'
 import { checkHosts, type OpenDatabase, openDatabase } from '../../server/platform/database/open-database.ts'
+import { readSettings } from '../../server/read-settings.ts'
 import { examineDatabase, examineReplica } from './database.ts'
 import { examineFailover } from './failover.ts'
 import { about, databaseFailure, type Finding, type Found, findingsIn } from './finding.ts'
@@ -55,7 +56,7 @@ export async function examine(
 
 function readableConfig(environment: NodeJS.ProcessEnv): Config | null {
   try {
-    return readConfig(environment)
+    return readSettings(environment)
   } catch (error) {
     if (error instanceof SettingError) return null
     throw error

@@ -1,3 +1,4 @@
+import { existsSync, statSync } from 'node:fs'
 import { databaseProblem } from '../../server/platform/database/database-problems.ts'
 
 /** The result of one check, and how to fix it. */
@@ -25,6 +26,14 @@ export function about(name: string) {
     warn: (detail: string, mend: string): Finding => ({ name, state: 'warn', detail, mend }),
     fail: (detail: string, mend: string): Finding => ({ name, state: 'fail', detail, mend }),
   }
+}
+
+/** Whether others can read a file; nothing where there is none. */
+export function privacyOf(name: string, file: string): Found {
+  if (!existsSync(file)) return null
+  const mode = statSync(file).mode & 0o777
+  if ((mode & 0o077) === 0) return about(name).ok(`${file} is readable to its owner only`)
+  return about(name).warn(`${file} is readable to others (mode ${mode.toString(8)})`, `chmod 600 ${file}`)
 }
 
 /** An error's own words on one line. */

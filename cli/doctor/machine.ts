@@ -6,7 +6,6 @@ import { sql } from 'kysely'
 import {
   type Config,
   dataFolder,
-  readConfig,
   SETTING_NAMES,
   SettingError,
   sqliteFileOf,
@@ -14,7 +13,9 @@ import {
 import type { OpenDatabase } from '../../server/platform/database/open-database.ts'
 import { nearestWord } from '../../server/platform/nearest-word.ts'
 import { MAX_SKEW_MS, skewOf, skewText } from '../../server/processes/clock-skew.rule.ts'
-import { about, type Finding, type Found, wordsOf } from './finding.ts'
+import { readSettings } from '../../server/read-settings.ts'
+import { SETTINGS_FILES } from '../settings-files.ts'
+import { about, type Finding, type Found, privacyOf, wordsOf } from './finding.ts'
 
 const runtime = about('runtime')
 const settings = about('settings')
@@ -31,28 +32,33 @@ export function examineRuntime(version: string = process.versions.node): Finding
 }
 
 export function examineSettings(environment: NodeJS.ProcessEnv): Found {
-  return [readable(environment), unknownNames()]
+  return [readable(environment), examineFiles()]
 }
 
-function readable(environment: NodeJS.ProcessEnv): Finding {
+function readable(environment: NodeJS.ProcessEnv): Found {
   try {
-    const { NODE_ENV, ROLES, PROCESSOR } = readConfig(environment)
+    const { NODE_ENV, ROLES, PROCESSOR } = readSettings(environment)
     return settings.ok(`${NODE_ENV}, roles ${ROLES.join(', ')}, processor ${PROCESSOR}`)
   } catch (error) {
     if (!(error instanceof SettingError)) throw error
-    const mend = 'Correct it in the environment or in .env; server/guides/settings.md lists all settings.'
-    return settings.fail(error.message, mend)
+    const mend = `Correct it in the environment or in ${SETTINGS_FILES.join(' or ')}; server/guides/settings.md lists all settings.`
+    return error.faults.map(({ name, problem }) => settings.fail(`setting ${name}: ${problem}`, mend))
   }
 }
 
-/** In .env there are our settings only, so a name that is none of them is a slip of the pen. */
-function unknownNames(): Found {
-  if (!existsSync('.env'))
-    return settings.info('no .env file in this folder: settings come from the environment')
-  return Object.keys(parseEnv(readFileSync('.env', 'utf8'))).map((name) => {
+/** In these files there are our settings only, so a name that is none of them is a slip of the pen. */
+function examineFiles(): Found {
+  const files = SETTINGS_FILES.filter((file) => existsSync(file))
+  if (files.length === 0)
+    return settings.info('no settings file in this folder: settings come from the environment')
+  return files.map((file) => [unknownNames(file), privacyOf('settings', file)])
+}
+
+function unknownNames(file: string): Found {
+  return Object.keys(parseEnv(readFileSync(file, 'utf8'))).map((name) => {
     const nearest = SETTING_NAMES.includes(name) ? null : nearestWord(name, SETTING_NAMES)
     if (nearest === null) return null
-    return settings.warn(`.env sets ${name}, which nothing reads`, `Did you mean ${nearest}?`)
+    return settings.warn(`${file} sets ${name}, which nothing reads`, `Did you mean ${nearest}?`)
   })
 }
 

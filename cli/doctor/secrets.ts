@@ -1,4 +1,3 @@
-import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Config, dataFolder } from '../../server/platform/config.ts'
 import { readAppKeys } from '../../server/platform/crypto/app-keys.ts'
@@ -6,7 +5,7 @@ import { readKeyMark } from '../../server/platform/crypto/key-mark.ts'
 import { createVault, type Vault } from '../../server/platform/crypto/vault.ts'
 import type { OpenDatabase } from '../../server/platform/database/open-database.ts'
 import { countAdminsWithoutSecondFactor } from '../../server/users/second-factor.service.ts'
-import { about, type Finding, type Found, wordsOf } from './finding.ts'
+import { about, type Finding, type Found, privacyOf, wordsOf } from './finding.ts'
 
 const { ok, info, warn, fail } = about('secrets')
 
@@ -18,8 +17,8 @@ export async function examineSecrets(
   const folder = dataFolder(config)
   return [
     await examineKey(config, database),
-    environment.APP_KEY ? null : privacyOf(join(folder, 'app.key')),
-    privacyOf(join(folder, 'sandbox.json')),
+    environment.APP_KEY ? null : privacyOf('secrets', join(folder, 'app.key')),
+    privacyOf('secrets', join(folder, 'sandbox.json')),
     examineWebhookSecrets(config),
     database && config.NODE_ENV === 'production' ? await examineAdmins(database) : null,
   ]
@@ -58,13 +57,6 @@ async function examineKey(config: Config, database: OpenDatabase | null): Promis
     default:
       return ok('APP_KEY opens what this database has sealed')
   }
-}
-
-function privacyOf(file: string): Found {
-  if (!existsSync(file)) return null
-  const mode = statSync(file).mode & 0o777
-  if ((mode & 0o077) === 0) return ok(`${file} is readable to its owner only`)
-  return warn(`${file} is readable to others (mode ${mode.toString(8)})`, `chmod 600 ${file}`)
 }
 
 function examineWebhookSecrets({ PROCESSOR, PROCESSOR_WEBHOOK_SECRETS }: Config): Finding {

@@ -6,6 +6,7 @@ import { printable, printJson, printLines, type Style, styled } from './printabl
 import {
   type Column,
   cellsOf,
+  cutText,
   type Layout,
   type ListShape,
   layoutTable,
@@ -100,11 +101,18 @@ export class Output {
     return this.layout.colour ? styled(style, text) : text
   }
 
-  /** One line for each pair, the values one under the other. */
-  pairs(rows: readonly (readonly [name: string, value: string] | false)[]): string[] {
+  /** One line for each pair, the values one under the other; with `cut` no value takes a second line of the terminal. */
+  pairs(
+    rows: readonly (readonly [name: string, value: string] | false)[],
+    { cut = false }: { cut?: boolean } = {},
+  ): string[] {
     const pairs = rows.filter((row) => row !== false)
     const width = Math.max(0, ...pairs.map(([name]) => name.length))
-    const shown = (value: string) => (this.layout.width === null ? plainAmount(value) : value)
+    const room = Math.max(1, (this.layout.width ?? 0) - width - 2)
+    const shown = (value: string) => {
+      if (this.layout.width === null) return plainAmount(value)
+      return cut ? cutText(printable(value.replace(/\s+/g, ' ')), room) : value
+    }
     return pairs.map(([name, value]) => `${this.style('dim', name.padEnd(width))}  ${shown(value)}`.trimEnd())
   }
 

@@ -85,7 +85,7 @@ export function plainAmount(text: string): string {
 /** The lines of one cell, each as wide as its column. */
 function fitCell(text: string, { flexible, width, right }: FittedColumn): string[] {
   const parts = flexible === 'wrap' ? wrap(text, width) : [text]
-  return parts.map((part) => align(cut(part, width), width, right))
+  return parts.map((part) => align(cutText(part, width), width, right))
 }
 
 /** One block a row: its first cell, and under it every other one beside its title. */
@@ -104,7 +104,7 @@ function layoutBlocks(
       const title = align(titles[at + 1] ?? '', width)
       return parts.map((part, line) => `${GAP}${line === 0 ? title : ' '.repeat(width)}${GAP}${part}`)
     })
-    return [bold(cut(first, layout.width ?? 80), layout), ...beside]
+    return [bold(cutText(first, layout.width ?? 80), layout), ...beside]
   }
   return rows.flatMap((row, index) => (index > 0 ? ['', ...block(row)] : block(row)))
 }
@@ -181,7 +181,8 @@ const WIDE =
 /** Nothing in it needs a closer look: as good as every text. */
 const PLAIN = /^[\x20-\x7e\u2013\u2026]*$/
 
-function cut(text: string, width: number): string {
+/** The text in at most `width` columns, with `…` at the end if it is cut. */
+export function cutText(text: string, width: number): string {
   if (lengthOf(text) <= width) return text
   let kept = ''
   let used = 0

@@ -25,6 +25,20 @@ const CTRL_D = '\u0004'
 const OTHERS: Record<string, (world: World) => TerminalWay> = {
   serve: () => ({ typed: [{ after: /all other commands/, keys: CTRL_C }], process: true }),
   demo: () => ({ typed: [{ after: /1\. {2}/, keys: CTRL_C }], code: 1, process: true }),
+  init: () => ({
+    args: [
+      '--file',
+      '/dev/null/affiliate.env',
+      '--domain',
+      'partners.chenab.pk',
+      '--smtp-url',
+      'off',
+      '--processor',
+      'http',
+    ],
+    typed: [{ after: /PROCESSOR_URL: .*: /, keys: CTRL_D }],
+    code: 1,
+  }),
   seed: () => ({ code: 1 }),
   'processor register-webhook': () => ({ code: 1 }),
   'db migrate': () => ({}),

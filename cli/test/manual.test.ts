@@ -1,8 +1,9 @@
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
+import BetterSqlite from 'better-sqlite3'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { type Service, startService } from '../../server/service.ts'
@@ -14,6 +15,7 @@ import { addUser, setSuspended } from '../../server/test/testkit/people.ts'
 import { rowsOf } from '../../server/test/testkit/rows.ts'
 import { confirmTotp, startTotp } from '../../server/users/second-factor.service.ts'
 import { type Books, openBooks } from './books.ts'
+import { startAffiliate } from './run-affiliate.ts'
 
 /** Two sales of one creator. */
 const BILLED = '6187.37'
@@ -68,6 +70,16 @@ const says = async (args: string[], ...patterns: RegExp[]) => {
   assert.is(ended.code, 0, ended.stderr)
   for (const pattern of patterns) assert.match(ended.stdout, pattern)
   return ended.stdout
+}
+/** Kills the command as soon as its unfinished file is there. */
+const killAtItsFile = async (file: string, ...more: string[]) => {
+  const command = startAffiliate(['manual', 'payout-file', file, ...more, ...by()], {
+    environment: { ...books.settings, ...SETTINGS },
+    folder: books.market.bed.testDatabase.folder,
+  })
+  await command.until(async () => existsSync(`${file}.part`) || existsSync(file))
+  command.child.kill('SIGKILL')
+  await command.ended
 }
 const transferOf = (subject_id: string) =>
   eventually(
@@ -182,12 +194,16 @@ it('writes payouts into one private file for the bank', async () => {
   payoutId = JSON.parse((await run(['payouts', 'list', '--json'])).stdout).items[0].id
   const { number } = await transferOf(payoutId)
   const { folder } = books.market.bed.testDatabase
-  const file = join(folder, 'for-the-bank.csv')
-  writeFileSync(`${file}.part`, '')
-  await refuses(['payout-file', file, ...by()], /left from a command that ended early\. Delete it/)
   await refuses(['payout-file', join(folder, 'no-folder', 'x.csv'), ...by()], /ENOENT.*Nothing was exported/)
   assert.is((await transferOf(payoutId)).file, null)
   const out = join(folder, 'bank.csv')
+  // Killed while its mark waits for another writer: the next file has the payout.
+  const other = new BetterSqlite(join(folder, 'affiliate.db'))
+  other.exec('begin immediate')
+  await killAtItsFile(out).finally(() => other.close())
+  assert.is((await transferOf(payoutId)).file, null)
+  await refuses(['payout-file', out, ...by()], /left from a command that ended early\. Delete it/)
+  rmSync(`${out}.part`)
   const written = await says(
     ['payout-file', out, ...by()],
     /Wrote 1 payout, Rs 5,624\.88 in all/,
@@ -204,14 +220,28 @@ it('writes payouts into one private file for the bank', async () => {
   assert.is(readFileSync(again, 'utf8'), content)
   assert.equal(
     readdirSync(folder).filter((entry) => entry.endsWith('.part')),
-    ['for-the-bank.csv.part'],
+    [],
   )
+})
+
+it('writes the same file again when the command was killed at it', async () => {
+  const { folder } = books.market.bed.testDatabase
+  const [killed, next] = [join(folder, 'killed.csv'), join(folder, 'next.csv')]
+  const before = await transferOf(payoutId)
+  const again = ['--again', before.file ?? '']
+  await killAtItsFile(killed, ...again)
+  assert.equal(await transferOf(payoutId), before)
+  await says(['payout-file', next, ...again, ...by()], /Wrote 1 payout/)
+  const content = readFileSync(join(folder, 'bank.csv'), 'utf8')
+  assert.is(readFileSync(next, 'utf8'), content)
+  // It has its name only when it is whole.
+  if (existsSync(killed)) assert.is(readFileSync(killed, 'utf8'), content)
 })
 
 it('asks for the second factor in production', async () => {
   const { platform } = books.market
   const { APP_KEY = '' } = books.settings
-  const production = { NODE_ENV: 'production', PUBLIC_BASE_URL: 'https://market.example.pk', APP_KEY }
+  const production = { NODE_ENV: 'production', PUBLIC_BASE_URL: 'https://market.test', APP_KEY }
   const args = ['manual', 'paid', payoutId, '--reference', 'FT3', ...by(), ...there()]
   const refused = await run(args, production)
   assert.equal([refused.code, /no second factor, which production needs/.test(refused.stderr)], [1, true])

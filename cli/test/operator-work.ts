@@ -33,6 +33,7 @@ export const way =
 export const OPERATOR_WORK: Record<string, Recipe> = {
   serve: 'runs the service, whose own tests say what it writes',
   demo: 'works on a database of its own',
+  init: 'writes a settings file, and opens no database; its own test looks at the file',
   seed: 'refuses a database in use',
   'processor register-webhook': 'changes a registration at the processor, without a database',
   'db migrate': 'changes the schema, and nothing that an operator decides',
@@ -53,6 +54,7 @@ export const OPERATOR_WORK: Record<string, Recipe> = {
   'mail show': async ({ books }) => ({ args: [await queuedMail(books.market.platform, books.creatorId)] }),
   'mail retry': async ({ books }) => ({ args: [await queuedMail(books.market.platform, books.creatorId)] }),
   'users list': way(),
+  'users show': ({ books }) => ({ args: [books.creatorId] }),
   'users create-admin': () => ({ args: ['second@example.pk', '--password-stdin'], input: PASSWORD }),
   'users set-password': () => ({ args: ['second@example.pk', '--password-stdin', '--yes'], input: PASSWORD }),
   'users suspend': ({ books }) => ({
@@ -73,16 +75,19 @@ export const OPERATOR_WORK: Record<string, Recipe> = {
     return { args: [books.creatorId, '--yes'] }
   },
   'offers list': way(),
+  'offers show': async ({ books }) => ({ args: [(await books.json('offers', 'list')).items[0].id] }),
   'offers vet': async ({ books }) => {
     const { id } = await addLiveOffer(books.market.platform, books.otherShop.actor)
     return { args: [id, '--approve', '--reason', 'as agreed', '--yes'] }
   },
   'applications list': way(),
   'links list': way(),
+  'links show': ({ books }) => ({ args: [books.slug] }),
   'links set-coupon': ({ books }) => ({ args: [books.slug, 'SANA10'] }),
   'links end': ({ books }) => ({ args: [books.slug, '--reason', 'fake posts', '--yes'] }),
   'flagged list': way(),
   'flagged resolve': async (world) => ({ args: [await freshFlag(world), '--note', 'looked at it'] }),
+  'audit list': way(),
   'flagged walk': 'asks a person about each flag; its own test looks at the audit rows',
   'sales list': way(),
   'sales explain': way('6100000001009'),
@@ -140,6 +145,7 @@ export const OPERATOR_WORK: Record<string, Recipe> = {
     const [payout] = (await books.json('payouts', 'list', '--state', 'pending')).items
     return { args: [payout.id, '--reason', 'IBAN corrected', '--yes'] }
   },
+  'payouts show': async ({ books }) => ({ args: [(await books.json('payouts', 'list')).items[0].id] }),
   'billing reconcile': 'moves nothing and raises flags, as the schedule does; flags are a record themselves',
   'manual due': 'needs PROCESSOR=manual; its own tests call it',
   'manual received': 'needs PROCESSOR=manual and a running service; its own tests look at the audit row',

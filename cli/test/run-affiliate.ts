@@ -11,10 +11,10 @@ export const APP_KEY = Buffer.alloc(32, 7).toString('base64')
 /** Settings that production accepts, beside DATABASE_URL. */
 export const PRODUCTION = {
   NODE_ENV: 'production',
-  PUBLIC_BASE_URL: 'https://market.example.pk',
+  PUBLIC_BASE_URL: 'https://market.test',
   APP_KEY,
   PROCESSOR: 'http',
-  PROCESSOR_URL: 'https://processor.example',
+  PROCESSOR_URL: 'https://processor.test',
   PROCESSOR_API_KEY: 'a key',
   PROCESSOR_WEBHOOK_SECRETS: 'whsec_AAAA',
 }

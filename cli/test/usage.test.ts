@@ -116,9 +116,10 @@ test('no command but serve, seed, demo and db migrate makes a database or a key'
   assert.equal(readdirSync(folder), [])
 })
 
-test('db migrate makes database and key, .env is read, and db status tells', async () => {
+test('db migrate makes database and key, .env and affiliate.env are read, and db status tells', async () => {
   const own = mkdtempSync(join(folder, 'migrate-'))
   writeFileSync(join(own, '.env'), 'DATABASE_URL=sqlite:./books/shop.db\n')
+  writeFileSync(join(own, 'affiliate.env'), 'DATABASE_URL=sqlite:./other.db\nPROCESSOR=sandbox\n')
   const first = await runAffiliate(['db', 'migrate', '--json'], { folder: own })
   assert.is(first.code, 0, first.stderr)
   const { migrated, database } = JSON.parse(first.stdout)

@@ -6,7 +6,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { readConfig, SETTING_NAMES, SettingError } from '../../server/platform/config.ts'
 import { openWebTestbed } from '../../server/test/testkit/web.ts'
-import { filledExample } from './filled-example.ts'
+import { filledExample, fillIn } from './filled-example.ts'
 
 const textOf = (name: string) => readFileSync(fileURLToPath(new URL(name, import.meta.url)), 'utf8')
 const it = suite('the deployment pack')
@@ -20,8 +20,19 @@ it('has an example of settings that production accepts once they are filled in',
   )
   const config = readConfig(filled)
   assert.equal([config.NODE_ENV, config.PROCESSOR, config.TRUST_PROXY], ['production', 'http', 'loopback'])
-  // A value that was left as it is must not be taken for a key.
-  assert.throws(() => readConfig(parseEnv(example)), /setting (APP_KEY|METRICS_TOKEN): /)
+  // Values that were left as they are must not be taken for hosts, passwords and keys; all are named at once.
+  const left = parseEnv(example)
+  const names = Object.keys(left).filter((name) => left[name]?.includes('replace'))
+  assert.throws(
+    () => readConfig(left),
+    (error: Error) => {
+      assert.instance(error, SettingError)
+      const faults = (error as SettingError).faults
+      assert.equal(faults.map(({ name }) => name).sort(), names.sort())
+      return faults.every(({ problem }) => problem.includes('placeholder'))
+    },
+  )
+  assert.ok(names.includes('SMTP_URL') && names.includes('MAIL_FROM'))
   for (const name of [
     'APP_KEY',
     'PROCESSOR',
@@ -35,7 +46,7 @@ it('has an example of settings that production accepts once they are filled in',
       name,
     )
   }
-  const commented = parseEnv(example.replaceAll(/^#(?=[A-Z0-9_]+=)/gm, ''))
+  const commented = parseEnv(fillIn(example.replaceAll(/^#(?=[A-Z0-9_]+=)/gm, '')))
   assert.equal(
     Object.keys(commented).filter((name) => !SETTING_NAMES.includes(name)),
     [],

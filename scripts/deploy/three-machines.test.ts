@@ -10,7 +10,7 @@ import { parseEnv, promisify } from 'node:util'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { readConfig, SETTING_NAMES } from '../../server/platform/config.ts'
-import { filledExample } from './filled-example.ts'
+import { filledExample, fillIn } from './filled-example.ts'
 import { needsPrograms } from './needs-programs.ts'
 
 const run = promisify(execFile)
@@ -21,8 +21,9 @@ const node = () => parseEnv(textOf('node.env.example')) as Record<string, string
 const it = suite('the deployment on three machines')
 
 it('has settings that production accepts', () => {
-  const own = parseEnv(textOf('affiliate.env.example')) as Record<string, string>
-  const commented = parseEnv(textOf('affiliate.env.example').replaceAll(/^#(?=[A-Z0-9_]+=)/gm, ''))
+  const example = fillIn(textOf('affiliate.env.example'))
+  const own = parseEnv(example) as Record<string, string>
+  const commented = parseEnv(example.replaceAll(/^#(?=[A-Z0-9_]+=)/gm, ''))
   assert.equal(
     Object.keys(commented).filter((name) => !SETTING_NAMES.includes(name)),
     [],
@@ -30,7 +31,7 @@ it('has settings that production accepts', () => {
   const config = readConfig({ ...filledExample(), ...own })
   assert.ok(readConfig({ ...filledExample(), ...(commented as Record<string, string>) }).DATABASE_READ_URL)
   assert.equal([config.NODE_ENV, config.EXPORT_STORAGE, config.DRAIN_SECONDS], ['production', 's3', 5])
-  const [, alternative] = /^# (postgres:.*)$/m.exec(textOf('affiliate.env.example')) ?? []
+  const [, alternative] = /^# (postgres:.*)$/m.exec(example) ?? []
   assert.ok(readConfig({ ...filledExample(), ...own, DATABASE_URL: alternative ?? '' }))
 })
 

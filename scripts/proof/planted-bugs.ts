@@ -439,6 +439,13 @@ const PROGRAMS: PlantedBug[] = [
     replace: "actor.apiKey?.scope === 'read' && type === 'subscription'",
     expectedIn: 'authorization',
   },
+  {
+    name: 'another call with the same idempotency key gets the first answer',
+    file: 'server/platform/api/idempotency.ts',
+    find: 'if (kept.request === request)',
+    replace: 'if (kept.request)',
+    expectedIn: 'both databases',
+  },
 ]
 
 /** Mistakes about bank transfers that people confirm. */

@@ -51,6 +51,7 @@ const MARKET_TESTS = [
     'watches/',
   ],
   ...['test/hostile-secrets', 'test/processor-fixtures', 'test/stalled-disk', 'production-mark'],
+  'http/idempotency',
 ].map((part) => `server/${part}`)
 const COMMAND_TESTS = [
   ...['cli/commands/seed', 'cli/doctor/doctor', 'cli/test/books', 'cli/test/history-commands'],
@@ -212,6 +213,12 @@ export const PROOFS: readonly Proof[] = [
     promise:
       'one small package with exact types; calls the service on Node 20, 22 and 24 and in a browser; its README runs as written',
     files: ['scripts/client-package.test', 'server/http/openapi/openapi-client'],
+  },
+  {
+    name: 'generated clients',
+    promise:
+      'what openapi-typescript, openapi-ts, orval with zod and openapi-zod-client make of the document compiles and calls the service',
+    files: ['scripts/generated-clients.test'],
   },
   {
     name: 'deployment',

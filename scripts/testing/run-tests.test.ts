@@ -44,6 +44,7 @@ test('counts tests, not files, and says so in the last line; sizes and skipped t
     ])
       assert.match(output, shown)
     assert.not.match(output, 'of no account')
+    assert.match(output, /^All 5 test files: about \d+ minutes on two cores\.\n/)
     assert.is((await run(['a.test'])).lastLine, '2 passed, 0 failed', 'a part of the path')
     const nothing = await run(['no-such-file'])
     assert.equal([nothing.code, nothing.lastLine], [1, '0 passed, 1 failed'])

@@ -20,6 +20,9 @@ interface Run {
   results: FileResult[]
 }
 
+/** What all tests take where nothing else runs, minutes on two cores. */
+const USUAL_MINUTES = 10
+
 /**
  * Runs the test files. Writes one line per file, the output of failed files, the slowest files, and `N passed, N failed` as
  * the last line. Returns whether all passed. PostgreSQL starts only if a file may need it, while other files run.
@@ -27,6 +30,8 @@ interface Run {
 export async function runTests(options: RunOptions, write: Write, signal: AbortSignal): Promise<boolean> {
   const started = performance.now()
   const files = await findTests(options.root, options.filters)
+  if (options.filters.length === 0)
+    write(`All ${files.length} test files: about ${USUAL_MINUTES} minutes on two cores.`)
   const scratch = await makeScratch()
   const coverage = { rules: join(scratch, 'rules'), rest: join(scratch, 'rest') }
   const folders = { common: join(scratch, 'common'), temporary: join(scratch, 'tmp') }

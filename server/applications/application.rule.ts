@@ -49,7 +49,7 @@ export function decideApplication(facts: ApplicationDecisionFacts): ApplicationD
   return refused('vetting_required', facts.individualRate ? INDIVIDUAL_RATE_UNVETTED : OFFER_RATE_UNVETTED)
 }
 
-const OFFER_RATE_UNVETTED =
+export const OFFER_RATE_UNVETTED =
   "The offer's commission rate needs an approved vetting before applications are approved."
 const INDIVIDUAL_RATE_UNVETTED =
   'An individual rate above the high-commission threshold needs an approved vetting of the offer at that rate or a higher one.'

@@ -12,6 +12,7 @@ import { idInput } from '../../shared/schemas/common.ts'
 import { COUPON_QUOTA } from '../links/coupons.service.ts'
 import { mapPage } from '../platform/api/page.ts'
 import { procedure } from '../platform/api/procedure.ts'
+import { OFFER_RATE_UNVETTED } from './application.rule.ts'
 import {
   APPLICATION_QUOTA,
   applyToOffer,
@@ -26,6 +27,7 @@ import {
 export const applicationsProcedures = {
   apply: procedure(['creator'], {
     rest: { method: 'POST', path: '/offers/:id/applications', status: 201 },
+    creates: true,
     summary: 'Apply to an offer',
     description:
       'One pending or approved application for each creator and offer; after a rejection or a withdrawal, the creator may apply again.',
@@ -78,7 +80,11 @@ export const applicationsProcedures = {
       'coupon_taken',
       'quota_exceeded',
     ],
-    details: { quota_exceeded: COUPON_QUOTA.detail },
+    details: {
+      quota_exceeded: COUPON_QUOTA.detail,
+      offer_not_live: 'The offer is paused; applications can be approved only while it is live.',
+      vetting_required: OFFER_RATE_UNVETTED,
+    },
   })
     .input(decideApplicationInput)
     .output(application)

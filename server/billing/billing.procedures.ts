@@ -30,6 +30,7 @@ export const flagDecisionProcedures = {
     description:
       'Records what was found and done. A credit request is declined by it; a billing credit grants one. Repeating the note changes nothing; another note is refused with `already_decided`.',
     errors: ['not_found', 'already_decided'],
+    details: { already_decided: 'This flag was resolved with another note.' },
   })
     .input(resolveFlagInput)
     .output(flag)

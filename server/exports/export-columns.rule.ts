@@ -87,6 +87,7 @@ export function exportColumns(resource: ExportResource, role: Role): Column[] {
         ...text('currency', 'processor_invoice_id', 'processor_payment_reference', 'payment_url'),
         ...text('closed_at', 'charged_at'),
         ...(role === 'admin' ? text('merchant_id') : []),
+        ...text('payment_instructions'),
       ]
     case 'applications':
       return [

@@ -7,6 +7,7 @@ import { getExport, startExport, wireJob } from './exports.service.ts'
 export const jobsRouter = router({
   startExport: procedure(['merchant', 'creator', 'admin'], {
     rest: { method: 'POST', path: '/jobs/export', status: 202, location: '/jobs/:id' },
+    creates: true,
     summary: 'Start an export',
     description:
       'Returns immediately; poll the job until its file is ready. The file has the rows of your lists, newest first; for an admin the rows of all users, with their owners. Creators cannot export billing cycles. CSV names nested fields with dots (`creator.id`) and puts an apostrophe before texts that a spreadsheet would evaluate as a formula; `excel` makes a CSV file that spreadsheets show right. NDJSON has the objects of the lists. Each user can have 5 unfinished exports; one runs at a time.',

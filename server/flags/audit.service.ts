@@ -1,6 +1,12 @@
+import { jsonOrNull } from '../../shared/json.ts'
+import { type PageRequest, pageById } from '../platform/api/page.ts'
+import { isoTime } from '../platform/clock.ts'
 import type { Tx } from '../platform/database/database.ts'
 import { insertRows } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
+import { type AuditFilter, type AuditRow, findAuditEntries } from './audit.store.ts'
+
+export type { AuditRow } from './audit.store.ts'
 
 /** The actor of everything that the command line does. */
 export const OPERATOR = 'operator'
@@ -40,4 +46,19 @@ export async function recordAudits(
     created_at: platform.clock.now(),
   }))
   await insertRows(tx, 'audit_entries', rows)
+}
+
+/** The audit trail, newest first, for the operator. Refuses another list's cursor with `validation_failed`. */
+export function listAudit({ database }: Pick<Platform, 'database'>, query: AuditFilter & PageRequest) {
+  return pageById(query, (page) => findAuditEntries(database.reader, query, page))
+}
+
+/** An entry of the audit trail as the operator sees it. */
+export function wireAudit({ created_at, before, after, row_digest: _, ...entry }: AuditRow) {
+  return {
+    ...entry,
+    before: before && jsonOrNull(before),
+    after: after && jsonOrNull(after),
+    created_at: isoTime(created_at),
+  }
 }

@@ -51,5 +51,8 @@ export const AuditEntry = defineEntity({
     created_at: epochMs(),
     row_digest: rowDigest(),
   },
-  indexes: [{ name: 'audit_entries_subject', properties: ['subject_id', 'id'] }],
+  indexes: [
+    { name: 'audit_entries_subject', properties: ['subject_id', 'id'] },
+    { name: 'audit_entries_actor', properties: ['actor', 'id'] },
+  ],
 })

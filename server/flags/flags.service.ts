@@ -143,11 +143,11 @@ export async function closeFlag(
 /** Newest first. Refuses another list's cursor with `validation_failed`. */
 export function listFlags(
   platform: Platform,
-  query: Pick<FlagFilter, 'kind' | 'severity' | 'status'> & PageRequest,
+  query: Pick<FlagFilter, 'kind' | 'severity' | 'status' | 'subjectId'> & PageRequest,
 ): Promise<Page<FlagRow>> {
-  const { kind, severity, status } = query
+  const { kind, severity, status, subjectId } = query
   return pageById(query, (request) =>
-    findFlags(platform.database.reader, { kind, severity, status }, request),
+    findFlags(platform.database.reader, { kind, severity, status, subjectId }, request),
   )
 }
 

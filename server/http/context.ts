@@ -19,6 +19,8 @@ export interface HttpApp {
   isDraining?(): boolean
   /** How far this process's clock is ahead of the database's, ms. */
   clockSkew?(): number
+  /** The file that `/client.tgz` answers; the client package beside the service's code unless given. */
+  clientPackage?: string
   /** Why this process cannot write; `null` when it can. */
   writeFailure?(): unknown
 }
@@ -36,6 +38,7 @@ export function contextOf(platform: Platform, request: FastifyRequest): RequestC
     requestId: request.id,
     clientAddress: request.ip,
     agent: request.headers['user-agent'],
+    idempotencyKey: request.headers['idempotency-key']?.toString(),
     actor: () => {
       actor ??= actorFromHeader(platform, request.headers.authorization)
       return actor

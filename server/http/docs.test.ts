@@ -103,7 +103,8 @@ if (hasChromium && PLAYS_ALL) {
             .join(' '),
         ),
       )
-      for (const { method, path } of proceduresOf(appRouter).flatMap(routesOf)) {
+      for (const { method, path, takesBody } of proceduresOf(appRouter).flatMap(routesOf)) {
+        if (takesBody) continue
         const operation = `${method} ${path.replace(/:(\w+)/g, '{$1}')}`
         assert.ok(shown.includes(operation), `${operation} among ${shown.join(', ')}`)
       }

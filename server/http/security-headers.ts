@@ -1,5 +1,6 @@
 import fastifyCors from '@fastify/cors'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { IDEMPOTENCY_HEADER } from '../platform/api/idempotency.ts'
 import { RATE_LIMIT_HEADERS } from './rate-limit.ts'
 
 /**
@@ -63,7 +64,7 @@ export async function allowOrigins(server: FastifyInstance, origins: readonly st
     credentials: false,
     methods: ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'],
     // tRPC's client sends Trpc-Accept and Last-Event-Id for event streams.
-    allowedHeaders: ['Authorization', 'Content-Type', 'Trpc-Accept', 'Last-Event-Id'],
+    allowedHeaders: ['Authorization', 'Content-Type', IDEMPOTENCY_HEADER, 'Trpc-Accept', 'Last-Event-Id'],
     exposedHeaders: EXPOSED,
     maxAge: PREFLIGHT_SECONDS,
     strictPreflight: false,

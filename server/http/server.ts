@@ -5,6 +5,7 @@ import type { Config } from '../platform/config.ts'
 import { withStatementTimeout } from '../platform/database/database.ts'
 import { forwardedAddress } from '../platform/network/client-address.ts'
 import { registerAccountPages } from './account-pages.ts'
+import { registerClientPackage } from './client-package.ts'
 import { answerBrokenRequest, keepConnections } from './connections.ts'
 import type { HttpApp } from './context.ts'
 import { registerDocs, registerIndex, registerSecurityTxt } from './docs.ts'
@@ -128,6 +129,7 @@ async function registerOthers(scope: FastifyInstance, metrics: Metrics): Promise
   registerProbes(scope, app)
   registerSecurityTxt(scope, platform, limits.admitPublic)
   registerOpenApi(scope, app, limits)
+  registerClientPackage(scope, app, limits.admitPublic)
   registerIndex(scope, limits.admitPublic)
   registerDocs(scope, limits.admitPublic)
   registerAccountPages(scope, platform, limits.admitPublic)

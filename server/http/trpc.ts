@@ -3,9 +3,10 @@ import { fastifyRequestHandler } from '@trpc/server/adapters/fastify'
 import type { TRPCRequestInfo } from '@trpc/server/http'
 import { TRPC_ERROR_CODES_BY_KEY } from '@trpc/server/rpc'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { IDEMPOTENCY_HEADER } from '../platform/api/idempotency.ts'
 import { problemOf, refusalOf } from '../platform/api/problem.ts'
 import { type RequestContext, requestIds, trpcErrorOf } from '../platform/api/procedure.ts'
-import { Refusal } from '../platform/api/refusal.ts'
+import { invalidFields, Refusal } from '../platform/api/refusal.ts'
 import type { Platform } from '../platform/platform.ts'
 import { contextOf } from './context.ts'
 import { problemAt, problemHeaders } from './errors.ts'
@@ -49,6 +50,8 @@ export function registerTrpc(
             async createContext({ info }): Promise<RequestContext> {
               // Runs once a request, before any of its calls.
               const context = contextOf(platform, request)
+              if (context.idempotencyKey !== undefined && info.calls.length > 1)
+                throw trpcErrorOf(KEY_OF_SEVERAL)
               await admit?.(request, reply, context, requestedCalls(info)).catch((error: unknown) => {
                 throw trpcErrorOf(refusalOf(error, platform.database))
               })
@@ -65,6 +68,8 @@ export function registerTrpc(
     })
   })
 }
+
+const KEY_OF_SEVERAL = invalidFields([{ path: IDEMPOTENCY_HEADER, message: 'needs a request with one call' }])
 
 /** tRPC refuses a POST without a content type, even if it has no body. */
 function addMissingContentType(request: FastifyRequest): void {

@@ -4,6 +4,7 @@ import type { Claim } from '../platform/queue/lease-queue.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import type { Testbed } from '../test/testkit/testbed.ts'
 import {
+  appliedEventsStatement,
   bodiesStatement,
   bodySizesStatement,
   EVENT_QUEUE,
@@ -49,7 +50,9 @@ for (const { it, dialect } of marketSuites<World>('plans of claiming and settlin
     const due = EVENT_QUEUE.dueStatement(claim).compile(reader)
     const end = EVENT_QUEUE.endOtherLeasesStatement(reader, claim, SCOPES)?.compile(reader)
     assert.ok(end)
-    return { due, sizes, lease, end, settle, bodies, upcoming }
+    const orders = ids.map((order_id) => ({ store_id: 'a store', order_id }))
+    const applied = appliedEventsStatement(reader, orders, 'ignored').compile(reader)
+    return { due, sizes, lease, end, settle, bodies, upcoming, applied }
   }
   /** The indexes by which events are read; reading them one after the other counts as `all of them`. */
   const indexesOf = async ({ bed }: World, name: string, statement: CompiledQuery): Promise<string[]> => {
@@ -73,6 +76,7 @@ for (const { it, dialect } of marketSuites<World>('plans of claiming and settlin
     settle: ['inbound_events_pkey'],
     bodies: ['inbound_bodies_pkey'],
     upcoming: ['inbound_events_pending'],
+    applied: ['inbound_events_order_id'],
   }
 
   it('goes by what falls due, and by ids, while nothing is known of the tables', async (world) => {
@@ -136,5 +140,5 @@ function indexOfStep(step: string): string[] {
     return ['all of them']
   const own = /sqlite_autoindex_inbound_(events|bodies)_1/.exec(step)
   if (own) return [`inbound_${own[1]}_pkey`]
-  return [/inbound_(?:events|bodies)_[a-z]+/.exec(step)?.[0] ?? ''].filter((index) => index !== '')
+  return [/inbound_(?:events|bodies)_[a-z_]+/.exec(step)?.[0] ?? ''].filter((index) => index !== '')
 }

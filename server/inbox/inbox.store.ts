@@ -225,23 +225,28 @@ export interface OrderOfStore {
 
 const named = valuesTable<OrderOfStore>('named', { store_id: 'text', order_id: 'text' })
 
-/**
- * The applied events that name these orders, oldest first. On PostgreSQL one look-up for each order: see `bodiesOf`.
- */
+/** The applied events that name these orders, oldest first. */
 export async function appliedEvents(
   db: Queries,
   orders: readonly OrderOfStore[],
   state: 'done' | 'ignored',
 ): Promise<EventRow[]> {
-  if (orders.length === 0) return []
+  return orders.length === 0 ? [] : (await appliedEventsStatement(db, orders, state).execute(db)).rows
+}
+
+/** By the index of orders, not of senders; on PostgreSQL one look-up for each order: see `bodiesOf`. */
+export function appliedEventsStatement(
+  db: Queries,
+  orders: readonly OrderOfStore[],
+  state: 'done' | 'ignored',
+) {
   const dialect = dialectOf(db)
-  const isNamed = sql`event.order_id = named.order_id and event.scope = named.store_id and event.state = ${state}`
+  const isNamed = sql`event.order_id = named.order_id and event.scope || '' = named.store_id and event.state = ${state}`
   const events =
     dialect === 'sqlite'
       ? sql`join inbound_events as event on ${isNamed}`
       : sql`cross join lateral (select event.* from inbound_events as event where ${isNamed} offset 0) as event`
-  const found = sql<EventRow>`select event.* from ${named(dialect, orders)} ${events} order by event.id`
-  return (await found.execute(db)).rows
+  return sql<EventRow>`select event.* from ${named(dialect, orders)} ${events} order by event.id`
 }
 
 /** Why events of these stores were set aside that hold these orders, by order id. */

@@ -23,6 +23,7 @@ import {
   OUTBOX_SIGNAL,
   removeOldEvents,
 } from '../notifications/outbox.service.ts'
+import { removeOldAnswers } from '../platform/api/idempotency.ts'
 import { mailMode } from '../platform/config.ts'
 import type { Platform } from '../platform/platform.ts'
 import { INBOX_TOPIC } from '../platform/topics.ts'
@@ -142,7 +143,12 @@ export function houseKeeping(platform: Platform): LoopWork[] {
   return [
     every(5000, 'click counts', false, rollUpClicks),
     every(HOUR_MS, 'click retention', true, enforceClickRetention, removeOldVisitors),
-    every(HOUR_MS, 'retention', true, removeOldBodies, removeOldDeliveries, removeOldEvents, removeOldMails),
+    every(
+      HOUR_MS,
+      'retention',
+      true,
+      ...[removeOldBodies, removeOldDeliveries, removeOldEvents, removeOldMails, removeOldAnswers],
+    ),
     {
       name: 'moderation',
       isLong: true,

@@ -17,6 +17,8 @@ import {
 } from './coupons.store.ts'
 import { type LinkRecord, type LinkTerms, linkRecordOf, linkTerms, lockLink } from './links.service.ts'
 
+export { couponsOfLink as couponHistory } from './coupons.store.ts'
+
 export const COUPON_QUOTA = {
   most: 200,
   detail: 'At most 200 new coupon codes within 24 hours. Try again later.',

@@ -18,6 +18,18 @@ export function couponsInForce(db: Queries | Tx, linkIds: readonly string[]): Pr
     .execute()
 }
 
+/** The latest codes of a link, newest first. */
+export function couponsOfLink(db: Queries, linkId: string, limit: number): Promise<CouponRow[]> {
+  return db
+    .selectFrom('link_coupons')
+    .selectAll()
+    .where('link_id', '=', linkId)
+    .orderBy('starts_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .execute()
+}
+
 /** The last row of a merchant's code: the one in force, if any is. */
 export function lastOfCode(db: Queries | Tx, merchantId: string, code: string) {
   return db

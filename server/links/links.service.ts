@@ -178,7 +178,7 @@ export async function resolveLink(platform: Platform, slug: string): Promise<Sho
   return shown
 }
 
-function linkNotFound(): Refusal {
+export function linkNotFound(): Refusal {
   return new Refusal('not_found', 'Affiliate link not found.')
 }
 

@@ -67,6 +67,7 @@ export const CHANGES: Record<keyof Schema, readonly Change[]> = {
   export_jobs: ['update', 'delete'],
   processes: ['update', 'delete'],
   rate_limits: ['update', 'delete'],
+  idempotency_keys: ['update', 'delete'],
   watermarks: ['update', 'delete'],
 }
 

@@ -9,6 +9,8 @@ import { up as values } from './00006-values.ts'
 import { up as edges } from './00007-edges.ts'
 import { up as manualTransfers } from './00008-manual-transfers.ts'
 import { up as apiKeys } from './00009-api-keys.ts'
+import { up as operatorLists } from './00010-operator-lists.ts'
+import { up as idempotencyKeys } from './00011-idempotency-keys.ts'
 import { type Ddl, ddl } from './ddl.ts'
 
 /** In the order in which they run, one file each of the same name. */
@@ -22,6 +24,8 @@ const MIGRATIONS: Record<string, (ddl: Ddl) => string[]> = {
   '00007-edges': edges,
   '00008-manual-transfers': manualTransfers,
   '00009-api-keys': apiKeys,
+  '00010-operator-lists': operatorLists,
+  '00011-idempotency-keys': idempotencyKeys,
 }
 
 /** The migrations of a database, for MikroORM's migrator. */

@@ -23,6 +23,7 @@ import {
   listCategories,
   listOffers,
   PUBLIC_OFFERS,
+  RATE_UNVETTED,
   setOfferStatus,
   updateOffer,
   vetOffer,
@@ -72,6 +73,7 @@ export const offersRouter = router({
 
   create: procedure(['merchant'], {
     rest: { method: 'POST', path: '/offers', status: 201 },
+    creates: true,
     summary: 'Create an offer as a draft',
     errors: ['quota_exceeded'],
     details: { quota_exceeded: DRAFT_QUOTA.detail },
@@ -89,7 +91,10 @@ export const offersRouter = router({
     description:
       'commission_rate, attribution_window_days and product_ids apply to later approvals only: a link keeps the terms of its approval.',
     errors: ['not_found', 'conflict', 'vetting_required'],
-    details: { conflict: 'An ended offer cannot be edited.' },
+    details: {
+      conflict: 'An ended offer cannot be edited.',
+      vetting_required: RATE_UNVETTED,
+    },
   })
     .input(updateOfferInput)
     .output(offer)
@@ -132,7 +137,10 @@ export const vettingProcedures = {
     description:
       'An approval applies to the present rate and lower ones. A rejection pauses a live offer; above the high-commission threshold it applies to the present rate and higher ones, otherwise to every rate until an admin approves. With `commission_rate`, the decision is refused if the offer has another rate now. Repeating it changes nothing; with another reason it is refused with `already_decided`.',
     errors: ['not_found', 'conflict', 'already_decided'],
-    details: { conflict: "The offer's commission rate is now 15 %." },
+    details: {
+      conflict: "The offer's commission rate is now 15 %.",
+      already_decided: 'This offer is already approved, with another reason.',
+    },
   })
     .input(vetOfferInput)
     .output(offer)

@@ -97,6 +97,9 @@ export async function createOffer(
   return shownOffer(platform, row)
 }
 
+export const RATE_UNVETTED =
+  'This commission rate needs an approved vetting. To change the rate before an admin decides, pause the offer.'
+
 /**
  * Edits one of the merchant's offers. Rate, window and product ids apply to later approvals only, everything else immediately.
  * Refuses with `not_found`, `validation_failed` (an address), `conflict` (ended) and `vetting_required` (raising a live offer's rate).
@@ -116,9 +119,7 @@ export async function updateOffer(
     if (offer.status === 'ended') throw new Refusal('conflict', 'An ended offer cannot be edited.')
     const rate = fields.commission_rate ?? offer.commission_rate
     if (offer.status === 'live' && !mayChangeLiveRate(offer, rate, platform.config.HIGH_COMMISSION_RATE)) {
-      const detail =
-        'This commission rate needs an approved vetting. To change the rate before an admin decides, pause the offer.'
-      throw new Refusal('vetting_required', detail)
+      throw new Refusal('vetting_required', RATE_UNVETTED)
     }
     await changeOffer(platform, tx, offer, change)
     return offer
@@ -289,6 +290,13 @@ function clearPublicOffers(platform: Platform, tx: Tx): void {
 /** Call when a merchant's display name changes, which public offers show. */
 export async function refreshMerchantName(platform: Platform, tx: Tx, merchantId: string): Promise<void> {
   if ((await countOffers(tx, merchantId, 'live')) > 0) clearPublicOffers(platform, tx)
+}
+
+/** An offer in any status, for the operator. Refuses with `not_found`. */
+export async function getEveryOffer(platform: Platform, offerId: string): Promise<ShownOffer> {
+  const [row] = await offersById(platform.database.reader, [offerId])
+  if (!row) throw offerNotFound()
+  return shownOffer(platform, row)
 }
 
 /** A live offer of an active merchant; owners and admins get every offer. Refuses with `not_found`. */
@@ -486,4 +494,9 @@ export function offerNotFound(): Refusal {
   return new Refusal('not_found', 'Offer not found.')
 }
 
-export { AUTHENTIC_COLUMNS, longestWindows, statusesAt as offerStatusesAt } from './offers.store.ts'
+export {
+  AUTHENTIC_COLUMNS,
+  findStatusChanges as offerStatusChanges,
+  longestWindows,
+  statusesAt as offerStatusesAt,
+} from './offers.store.ts'

@@ -150,6 +150,17 @@ export function findEveryOffer(db: Queries, filter: EveryOfferFilter): Promise<O
   return query.execute()
 }
 
+/** The latest statuses of an offer, newest first. */
+export function findStatusChanges(db: Queries, offerId: string, limit: number) {
+  return db
+    .selectFrom('offer_status_changes')
+    .select(['status', 'changed_at'])
+    .where('offer_id', '=', offerId)
+    .orderBy('sequence', 'desc')
+    .limit(limit)
+    .execute()
+}
+
 /** An offer at a time, epoch ms. */
 export interface OfferMoment {
   offer_id: string

@@ -26,6 +26,7 @@ export {
   findPayout as getPayout,
   findPayoutByProcessorId as payoutByProcessorId,
   findPayouts as listPayouts,
+  linesOf as payoutLines,
   type PayoutPart,
   type PayoutRow,
   payoutsOfShare as sharePayouts,
@@ -107,7 +108,7 @@ export async function retryPayout(
 }
 
 function assertPending(id: string, payout: PayoutRow | undefined): asserts payout is PayoutRow {
-  if (!payout) throw new Refusal('not_found', `Payout ${id} not found.`)
+  if (!payout) throw payoutNotFound(id)
   if (payout.state === 'failed') {
     throw new Refusal(
       'conflict',
@@ -115,6 +116,10 @@ function assertPending(id: string, payout: PayoutRow | undefined): asserts payou
     )
   }
   if (payout.state !== 'pending') throw new Refusal('conflict', `This payout is ${payout.state}.`)
+}
+
+export function payoutNotFound(id: string): Refusal {
+  return new Refusal('not_found', `Payout ${id} not found.`)
 }
 
 async function requestOf(platform: Platform, db: Queries, { creator_id }: PayoutRow) {

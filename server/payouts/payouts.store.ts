@@ -36,8 +36,9 @@ export async function insertPayout(
 export function linesOf(db: Queries, payoutId: string) {
   return db
     .selectFrom('payout_lines')
-    .select(['billing_cycle_id', 'amount'])
+    .select(['billing_cycle_id', 'merchant_id', 'amount'])
     .where('payout_id', '=', payoutId)
+    .orderBy('billing_cycle_id', 'desc')
     .execute()
 }
 

@@ -6,7 +6,7 @@ import { mailMode, readConfig, requiresVerifiedEmail, SettingError } from './con
 const KEY = Buffer.alloc(32, 1).toString('base64')
 const HTTP = {
   PROCESSOR: 'http',
-  PROCESSOR_URL: 'https://pay.example/v1',
+  PROCESSOR_URL: 'https://pay.test/v1',
   PROCESSOR_API_KEY: 'key',
   PROCESSOR_WEBHOOK_SECRETS: 'one',
 }
@@ -14,12 +14,12 @@ const PRODUCTION = {
   ...HTTP,
   NODE_ENV: 'production',
   APP_KEY: KEY,
-  PUBLIC_BASE_URL: 'https://offers.example',
+  PUBLIC_BASE_URL: 'https://offers.test',
 }
 
 const texts = (list: string) => list.split(' | ')
 
-/** The refusal's one line. */
+/** What the refusal says: a line for each fault. */
 function refusalOf(environment: Record<string, string>): string {
   try {
     readConfig(environment)
@@ -34,7 +34,7 @@ function refusalOf(environment: Record<string, string>): string {
 function refused(environment: Record<string, string>, name: string): void {
   const line = refusalOf(environment)
   assert.ok(line.startsWith(`setting ${name}: `), line)
-  assert.not.match(line, '\n')
+  assert.not.match(line, '\n', 'nothing else is wrong')
 }
 
 /** What the wire contract says of its settings; the others are tested where they are used. */
@@ -120,7 +120,7 @@ const ACCEPTED: [string, string, unknown][] = [
   ['TRUST_PROXY', 'loopback, 10.0.0.0/8,fd00::/8, 192.0.2.7', 'loopback,10.0.0.0/8,fd00::/8,192.0.2.7'],
   ['RAW_EVENT_RETENTION_DAYS', '1', 1],
   ['CORS_ORIGINS', `${PAGE},${LOCAL},${PAGE}`, [PAGE, LOCAL]],
-  ['METRICS_TOKEN', 'x'.repeat(16), 'x'.repeat(16)],
+  ['METRICS_TOKEN', 'sixteen-letters!', 'sixteen-letters!'],
   ['SECURITY_CONTACT', 'https://example.pk/security', 'https://example.pk/security'],
   ['SECURITY_CONTACT', 'mailto:security@example.pk', 'mailto:security@example.pk'],
   ['RATE_LIMIT_AUTH', '0', 0],
@@ -193,13 +193,51 @@ for (const [name, values] of Object.entries(REFUSED)) {
   })
 }
 
+test('all that is wrong is said at once, each setting once', () => {
+  const lines = refusalOf({
+    NODE_ENV: 'production',
+    PORT: 'http',
+    APP_KEY: 'replace',
+    PROCESSOR: 'http',
+    PROCESSOR_URL: 'http://pay.pk',
+    PROCESSOR_API_KEY: 'replace',
+    SMTP_URL: 'smtp://mail.chenab.pk',
+    DATABASE_URL: 'postgres://affiliate:replace@127.0.0.1/affiliate',
+    DATABASE_READ_URL: 'postgres://replica/affiliate',
+    REQUIRE_VERIFIED_EMAIL: 'yes',
+  }).split('\n')
+  const names = lines.map((line) => /^setting (\w+): /.exec(line)?.[1])
+  assert.equal(names, [
+    ...['DATABASE_URL', 'APP_KEY', 'PROCESSOR_API_KEY'],
+    ...['PORT', 'REQUIRE_VERIFIED_EMAIL'],
+    ...['MAIL_FROM', 'PUBLIC_BASE_URL', 'PROCESSOR_URL', 'PROCESSOR_WEBHOOK_SECRETS'],
+  ])
+  assert.match(lines[0] ?? '', 'still holds the placeholder "replace"')
+  const unknown = refusalOf({ PROCESSOR: 'stripe', PROCESSOR_SIGNATURE: 'hmac', DATABASE_URL: 'mysql://x' })
+  assert.is(unknown.split('\n').length, 2, 'nothing that only follows from another fault')
+})
+
+test('what an example left to be replaced is no value; hosts of documentation are none in production', () => {
+  for (const [name, text] of Object.entries({
+    APP_KEY: 'changeme',
+    PUBLIC_BASE_URL: 'https://replace.chenab.pk',
+    SEAL_STORAGE: 's3://replace-seals/production',
+    DATABASE_URL: 'postgres://affiliate:replace@127.0.0.1/affiliate',
+  })) {
+    refused({ [name]: text }, name)
+  }
+  refused({ ...PRODUCTION, PUBLIC_BASE_URL: 'https://partners.example.pk' }, 'PUBLIC_BASE_URL')
+  refused({ ...PRODUCTION, ...SMTP, MAIL_FROM: 'Shop <no-reply@shop.example>' }, 'MAIL_FROM')
+  readConfig({ PUBLIC_BASE_URL: 'https://partners.example.pk' })
+})
+
 test('a refused secret is not repeated', () => {
   const line = refusalOf({ APP_KEY: 'hunter2' })
   assert.not.match(line, 'hunter2')
 })
 
 test('production refuses the sandbox, even one that no one asked for, and demands a key', () => {
-  refused({ NODE_ENV: 'production', APP_KEY: KEY }, 'PROCESSOR')
+  refused({ NODE_ENV: 'production', APP_KEY: KEY, PUBLIC_BASE_URL: PRODUCTION.PUBLIC_BASE_URL }, 'PROCESSOR')
   refused({ ...PRODUCTION, PROCESSOR: 'sandbox' }, 'PROCESSOR')
   const { PROCESSOR_URL, PROCESSOR_API_KEY, ...own } = PRODUCTION
   const byHand = { ...own, PROCESSOR: 'manual', MANUAL_PAYMENT_INSTRUCTIONS: 'Bank X\\nIBAN Y' }
@@ -229,15 +267,15 @@ test('production refuses to trust every client with its address', () => {
 test('production demands https from addresses outside this machine', () => {
   for (const name of ['PUBLIC_BASE_URL', 'PROCESSOR_URL'] as const) {
     for (const address of [
-      ...texts('http://pay.example/v1 | http://10.0.0.7:3000 | http://0.0.0.0:3000'),
-      ...texts('http://localhost.pay.example'),
+      ...texts('http://pay.test/v1 | http://10.0.0.7:3000 | http://0.0.0.0:3000'),
+      ...texts('http://localhost.pay.test'),
     ]) {
       refused({ ...PRODUCTION, [name]: address }, name)
       assert.match(refusalOf({ ...PRODUCTION, [name]: address }), 'must be an https address')
       assert.is(readConfig({ ...HTTP, [name]: address })[name], address, 'outside production')
     }
     for (const address of texts(
-      'https://pay.example | http://127.0.0.1:3000 | http://localhost:8080 | http://[::1]:3000',
+      'https://pay.test | http://127.0.0.1:3000 | http://localhost:8080 | http://[::1]:3000',
     )) {
       assert.is(readConfig({ ...PRODUCTION, [name]: address })[name], address)
     }
@@ -262,7 +300,7 @@ test('Safepay needs its ids, key and secrets, and implies how its events are sig
     SAFEPAY_SECRET_KEY: 'sk_1',
     PROCESSOR_WEBHOOK_SECRETS: 'one',
   }
-  const production = { NODE_ENV: 'production', APP_KEY: KEY, PUBLIC_BASE_URL: 'https://affiliate.example' }
+  const production = { NODE_ENV: 'production', APP_KEY: KEY, PUBLIC_BASE_URL: 'https://affiliate.test' }
   const config = readConfig({ ...safepay, ...production })
   assert.is(config.PROCESSOR_SIGNATURE, 'safepay-raast')
   assert.is(config.SAFEPAY_URL, 'https://api.getsafepay.com/raastwire')
@@ -277,7 +315,7 @@ test('Safepay needs its ids, key and secrets, and implies how its events are sig
   ] as const) {
     refused({ ...safepay, [name]: value }, name)
   }
-  refused({ ...safepay, ...production, SAFEPAY_URL: 'http://pay.example' }, 'SAFEPAY_URL')
+  refused({ ...safepay, ...production, SAFEPAY_URL: 'http://pay.test' }, 'SAFEPAY_URL')
 })
 
 test('a click is kept forever, or for as long as an order may still name it', () => {
@@ -302,16 +340,16 @@ test('the sandbox signs in one way only', () => {
   assert.is(readConfig({ ...HTTP, PROCESSOR_SIGNATURE: 'hmac' }).PROCESSOR_SIGNATURE, 'hmac')
 })
 
-const SMTP = { SMTP_URL: 'smtp://mail.example', MAIL_FROM: 'Bazaar <no-reply@bazaar.pk>' }
+const SMTP = { SMTP_URL: 'smtp://mail.test', MAIL_FROM: 'Bazaar <no-reply@bazaar.pk>' }
 
 test('SMTP_URL names a server; encryption is required unless it is on this machine or said otherwise', () => {
   const server = (SMTP_URL: string) => readConfig({ ...SMTP, SMTP_URL }).SMTP_URL
   const plain = { user: null, password: null }
-  const remote = { host: 'mail.example', secure: false, requireTls: true, ...plain }
-  assert.equal(server('smtp://mail.example'), { ...remote, port: 587 })
-  assert.equal(server('smtp://mail.example:25?tls=optional'), { ...remote, port: 25, requireTls: false })
-  assert.equal(server('smtps://u%40x:p%25@mail.example'), {
-    ...{ host: 'mail.example', port: 465, secure: true, requireTls: false, user: 'u@x', password: 'p%' },
+  const remote = { host: 'mail.test', secure: false, requireTls: true, ...plain }
+  assert.equal(server('smtp://mail.test'), { ...remote, port: 587 })
+  assert.equal(server('smtp://mail.test:25?tls=optional'), { ...remote, port: 25, requireTls: false })
+  assert.equal(server('smtps://u%40x:p%25@mail.test'), {
+    ...{ host: 'mail.test', port: 465, secure: true, requireTls: false, user: 'u@x', password: 'p%' },
   })
   assert.equal(server('smtp://[::1]:1025'), {
     ...{ host: '::1', port: 1025, secure: false, requireTls: false, ...plain },

@@ -1,14 +1,29 @@
 import { dirname } from 'node:path'
 import { z } from 'zod'
 import { isLoopbackHost } from './network/loopback.ts'
+import { exampleHostIn, placeholderIn } from './placeholder.rule.ts'
 import { SETTING_GROUPS } from './settings.ts'
 
-/** An invalid setting: stops startup with one line that names it. */
+export interface SettingFault {
+  name: string
+  problem: string
+}
+
+/** Invalid settings: they stop startup, with one line for each that names it. */
 export class SettingError extends Error {
-  constructor(name: string, problem: string) {
-    super(`setting ${name}: ${problem}`)
+  readonly faults: readonly SettingFault[]
+
+  constructor(name: string, problem: string, others: readonly SettingFault[] = []) {
+    const faults = [{ name, problem }, ...others]
+    super(faults.map((fault) => `setting ${fault.name}: ${fault.problem}`).join('\n'))
     this.name = 'SettingError'
+    this.faults = faults
   }
+}
+
+/** Throws `SettingError` with all of these faults, if there are any. */
+export function refuseFaults([first, ...others]: readonly SettingFault[]): void {
+  if (first) throw new SettingError(first.name, first.problem, others)
 }
 
 const { Service, Data, Money, Processor, Mail, Limits, Flags } = SETTING_GROUPS
@@ -48,24 +63,51 @@ export function requiresVerifiedEmail(config: Config): boolean {
   return config.REQUIRE_VERIFIED_EMAIL ?? (config.NODE_ENV === 'production' && mailMode(config) === 'smtp')
 }
 
-/** Reads the settings from an environment. Throws `SettingError` for the first invalid one. */
-export function readConfig(environment: Record<string, string | undefined>): Config {
-  const given = Object.fromEntries(
-    Object.keys(SETTINGS.shape)
-      .filter((name) => environment[name] !== undefined && environment[name] !== '')
-      .map((name) => [name, environment[name]]),
-  )
-  if (given.PROCESSOR === 'safepay-raast') given.PROCESSOR_SIGNATURE ??= 'safepay-raast'
-  const parsed = SETTINGS.safeParse(given)
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues
-    throw new SettingError(String(issue?.path[0] ?? '?'), issue?.message ?? 'is invalid')
-  }
-  for (const [name, problem] of mismatches(parsed.data)) throw new SettingError(name, problem)
-  return parsed.data
+type Environment = Record<string, string | undefined>
+
+/** Reads the settings from an environment. Throws `SettingError` that names every invalid one. */
+export function readConfig(environment: Environment): Config {
+  const { config, faults } = examineConfig(environment)
+  refuseFaults(faults)
+  return config
 }
 
-const REQUIRED_BY = {
+/** The settings of an environment with at most one fault for each. In the place of an invalid one stands its default. */
+export function examineConfig(environment: Environment): { config: Config; faults: SettingFault[] } {
+  const given: Record<string, string> = {}
+  for (const name of SETTING_NAMES) {
+    const text = environment[name]
+    if (text !== undefined && text !== '') given[name] = text
+  }
+  if (given.PROCESSOR === 'safepay-raast') given.PROCESSOR_SIGNATURE ??= 'safepay-raast'
+  const faults = leftPlaceholders(given)
+  for (const { path, message } of SETTINGS.safeParse(given).error?.issues ?? []) {
+    const name = String(path[0])
+    if (!faults.has(name)) faults.set(name, message)
+  }
+  const valid = Object.fromEntries(Object.entries(given).filter(([name]) => !faults.has(name)))
+  const config = SETTINGS.parse(valid)
+  const invalid = new Set(faults.keys())
+  for (const [name, problem, because = name] of mismatches(config)) {
+    if (!faults.has(name) && !invalid.has(because)) faults.set(name, problem)
+  }
+  return { config, faults: [...faults].map(([name, problem]) => ({ name, problem })) }
+}
+
+/** What an example left to be replaced, by setting. Hosts of documentation are refused in production only. */
+function leftPlaceholders(given: Record<string, string>): Map<string, string> {
+  const faults = new Map<string, string>()
+  for (const [name, text] of Object.entries(given)) {
+    const word = placeholderIn(text)
+    const host = given.NODE_ENV === 'production' ? exampleHostIn(text) : null
+    if (word !== null) faults.set(name, `still holds the placeholder "${word}"; set a value of your own`)
+    else if (host !== null) faults.set(name, `names ${host}, a host for examples; set one of your own`)
+  }
+  return faults
+}
+
+/** What each processor needs. */
+export const REQUIRED_BY = {
   sandbox: [],
   http: ['PROCESSOR_URL', 'PROCESSOR_API_KEY', 'PROCESSOR_WEBHOOK_SECRETS'],
   'safepay-raast': [
@@ -77,8 +119,11 @@ const REQUIRED_BY = {
   manual: ['MANUAL_PAYMENT_INSTRUCTIONS', 'PROCESSOR_WEBHOOK_SECRETS'],
 } as const satisfies Record<Config['PROCESSOR'], readonly (keyof Config)[]>
 
-/** Settings that are valid one by one but not together, each with its problem. */
-function* mismatches(config: Config): Generator<[keyof Config, string]> {
+/** A setting, its problem, and the other setting that makes it one. */
+type Mismatch = [name: keyof Config, problem: string, because?: keyof Config]
+
+/** Settings that are valid one by one but not together. */
+function* mismatches(config: Config): Generator<Mismatch> {
   const { DATABASE_URL, EXPORT_STORAGE, SEAL_STORAGE, PROCESSOR, NODE_ENV } = config
   const missing = <Name extends keyof Config>(...names: Name[]) => names.filter((name) => !config[name])
 
@@ -89,17 +134,18 @@ function* mismatches(config: Config): Generator<[keyof Config, string]> {
     yield [
       'CLICK_RETENTION_DAYS',
       `must be 0, or at least ${least} with RAW_EVENT_RETENTION_DAYS=${RAW_EVENT_RETENTION_DAYS}: orders name clicks that late`,
+      'RAW_EVENT_RETENTION_DAYS',
     ]
   }
   if (mailMode(config) === 'smtp' && !config.MAIL_FROM) {
     yield ['MAIL_FROM', 'must be set with SMTP_URL: the address that mail comes from']
   }
   if (config.REQUIRE_VERIFIED_EMAIL && mailMode(config) === 'off') {
-    yield ['REQUIRE_VERIFIED_EMAIL', 'needs SMTP_URL, or no account could verify its address']
+    yield ['REQUIRE_VERIFIED_EMAIL', 'needs SMTP_URL, or no account could verify its address', 'SMTP_URL']
   }
   for (const name of ['DATABASE_DIRECT_URL', 'DATABASE_READ_URL'] as const) {
     if (config[name] !== undefined && sqliteFileOf(DATABASE_URL) !== null)
-      yield [name, 'is for PostgreSQL, and DATABASE_URL names an SQLite file']
+      yield [name, 'is for PostgreSQL, and DATABASE_URL names an SQLite file', 'DATABASE_URL']
   }
   if (EXPORT_STORAGE === 's3') {
     for (const name of missing('S3_BUCKET', 'S3_ACCESS_KEY_ID', 'S3_SECRET_ACCESS_KEY'))
@@ -117,14 +163,15 @@ function* mismatches(config: Config): Generator<[keyof Config, string]> {
     config.PROCESSOR_SIGNATURE !== 'standard-webhooks'
   ) {
     const signer = PROCESSOR === 'sandbox' ? 'the sandbox signs' : '"affiliate manual" signs'
-    yield ['PROCESSOR_SIGNATURE', `must be standard-webhooks, which is how ${signer}`]
+    yield ['PROCESSOR_SIGNATURE', `must be standard-webhooks, which is how ${signer}`, 'PROCESSOR']
   }
   if (PROCESSOR === 'manual' && config.PROCESSOR_EVENTS !== undefined) {
-    yield ['PROCESSOR_EVENTS', 'must not be set when PROCESSOR=manual: its events have the built-in types']
+    const problem = 'must not be set when PROCESSOR=manual: its events have the built-in types'
+    yield ['PROCESSOR_EVENTS', problem, 'PROCESSOR']
   }
 }
 
-function* unfitForProduction(config: Config): Generator<[keyof Config, string]> {
+function* unfitForProduction(config: Config): Generator<Mismatch> {
   if (config.PROCESSOR === 'sandbox') {
     yield [
       'PROCESSOR',
@@ -136,6 +183,7 @@ function* unfitForProduction(config: Config): Generator<[keyof Config, string]> 
     yield [
       'PUBLIC_BASE_URL',
       'must be set in production: the https address of this service, which affiliate links start with',
+      'ROLES',
     ]
   }
   if (config.TRUST_PROXY === 'true') {

@@ -65,7 +65,10 @@ export const profileProcedures = {
     description:
       "A creator's first payout destination takes effect immediately; once there are earnings it needs the current password, or a log-in of the last 10 minutes. Replacing it needs the current password, is reviewed by an operator, and takes effect after 24 hours. A merchant's billing account takes effect immediately; replacing it needs the current password and is reviewed too. With a second factor on, both need `POST /auth/step-up` first.",
     errors: ['invalid_credentials', 'step_up_required', 'email_not_verified', 'conflict'],
-    details: { conflict: 'The account changed meanwhile. Log in again.' },
+    details: {
+      conflict: 'The account changed meanwhile. Log in again.',
+      invalid_credentials: 'The current password is wrong.',
+    },
   })
     .input(updateMeInput)
     .output(user)

@@ -78,7 +78,11 @@ export const listedLinkProcedures = {
     description:
       'Orders of the store with this discount code are credited to the link from now on, before any click. Create the code in the store as well. `null` takes the code away; orders created before keep it. `status: ended` ends the link for good: later visits reach the product page without a reference, and its coupon code is no longer in force. Clicks before still pay within their window. The creator is notified. Repeating it changes nothing. In tRPC `links.end` does this.',
     errors: ['not_found', 'conflict', 'already_decided', 'coupon_taken', 'quota_exceeded'],
-    details: { conflict: LINK_ENDED, quota_exceeded: COUPON_QUOTA.detail },
+    details: {
+      conflict: LINK_ENDED,
+      quota_exceeded: COUPON_QUOTA.detail,
+      already_decided: 'This link has ended already, for another reason.',
+    },
   })
     .input(changeLinkInput)
     .output(affiliateLink)

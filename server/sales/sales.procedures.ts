@@ -40,6 +40,7 @@ export const salesRouter = router({
 
   requestCredit: procedure(['merchant'], {
     rest: { method: 'POST', path: '/sales/:id/credit-request', status: 202 },
+    creates: true,
     summary: 'Request a billing credit for an own sale',
     description:
       'Stores a request that an operator grants or declines; no money moves. The amount is limited to what was billed for the sale. While a request is open, the same request changes nothing and a different one is refused.',

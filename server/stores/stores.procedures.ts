@@ -16,6 +16,7 @@ import {
 export const storesRouter = router({
   connect: procedure(['merchant'], {
     rest: { method: 'POST', path: '/stores', status: 201 },
+    creates: true,
     summary: 'Connect a store that reports sales',
     description:
       'A store that the same merchant removed earlier comes back under its former id. Several merchants may claim one shop domain; each delivery belongs to the claim whose secret verifies it. Refused with `conflict` when an operator released your claim on the domain, and with `quota_exceeded` when the domain has 10 claims: one that has received no signed delivery for a day after it was made then makes room for yours; a test notification proves yours.',

@@ -19,6 +19,7 @@ export const apiKeyProcedures = {
     OWNERS,
     {
       rest: { method: 'POST', path: '/auth/api-keys', status: 201 },
+      creates: true,
       summary: 'Create an API key for a program',
       description:
         'The key is shown only here. Needs a step-up in the last 10 minutes, or a log-in while the second factor is off. A key reaches nothing that concerns the safety of the account: password, sessions, second factor, e-mail, bank accounts, API keys. A suspension and a password reset end it, a change of the password does not.',

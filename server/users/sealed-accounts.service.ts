@@ -174,6 +174,12 @@ export async function accountTitlesOf(db: Queries, userIds: readonly string[]) {
   return new Map([...byUser].map(([userId, rows]) => [userId, rows.map((row) => row.account_title)]))
 }
 
+/** One of a creator's destinations, as people may see it; `null` for an unknown id. */
+export async function destinationView(db: Queries, creatorId: string, destinationId: string) {
+  const found = (await destinationsOf(db, [creatorId])).find(({ id }) => id === destinationId)
+  return found ? { iban_last4: found.iban_last4, account_title: found.account_title } : null
+}
+
 /** A creator's destinations, as part of their account. */
 export async function ownDestinations({ clock }: Platform, db: Queries, userId: string) {
   const now = clock.now()

@@ -229,12 +229,15 @@ export async function requireFreshSession(
   throw new Refusal('step_up_required', `Confirm with POST /auth/step-up first: ${needed}.`)
 }
 
+export const CODE_WRONG = 'The code is wrong, or was used already.'
+export const FACTOR_OFF = 'The second factor is off.'
+
 export function wrongCode(): Refusal {
-  return new Refusal('invalid_credentials', 'The code is wrong, or was used already.')
+  return new Refusal('invalid_credentials', CODE_WRONG)
 }
 
 function noSecondFactor(): Refusal {
-  return new Refusal('not_found', 'The second factor is off.')
+  return new Refusal('not_found', FACTOR_OFF)
 }
 
 function alreadyOn(): Refusal {

@@ -29,7 +29,14 @@ import {
   verifyEmail,
 } from './account-recovery.service.ts'
 import { changePassword, stepUp } from './credentials.service.ts'
-import { confirmTotp, disableTotp, renewRecoveryCodes, startTotp } from './second-factor.service.ts'
+import {
+  CODE_WRONG,
+  confirmTotp,
+  disableTotp,
+  FACTOR_OFF,
+  renewRecoveryCodes,
+  startTotp,
+} from './second-factor.service.ts'
 import { endOtherSessions, endOwnSession, listSessions, logout } from './sessions.service.ts'
 import { wireSession, wireUser } from './user-wire.ts'
 import { reinstateUser, suspendUser } from './users.service.ts'
@@ -145,7 +152,7 @@ export const authProcedures = {
     duringSetup: true,
     description: 'From then on, logging in needs a code of the authenticator app or a recovery code.',
     errors: ['invalid_credentials', 'conflict'],
-    details: { conflict: 'Start with POST /auth/totp.' },
+    details: { conflict: 'Start with POST /auth/totp.', invalid_credentials: CODE_WRONG },
   })
     .input(secondFactorInput)
     .output(recoveryCodes)
@@ -159,6 +166,7 @@ export const authProcedures = {
     description:
       'Needs a code of the authenticator app or a recovery code. Answers ten new codes once; the former ones work no more.',
     errors: ['invalid_credentials', 'not_found'],
+    details: { invalid_credentials: CODE_WRONG, not_found: FACTOR_OFF },
   })
     .input(secondFactorInput)
     .output(recoveryCodes)
@@ -174,18 +182,21 @@ export const authProcedures = {
       method: 'POST',
       path: '/auth/totp/disable',
       status: 204,
-      // Some clients drop the body of a DELETE.
       also: {
         method: 'DELETE',
         path: '/auth/totp',
         takesBody: true,
-        operationId: 'auth.disableTotpByDelete',
       },
     },
     summary: 'Turn the second factor off',
-    description: 'Needs a step-up in the last 10 minutes, and a code: the same one, or another.',
+    description:
+      'Needs a step-up in the last 10 minutes, and a code: the same one, or another. `DELETE /auth/totp` with the same body does this too; some clients drop the body of a DELETE.',
     errors: ['invalid_credentials', 'step_up_required', 'not_found', 'conflict'],
-    details: { conflict: 'Admins need their second factor. An operator can reset it.' },
+    details: {
+      conflict: 'Admins need their second factor. An operator can reset it.',
+      invalid_credentials: CODE_WRONG,
+      not_found: FACTOR_OFF,
+    },
   })
     .input(secondFactorInput)
     .output(z.void())
@@ -200,6 +211,7 @@ export const authProcedures = {
     description:
       'With a second factor on, changing a payout destination, a billing account or the password, and turning the second factor off, need it. A new API key needs it in any case.',
     errors: ['invalid_credentials', 'second_factor_required'],
+    details: { invalid_credentials: 'The password is wrong.' },
   })
     .input(stepUpInput)
     .output(z.void())
@@ -210,7 +222,10 @@ export const authProcedures = {
     rest: { method: 'POST', path: '/auth/password', status: 204 },
     summary: 'Change the password and end every other session',
     errors: ['invalid_credentials', 'step_up_required', 'conflict'],
-    details: { conflict: 'The password was changed meanwhile.' },
+    details: {
+      conflict: 'The password was changed meanwhile.',
+      invalid_credentials: 'The current password is wrong.',
+    },
   })
     .input(changePasswordInput)
     .output(z.void())

@@ -1,8 +1,10 @@
 import type { AppRouter } from '../../server/http/router.ts'
 
+export type { AppRouter }
+
 type Routers = AppRouter['_def']['record']
 
-/** The type, input and output of every procedure. In the package, scripts/build-client.ts writes them out in full. */
+/** The type, input and output of every procedure. In the package, scripts/client-api.ts writes them out with their descriptions. */
 export type Api = {
   [Group in keyof Routers]: { [Name in keyof Routers[Group]]: Definition<Routers[Group][Name]> }
 }

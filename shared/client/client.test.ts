@@ -69,6 +69,30 @@ test('sends the API key of a program', async () => {
   assert.is(sent[0]?.headers.get('authorization'), 'Bearer afk_1')
 })
 
+test('sends a call with an idempotency key alone', async () => {
+  const { sent, fetch } = stub({ result: { data: {} } })
+  const one = async (...request: Parameters<typeof fetch>) => {
+    const answer = await fetch(...request)
+    return sent.at(-1)?.headers.has('idempotency-key')
+      ? Response.json(((await answer.json()) as unknown[])[0])
+      : answer
+  }
+  const client = createClient({ url: 'https://affiliates.example.pk', token: 'fixed', fetch: one })
+  const job = { resource: 'sales', format: 'csv' } as const
+  await Promise.all([
+    client.jobs.startExport.mutate(job, { idempotencyKey: 'sales-of-november' }),
+    client.jobs.startExport.mutate(job),
+    client.offers.list.query({}),
+  ])
+  const keys = sent.map(({ url, headers }) => [url.pathname, headers.get('idempotency-key')])
+  assert.equal(keys.sort(), [
+    ['/trpc/jobs.startExport', null],
+    ['/trpc/jobs.startExport', 'sales-of-november'],
+    ['/trpc/offers.list', null],
+  ])
+  assert.ok(sent.every(({ headers }) => headers.get('authorization') === 'Bearer fixed'))
+})
+
 test('sends no more calls at once than the service takes, and no longer addresses than proxies do', async () => {
   const { sent, fetch } = stub({ result: { data: { items: [], next_cursor: null } } })
   const client = createClient({ url: 'https://affiliates.example.pk', token: 'fixed', fetch })
@@ -83,10 +107,15 @@ test('sends no more calls at once than the service takes, and no longer addresse
 })
 
 test('tells refusals apart by their problem', async () => {
-  const { fetch } = stub(REFUSED, { 'retry-after': '17' })
-  const error = await failureOf(createClient({ url: 'https://a.example', fetch }).offers.list.query({}))
+  const { sent, fetch } = stub(REFUSED, { 'retry-after': '17' })
+  const client = createClient({ url: 'https://a.example', fetch, retries: 0 })
+  const error = await failureOf(client.offers.list.query({}))
+  assert.is(sent.length, 1)
   assert.equal(problemIn(error), LIMITED)
   assert.ok(isRefusal(error, 'unavailable', 'rate_limited'))
+  if (isRefusal(error, 'rate_limited'))
+    assert.is(error.data.problem.code satisfies 'rate_limited', 'rate_limited')
+  assert.ok(isRefusal(error))
   assert.not.ok(isRefusal(error, 'unavailable'))
   assert.is(retryAfter(error), 17)
 })
@@ -104,9 +133,95 @@ test('finds no problem where the service named none', async () => {
   }
   const { fetch } = stub(REFUSED)
   assert.is(
-    retryAfter(await failureOf(createClient({ url: 'https://a.example', fetch }).offers.list.query({}))),
+    retryAfter(await failureOf(createClient({ url: 'https://a.example', fetch }).auth.logout.mutate())),
     null,
   )
+})
+
+const PAGE = { result: { data: { items: [], next_cursor: null } } }
+
+/** A service that answers each request with the next of these, and the last one again. */
+function script(...answers: { body: unknown; headers?: Record<string, string>; status?: number }[]) {
+  let requests = 0
+  const fetch = async () => {
+    const { body, ...init } = answers[Math.min(requests++, answers.length - 1)] ?? { body: null }
+    return Response.json([body], init)
+  }
+  return { requests: () => requests, client: createClient({ url: 'https://a.example', fetch }) }
+}
+
+const AT_ONCE = { 'retry-after': '0' }
+
+test('repeats what changes nothing after 429 and 503, twice at most', async () => {
+  const once = script({ body: REFUSED, headers: AT_ONCE, status: 429 }, { body: PAGE })
+  assert.equal((await once.client.offers.list.query({})).items, [])
+  assert.is(once.requests(), 2)
+  const never = script({ body: REFUSED, headers: AT_ONCE, status: 503 })
+  assert.ok(isRefusal(await failureOf(never.client.offers.list.query({}))))
+  assert.is(never.requests(), 3)
+})
+
+test('repeats no change, no other refusal, and nothing that is far away', async () => {
+  const change = script({ body: REFUSED, headers: AT_ONCE, status: 429 })
+  await failureOf(change.client.auth.logout.mutate())
+  const problem = { ...LIMITED, status: 404, code: 'not_found' }
+  const unknown = { error: { ...REFUSED.error, data: { ...REFUSED.error.data, problem } } }
+  const other = script({ body: unknown, headers: AT_ONCE, status: 404 })
+  await failureOf(other.client.offers.list.query({}))
+  const later = script({ body: REFUSED, headers: { 'retry-after': '61' }, status: 429 })
+  await failureOf(later.client.offers.list.query({}))
+  assert.equal([change.requests(), other.requests(), later.requests()], [1, 1, 1])
+})
+
+/** A service that never answers; its requests end by their signal only. */
+function silence() {
+  const ended: unknown[] = []
+  const fetch = (_: unknown, init?: RequestInit) =>
+    new Promise<Response>((_, reject) =>
+      init?.signal?.addEventListener('abort', () => {
+        ended.push(init.signal?.aborted)
+        reject(init.signal?.reason)
+      }),
+    )
+  return { ended, fetch }
+}
+
+test('ends a call that takes too long, and one that is canceled', async () => {
+  const { ended, fetch } = silence()
+  const short = createClient({ url: 'https://a.example', fetch, timeout: 5 })
+  assert.match(String(await failureOf(short.offers.list.query({}))), /No answer after 5 ms/)
+  const long = createClient({ url: 'https://a.example', fetch })
+  const canceled = new AbortController()
+  const failed = failureOf(long.offers.list.query({}, { signal: canceled.signal }))
+  await Promise.resolve()
+  canceled.abort()
+  assert.instance(await failed, Error)
+  const waiting = script({ body: REFUSED, headers: { 'retry-after': '50' }, status: 429 })
+  const stop = new AbortController()
+  const given = failureOf(waiting.client.offers.list.query({}, { signal: stop.signal }))
+  while (waiting.requests() === 0) await new Promise(setImmediate)
+  stop.abort()
+  await given
+  assert.is(waiting.requests(), 1)
+  assert.ok(ended.length >= 1)
+})
+
+test('reads a list to its end, page by page', async () => {
+  const inputs: unknown[] = []
+  const fetch = async (address: string | URL | Request) => {
+    const input = JSON.parse(new URL(String(address)).searchParams.get('input') ?? '')[0]
+    inputs.push(input)
+    const page = input.cursor ? { items: [3], next_cursor: null } : { items: [1, 2], next_cursor: 'more' }
+    return Response.json([{ result: { data: page } }])
+  }
+  const client = createClient({ url: 'https://a.example', fetch })
+  const seen: unknown[] = []
+  for await (const sale of client.pages(client.sales.list, { acceptance_status: 'accepted' })) seen.push(sale)
+  assert.equal(seen, [1, 2, 3])
+  const input = { limit: 100, acceptance_status: 'accepted' }
+  assert.equal(inputs, [input, { ...input, cursor: 'more' }])
+  for await (const _ of client.pages(client.offers.list)) break
+  assert.is(inputs.length, 3, 'a page that nothing asks for is not read')
 })
 
 test('says that the address is missing', () => {

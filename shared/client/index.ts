@@ -1,18 +1,23 @@
 import {
-  createTRPCClient,
+  createTRPCClientProxy,
+  createTRPCUntypedClient,
   httpBatchLink,
+  httpLink,
   httpSubscriptionLink,
   splitLink,
-  TRPCClientError,
 } from '@trpc/client'
 import { EventSource } from 'eventsource'
-import type { AppRouter } from '../../server/http/router.ts'
-import type { ErrorCode, Problem } from '../error-codes.ts'
-import type { MarketplaceClient } from './procedures.ts'
+import type { AppRouter } from './api.ts'
+import { limitedCalls } from './limited-calls.ts'
+import type { CallOptions, MarketplaceClient } from './procedures.ts'
 
 export { ERROR_STATUS, type ErrorCode, type Problem } from '../error-codes.ts'
+export type { EventName } from '../events.ts'
 export { CURRENCY, displayMoney, formatMoney, type Paisa, parseMoney } from '../money.ts'
 export { type BasisPoints, basisPointsToPercent, percentToBasisPoints } from '../rates.ts'
+export type { RejectionReason } from '../rejection-reasons.ts'
+export type * from './api.ts'
+export { isRefusal, problemIn, type RefusedCall, retryAfter } from './problems.ts'
 export type {
   Call,
   CallOptions,
@@ -35,11 +40,15 @@ export interface ClientOptions {
   /** The address of the service: `https://affiliates.example.pk`. */
   url: string
   /** The bearer token of a session; a function is called before each request. Without a token, only public calls work. */
-  token?: string | (() => string | null | undefined)
+  token?: string | (() => string | null | undefined) | undefined
   /** The API key of a program, in place of `token`. */
-  apiKey?: string
+  apiKey?: string | undefined
   /** Used instead of the global `fetch`. */
-  fetch?: typeof globalThis.fetch
+  fetch?: typeof globalThis.fetch | undefined
+  /** How often a call that changes nothing is repeated after 429 and 503, once their `Retry-After` has passed; 2 by default. */
+  retries?: number | undefined
+  /** How long each attempt may take, ms; 30,000 by default. Streams have no limit. */
+  timeout?: number | undefined
 }
 
 /** The service's limit of calls in one request, and a length of address that every proxy accepts. */
@@ -56,7 +65,7 @@ export function createClient(options: ClientOptions): MarketplaceClient {
       'url is missing: pass the address of the service, such as https://affiliates.example.pk',
     )
   }
-  const { token, apiKey, fetch } = options
+  const { token, apiKey, fetch, retries = 2, timeout = 30_000 } = options
   const url = `${options.url.replace(/\/+$/, '')}/trpc`
   const credential = (): Record<string, string> => {
     const shown = apiKey ?? (typeof token === 'function' ? token() : token)
@@ -69,6 +78,13 @@ export function createClient(options: ClientOptions): MarketplaceClient {
     ...(fetch && { fetch }),
     headers: credential,
   })
+  // A key belongs to one call, so that is sent alone.
+  const keyOf = ({ context }: { context: Record<string, unknown> }) => context.idempotencyKey
+  const keyed = httpLink<AppRouter>({
+    url,
+    ...(fetch && { fetch }),
+    headers: ({ op }) => ({ ...credential(), 'idempotency-key': String(keyOf(op)) }),
+  })
   // Not the browser's own EventSource, which can send no token.
   const streams = httpSubscriptionLink<AppRouter, typeof EventSource>({
     url,
@@ -79,28 +95,37 @@ export function createClient(options: ClientOptions): MarketplaceClient {
     },
   })
   const isStream = ({ type }: { type: string }) => type === 'subscription'
-  const client: unknown = createTRPCClient<AppRouter>({
-    links: [splitLink({ condition: isStream, true: streams, false: calls })],
+  const hasKey = (op: { context: Record<string, unknown> }) => keyOf(op) !== undefined
+  const limited = [
+    limitedCalls({ retries, timeout }),
+    splitLink({ condition: hasKey, true: keyed, false: calls }),
+  ]
+  const client = createTRPCUntypedClient<AppRouter>({
+    links: [splitLink({ condition: isStream, true: streams, false: limited })],
   })
-  return client as MarketplaceClient
+  const mutation = client.mutation.bind(client)
+  client.mutation = (path, input, { idempotencyKey, ...options }: CallOptions & { context?: object } = {}) =>
+    mutation(path, input, { ...options, context: { idempotencyKey } })
+  const withPages: unknown = new Proxy(createTRPCClientProxy(client), {
+    get: (target, name) => (name === 'pages' ? pages : Reflect.get(target, name)),
+  })
+  return withPages as MarketplaceClient
 }
 
-/** What the service said about a failed call; `null` if the service did not answer (no network, for example). */
-export function problemIn(error: unknown): Problem | null {
-  if (!(error instanceof TRPCClientError)) return null
-  return (error as TRPCClientError<AppRouter>).data?.problem ?? null
-}
+/** The most that a list answers at a time. */
+const FULL_PAGE = 100
 
-/** Whether a call was refused with one of these codes. */
-export function isRefusal(error: unknown, ...codes: ErrorCode[]): boolean {
-  const problem = problemIn(error)
-  return problem !== null && codes.includes(problem.code)
-}
-
-/** Seconds to wait before another try (`rate_limited`, `unavailable`); `null` if the service named none. */
-export function retryAfter(error: unknown): number | null {
-  if (!(error instanceof TRPCClientError)) return null
-  const response = error.meta?.response
-  const seconds = response instanceof Response ? response.headers.get('retry-after') : null
-  return seconds !== null && /^\d+$/.test(seconds) ? Number(seconds) : null
+async function* pages(
+  list: {
+    query(input: object, options?: CallOptions): Promise<{ items: unknown[]; next_cursor: string | null }>
+  },
+  input?: object,
+  options?: CallOptions,
+): AsyncGenerator<unknown> {
+  let cursor: string | null = null
+  do {
+    const page = await list.query({ limit: FULL_PAGE, ...input, ...(cursor && { cursor }) }, options)
+    yield* page.items
+    cursor = page.next_cursor
+  } while (cursor !== null)
 }

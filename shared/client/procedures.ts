@@ -16,6 +16,21 @@ export type Outputs = {
  */
 export type MarketplaceClient = {
   [Group in keyof Api]: { [Name in keyof Api[Group]]: Procedure<Api[Group][Name]> }
+} & Pages
+
+interface Pages {
+  /**
+   * Every item of a list, page by page: `for await (const sale of client.pages(client.sales.list, { acceptance_status: 'accepted' }))`.
+   * `limit` of the input is the size of a page, 100 by default.
+   */
+  pages<Input extends { cursor?: string | undefined } | undefined, Item>(
+    list: {
+      query: (input: Input, options?: CallOptions) => Promise<{ items: Item[]; next_cursor: string | null }>
+    },
+    ...given: undefined extends Input
+      ? [input?: NoInfer<Input>, options?: CallOptions]
+      : [input: NoInfer<Input>, options?: CallOptions]
+  ): AsyncGenerator<Item, void, undefined>
 }
 
 type Part<Definition, Name extends string> = Definition extends { [Key in Name]: infer Type } ? Type : never
@@ -35,19 +50,24 @@ export type Call<Input, Output> = undefined extends Input
 
 export interface CallOptions {
   /** Cancels the call. */
-  signal?: AbortSignal
+  signal?: AbortSignal | undefined
+  /**
+   * For a call that makes something: 1 to 64 printable characters. Within 24 hours, the same call with the same key gets the first answer and
+   * makes nothing.
+   */
+  idempotencyKey?: string | undefined
 }
 
 export interface StreamHandlers<Event> {
   onData: (event: Event) => void
   /** Called once when the service refuses or ends the stream with an error; `problemIn` finds the reason. */
-  onError?: (error: Error) => void
+  onError?: ((error: Error) => void) | undefined
   /** Called each time the stream is connected. It reconnects by itself and misses no event. */
-  onStarted?: () => void
+  onStarted?: (() => void) | undefined
   /** Called when the service ends the stream. */
-  onStopped?: () => void
+  onStopped?: (() => void) | undefined
   /** Ends the stream. */
-  signal?: AbortSignal
+  signal?: AbortSignal | undefined
 }
 
 export interface Subscription {

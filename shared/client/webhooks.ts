@@ -39,14 +39,14 @@ export type WebhookEvent = {
 }[keyof WebhookData]
 
 export interface WebhookRequest {
-  /** Of the request: `Headers`, or an object such as Node's `request.headers`. */
+  /** Of the request: `Headers`, or an object such as Node's `request.headers`; names in any case, values one or several. */
   headers: Headers | Record<string, string | readonly string[] | undefined>
   /** The raw body, before any JSON parser. */
   body: string | Uint8Array
   /** The endpoint's secret, `whsec_...`; several while one is replaced. */
   secret: string | readonly string[]
   /** How far the signature's time may be from now, seconds; 300 by default. */
-  tolerance?: number
+  tolerance?: number | undefined
 }
 
 /** A request that the service did not send, or sent too long ago. Answer it with 400. */
@@ -66,7 +66,7 @@ export async function verifyWebhook(request: WebhookRequest): Promise<WebhookEve
   refuseMisuse(request)
   const id = headerOf(request, 'webhook-id')
   const timestamp = headerOf(request, 'webhook-timestamp')
-  const signatures = headerOf(request, 'webhook-signature').split(' ')
+  const signatures = headerOf(request, 'webhook-signature', ' ').split(' ')
   const { tolerance = DEFAULT_TOLERANCE_S } = request
   if (!(Math.abs(Date.now() / 1000 - Number(timestamp)) <= tolerance)) {
     throw new WebhookVerificationError('webhook-timestamp is too far from now')
@@ -96,9 +96,15 @@ function refuseMisuse({ headers, body, secret }: Partial<WebhookRequest>): void 
     throw new TypeError('secret is missing: pass the whsec_... of the endpoint')
 }
 
-function headerOf({ headers }: WebhookRequest, name: string): string {
-  const value = headers instanceof Headers ? headers.get(name) : headers[name]
-  if (typeof value === 'string' && value !== '') return value
+/** A header, its name in any case. Of several values, joined by `separator`; without one they are refused. */
+function headerOf({ headers }: WebhookRequest, name: string, separator?: string): string {
+  const given =
+    headers instanceof Headers
+      ? headers.get(name)
+      : Object.entries(headers).flatMap(([key, value]) => (key.toLowerCase() === name ? (value ?? []) : []))
+  const values = [given ?? []].flat()
+  const value = separator === undefined && values.length > 1 ? '' : values.join(separator)
+  if (value !== '') return value
   throw new WebhookVerificationError(`the header ${name} is missing`)
 }
 

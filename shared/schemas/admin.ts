@@ -11,7 +11,7 @@ import {
   wireTime,
 } from './common.ts'
 
-export const flagSeverity = z.enum(['low', 'medium', 'high'])
+export const flagSeverity = z.enum(['low', 'medium', 'high']).describe('How soon to look: `high` first.')
 export type FlagSeverity = z.infer<typeof flagSeverity>
 
 /** Every kind of thing that is put before a person, with its severity. */
@@ -63,15 +63,17 @@ export const FLAG_KINDS = {
 } as const satisfies Record<string, FlagSeverity>
 export type FlagKind = keyof typeof FLAG_KINDS
 
-export const flagKind = z.enum(Object.keys(FLAG_KINDS) as FlagKind[]).meta({ example: 'self_purchase' })
-export const flagStatus = z.enum(['open', 'resolved'])
+export const flagKind = z
+  .enum(Object.keys(FLAG_KINDS) as FlagKind[])
+  .meta({ description: 'What was found.', example: 'self_purchase' })
+export const flagStatus = z.enum(['open', 'resolved']).describe('Open until a person resolves it.')
 
 export const flag = z
   .object({
     id: idParam,
     kind: flagKind,
     severity: flagSeverity,
-    subject_type: z.string().meta({ example: 'user' }),
+    subject_type: z.string().meta({ description: 'What it is about.', example: 'user' }),
     subject_id: z.string().describe('The id of what it is about.'),
     summary: z.string().describe('One sentence for the person who looks.'),
     evidence: z
@@ -81,7 +83,7 @@ export const flag = z
     status: flagStatus,
     note: z.string().nullable().describe('Of the person who resolved it.'),
     created_at: wireTime,
-    resolved_at: wireTime.nullable(),
+    resolved_at: wireTime.nullable().describe('Null while it is open.'),
   })
   .meta({ id: 'Flag' })
 export type FlagWire = z.infer<typeof flag>
@@ -101,11 +103,11 @@ export const resolveFlagInput = z.strictObject({
   note: longText(1, 2000).describe('What was found and done.'),
 })
 
-const reason = longText(1, 2000).optional()
+const reason = longText(1, 2000).optional().describe('For the account concerned and the audit trail.')
 
 export const vetOfferInput = z.strictObject({
   id: idParam,
-  decision: z.enum(['approve', 'reject']),
+  decision: z.enum(['approve', 'reject']).describe('Whether the offer may have its commission rate.'),
   reason,
   commission_rate: percent
     .optional()
@@ -116,8 +118,10 @@ export const suspensionInput = z.strictObject({ id: idParam, reason })
 
 export const requestCreditInput = z.strictObject({
   id: idParam,
-  amount: moneyInput.refine((text) => /[1-9]/.test(text), 'must be more than nothing'),
-  reason: longText(1, 2000),
+  amount: moneyInput
+    .describe('At most what the sale was billed with; rupees with at most two places.')
+    .refine((text) => /[1-9]/.test(text), 'must be more than nothing'),
+  reason: longText(1, 2000).describe('For the operator.'),
 })
 
 export const creditRequest = z
@@ -126,13 +130,13 @@ export const creditRequest = z
     sale_id: idParam,
     amount: moneyText,
     currency,
-    reason: z.string(),
+    reason: z.string().describe('Of the merchant.'),
     status: z
       .enum(['pending', 'granted', 'declined'])
       .describe('An operator grants it as a billing credit, or declines it.'),
     granted_amount: moneyText.nullable().describe('Of the credit; null unless granted.'),
     created_at: wireTime,
-    decided_at: wireTime.nullable(),
+    decided_at: wireTime.nullable().describe('Null while it is pending.'),
   })
   .meta({ id: 'CreditRequest' })
 export type CreditRequest = z.infer<typeof creditRequest>

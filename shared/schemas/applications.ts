@@ -3,22 +3,29 @@ import { idParam, longText, pageInput, pageOf, percent, unshownLine, wireTime } 
 import { couponCode, couponCodeInput, linkReference } from './links.ts'
 import { commissionRate, party } from './offers.ts'
 
-export const applicationStatus = z.enum(['pending', 'approved', 'rejected', 'withdrawn'])
+export const applicationStatus = z
+  .enum(['pending', 'approved', 'rejected', 'withdrawn'])
+  .describe('Decided by the merchant; `withdrawn` by the creator.')
 
 export const application = z
   .object({
     id: idParam,
     offer_id: idParam,
-    creator: party,
+    creator: party.describe('Who applies.'),
     status: applicationStatus,
-    message: z.string().nullable(),
-    promotion_url: z.string().nullable(),
+    message: z.string().nullable().describe('To the merchant.'),
+    promotion_url: z.string().nullable().describe('Where the creator will promote the offer.'),
     locked_commission_rate: percent.nullable().describe('The rate of the approval; null before it.'),
     affiliate_link: linkReference
-      .extend({ coupon_code: couponCode.nullable(), ended_at: wireTime.nullable() })
+      .extend({
+        coupon_code: couponCode
+          .nullable()
+          .describe('The code that credits orders of the store to the link, now.'),
+        ended_at: wireTime.nullable().describe('When the merchant ended it.'),
+      })
       .nullable()
       .describe('Made by the approval.'),
-    decision_reason: z.string().nullable(),
+    decision_reason: z.string().nullable().describe("The merchant's, for the creator to read."),
     decided_at: wireTime.nullable().describe('When the merchant decided, or the creator withdrew.'),
     created_at: wireTime,
   })
@@ -27,7 +34,7 @@ export type Application = z.infer<typeof application>
 
 export const applyInput = z.strictObject({
   id: idParam,
-  message: longText(0, 2000).nullable().default(null),
+  message: longText(0, 2000).nullable().default(null).describe('To the merchant.'),
   promotion_url: unshownLine(1, 2048)
     .nullable()
     .default(null)
@@ -45,8 +52,8 @@ export const listApplicationsInput = z
 
 export const decideApplicationInput = z.strictObject({
   id: idParam,
-  decision: z.enum(['approve', 'reject']),
-  reason: longText(0, 1000).nullable().default(null),
+  decision: z.enum(['approve', 'reject']).describe('Final; an approval makes the link.'),
+  reason: longText(0, 1000).nullable().default(null).describe('For the creator to read.'),
   coupon_code: couponCodeInput
     .nullable()
     .default(null)

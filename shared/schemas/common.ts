@@ -4,7 +4,7 @@ import { CURRENCY } from '../money.ts'
 import { percentToBasisPoints } from '../rates.ts'
 
 /** What an account may do. Admins are made on the command line only. */
-export const role = z.enum(['merchant', 'creator', 'admin'])
+export const role = z.enum(['merchant', 'creator', 'admin']).describe('What the account may do.')
 export type Role = z.infer<typeof role>
 
 const EXAMPLE_ID = '019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e'
@@ -75,6 +75,12 @@ export const currency = z.literal(CURRENCY).meta({ description: 'All amounts are
 const NO_CONTROLS = /^[^\p{Cc}\u2028\u2029]*$/u
 const NO_CONTROLS_BUT_BREAKS = /^(?:[^\p{Cc}]|[\n\r\t])*$/u
 
+/** The same in JSON Schema, for readers that know neither Unicode classes nor `\u`; they let line separators pass. */
+const PUBLISHED = new Map([
+  [NO_CONTROLS, '^[^\\x00-\\x1f\\x7f-\\x9f]*$'],
+  [NO_CONTROLS_BUT_BREAKS, '^[^\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\\x9f]*$'],
+])
+
 /** Half of a surrogate pair is no character: what is stored would be another text than what was sent. */
 const wholeCharacters = (text: string) => text.isWellFormed()
 const NOT_WHOLE = 'must not hold half of a character'
@@ -91,7 +97,14 @@ const TURNS_TEXT = 'must not hold characters that change the direction of the te
 
 /** Trimmed text, `least` to `most` characters, all of them allowed by `pattern`. */
 const trimmed = (least: number, most: number, pattern: RegExp, message: string) =>
-  z.string().trim().min(least).max(most).regex(pattern, message).refine(wholeCharacters, NOT_WHOLE)
+  z
+    .string()
+    .trim()
+    .min(least)
+    .max(most)
+    .regex(pattern, message)
+    .refine(wholeCharacters, NOT_WHOLE)
+    .meta({ pattern: PUBLISHED.get(pattern) })
 
 const shown = (text: z.ZodString) => text.refine(isVisible, NOT_VISIBLE).refine(keepsDirection, TURNS_TEXT)
 
@@ -127,7 +140,7 @@ export const listInput = z.strictObject(pageInput).prefault({})
 /** A list's answer. */
 export const pageOf = <Item extends z.ZodType>(item: Item) =>
   z.object({
-    items: z.array(item),
+    items: z.array(item).describe('Of this page.'),
     next_cursor: z.string().nullable().describe('Give it as `cursor` for the next page; null on the last.'),
   })
 

@@ -10,25 +10,29 @@ export const EXPORT_RESOURCES = [
   'applications',
   'pending_orders',
 ] as const
-export const exportResource = z.enum(EXPORT_RESOURCES)
+export const exportResource = z.enum(EXPORT_RESOURCES).describe('Which of the own rows are written.')
 export type ExportResource = z.infer<typeof exportResource>
 
-export const exportFormat = z.enum(['csv', 'ndjson'])
+export const exportFormat = z
+  .enum(['csv', 'ndjson'])
+  .describe('Of the file; `ndjson` has a JSON object on each line.')
 export type ExportFormat = z.infer<typeof exportFormat>
 
-export const jobState = z.enum(['queued', 'running', 'succeeded', 'failed'])
+export const jobState = z
+  .enum(['queued', 'running', 'succeeded', 'failed'])
+  .describe('The file is there once it has `succeeded`.')
 export type JobState = z.infer<typeof jobState>
 
 export const job = z
   .object({
     id: idParam,
-    kind: z.literal('export'),
+    kind: z.literal('export').describe('The one kind of job.'),
     state: jobState,
     progress: z.number().min(0).max(1).describe('The part that is done; 1 once the file is there.'),
     rows: z.int().describe('Rows written so far, without the header.').meta({ example: 1250 }),
     error: z.string().nullable().describe('Why it failed, for people.').meta({ example: null }),
     created_at: wireTime,
-    finished_at: wireTime.nullable(),
+    finished_at: wireTime.nullable().describe('When it succeeded or failed.'),
     expires_at: wireTime.nullable().describe('When the file goes.'),
     download_url: z.string().nullable().meta({
       description:

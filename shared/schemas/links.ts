@@ -40,11 +40,11 @@ export const UNIQUE_CLICKS =
 
 const linkedOffer = z.object({
   id: idParam,
-  title: z.string(),
-  category: z.string(),
-  niche: z.string(),
+  title: z.string().describe('As creators see it.'),
+  category: z.string().describe('As the merchant wrote it.'),
+  niche: z.string().describe('A part of the category.'),
   status: offerStatus,
-  merchant: party,
+  merchant: party.describe('Whose offer it is.'),
 })
 
 export const resolvedLink = z
@@ -52,8 +52,8 @@ export const resolvedLink = z
     slug,
     url: linkUrl,
     active: z.boolean().describe('Whether visitors who follow it can earn the creator commission now.'),
-    creator: party,
-    offer: linkedOffer,
+    creator: party.describe('Who shares it.'),
+    offer: linkedOffer.describe('What it leads to.'),
     coupon_code: couponCode
       .nullable()
       .optional()
@@ -67,12 +67,12 @@ export const affiliateLink = z
     id: idParam,
     slug,
     url: linkUrl,
-    active: z.boolean(),
+    active: z.boolean().describe('Whether visitors who follow it can earn the creator commission now.'),
     coupon_code: couponCode
       .nullable()
       .describe('The code that credits orders of the store to this link, now.'),
-    offer: linkedOffer,
-    creator: party,
+    offer: linkedOffer.describe('What it leads to.'),
+    creator: party.describe('Who shares it.'),
     product_host: z
       .string()
       .meta({ example: 'my-shop.pk' })
@@ -83,30 +83,40 @@ export const affiliateLink = z
       .describe(
         "The offer's rate at the approval where the merchant gave this creator another one; else null.",
       ),
-    attribution_window_days: z.int(),
-    product_ids: z.array(z.string()).nullable(),
+    attribution_window_days: z.int().describe('How many days after a click an order still earns commission.'),
+    product_ids: z
+      .array(z.string())
+      .nullable()
+      .describe('The products that earn commission; null for every product.'),
     clicks: z
       .int()
       .describe('Tracked visits; without bots, prefetches, HEAD requests and embedded elements.'),
     unique_clicks: z.int().describe(UNIQUE_CLICKS),
-    accepted_sales: z.int(),
-    commission_earned: moneyText,
+    accepted_sales: z.int().describe('Ever.'),
+    commission_earned: moneyText.describe('Of the accepted sales.'),
     currency,
     created_at: wireTime,
     ended_at: wireTime.nullable().describe('When the merchant ended it, for good.'),
-    end_reason: z.string().nullable(),
+    end_reason: z.string().nullable().describe("The merchant's, for the creator to read."),
   })
   .meta({ id: 'AffiliateLink' })
 export type AffiliateLink = z.infer<typeof affiliateLink>
 
 export const resolveLinkInput = z.strictObject({ slug })
 const endReason = longText(1, 1000).nullable().optional().describe('For the creator to read.')
-export const endLinkInput = z.strictObject({ slug, status: z.literal('ended'), reason: endReason })
+export const endLinkInput = z.strictObject({
+  slug,
+  status: z.literal('ended').describe('For good.'),
+  reason: endReason,
+})
 export const changeLinkInput = z
   .strictObject({
     slug,
-    coupon_code: couponCodeInput.nullable().optional(),
-    status: z.literal('ended').optional(),
+    coupon_code: couponCodeInput
+      .nullable()
+      .optional()
+      .describe('The code that credits orders to the link from now on; null takes it away.'),
+    status: z.literal('ended').optional().describe('Ends the link for good.'),
     reason: endReason,
   })
   .refine(({ coupon_code, status }) => (coupon_code === undefined) !== (status === undefined), {

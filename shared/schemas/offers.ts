@@ -12,7 +12,9 @@ import {
   wireTime,
 } from './common.ts'
 
-export const offerStatus = z.enum(['draft', 'live', 'paused', 'ended'])
+export const offerStatus = z
+  .enum(['draft', 'live', 'paused', 'ended'])
+  .describe('Only a `live` offer is listed and earns; `ended` is final.')
 export const vettingState = z
   .enum(['not_required', 'pending', 'approved', 'rejected'])
   .describe('Whether an admin must approve the offer, or has approved or rejected it.')
@@ -20,7 +22,10 @@ export const offerSort = z.enum(['newest', 'commission_desc', 'commission_asc'])
 export type OfferSort = z.infer<typeof offerSort>
 
 /** A user as others see them. */
-export const party = z.object({ id: idParam, display_name: z.string() })
+export const party = z.object({
+  id: idParam,
+  display_name: z.string().describe('The name that others see.'),
+})
 
 export const commissionRate = percentFrom(0.01, 90).meta({
   description: "Percent of a sale's net amount, with at most two decimals.",
@@ -40,15 +45,15 @@ const productIds = z
   .describe("The store's product ids that earn commission; null for every product.")
 
 const editable = {
-  title: lineOfText(1, 200),
-  description: longText(0, 5000).nullable(),
+  title: lineOfText(1, 200).describe('Of the offer, as creators see it.'),
+  description: longText(0, 5000).nullable().describe('For creators; may have line breaks.'),
   product_url: webAddress.meta({
     description: 'Where visitors are sent: https, a public host name, no credentials.',
     example: 'https://my-shop.pk/products/lawn-kurta',
   }),
   image_url: webAddress.nullable().describe('https, a public host name, no credentials.'),
-  category: lineOfText(1, 60),
-  niche: lineOfText(1, 60),
+  category: lineOfText(1, 60).describe('Creators search by it: `GET /categories` shows those in use.'),
+  niche: lineOfText(1, 60).describe('A part of the category.'),
   commission_rate: commissionRate,
   attribution_window_days: wholeNumber(1, 365).describe(
     'How many days after a click an order still earns commission.',
@@ -59,19 +64,22 @@ const editable = {
 export const offer = z
   .object({
     id: idParam,
-    merchant: party,
-    title: z.string(),
-    description: z.string().nullable(),
-    product_url: z.string(),
-    image_url: z.string().nullable(),
-    category: z.string(),
-    niche: z.string(),
+    merchant: party.describe('Whose offer it is.'),
+    title: z.string().describe('As creators see it.'),
+    description: z.string().nullable().describe('For creators.'),
+    product_url: z.string().describe('Where visitors are sent.'),
+    image_url: z.string().nullable().describe('A picture of the product.'),
+    category: z.string().describe('As the merchant wrote it.'),
+    niche: z.string().describe('A part of the category.'),
     commission_rate: percent,
     status: offerStatus,
     vetting: vettingState,
     vetting_reason: z.string().nullable().describe('Why an admin rejected the offer; null otherwise.'),
-    attribution_window_days: z.int(),
-    product_ids: z.array(z.string()).nullable(),
+    attribution_window_days: z.int().describe('How many days after a click an order still earns commission.'),
+    product_ids: z
+      .array(z.string())
+      .nullable()
+      .describe('The products that earn commission; null for every product.'),
     paid_rate_90d: percent
       .nullable()
       .describe(
@@ -122,7 +130,13 @@ export const offerPage = pageOf(offer)
 
 export const offerCategories = z.object({
   items: z
-    .array(z.object({ category: z.string(), niche: z.string(), offers: z.int().min(1) }))
+    .array(
+      z.object({
+        category: z.string().describe('In its most used spelling.'),
+        niche: z.string().describe('A part of the category.'),
+        offers: z.int().min(1).describe('Live ones.'),
+      }),
+    )
     .describe('The most used first, at most 500. Spellings that a search takes for the same are one.'),
 })
 export type OfferCategories = z.infer<typeof offerCategories>

@@ -21,24 +21,29 @@ export const pendingOrderState = z
 export const pendingOrder = z
   .object({
     id: idParam,
-    order_name: z.string().meta({ example: '#1001' }),
+    order_name: z.string().meta({ description: 'As the store shows it.', example: '#1001' }),
     state: pendingOrderState,
-    offer: z.object({ id: idParam, title: z.string() }),
-    creator: party,
-    affiliate_link_slug: z.string(),
-    attributed_by: z.enum(['coupon', 'click']),
+    offer: z
+      .object({ id: idParam, title: z.string().describe('As creators see it.') })
+      .describe('That the link is for.'),
+    creator: party.describe('Whose link it is.'),
+    affiliate_link_slug: z.string().describe('Of the link that the order leads to.'),
+    attributed_by: z.enum(['coupon', 'click']).describe('What credits the order to the link.'),
     expected_commission: moneyText.describe(
       'What would be paid if the order were paid unchanged; of an order with a sale, what the sale pays.',
     ),
     currency,
-    sale_id: idParam.nullable(),
+    sale_id: idParam.nullable().describe('Of the sale that it became.'),
     placed_at: wireTime.describe('When the order was placed in the store.'),
     updated_at: wireTime,
     order_id: z.string().optional().meta({
       description: "The store's own id of the order; for the merchant only.",
       example: '5912345678901',
     }),
-    store: z.object({ id: idParam, shop_domain: z.string() }).optional().describe('For the merchant only.'),
+    store: z
+      .object({ id: idParam, shop_domain: z.string().describe('The `.myshopify.com` name of the shop.') })
+      .optional()
+      .describe('For the merchant only.'),
   })
   .meta({ id: 'PendingOrder' })
 export type PendingOrder = z.infer<typeof pendingOrder>

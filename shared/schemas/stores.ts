@@ -65,13 +65,15 @@ export const storeStatus = z
     '`waiting`: no signed event since the store was connected. `receiving`: signed events arrive. `silent`: none for some days, after orders came regularly. `rejecting`: the last delivery in the name of this shop failed verification. `no_order_payment`: its webhook was made for another event, such as "Order creation": no paid order is reported. `xml`: its webhook was made with the format XML, which cannot be read.',
   )
 
-const orders = z.int().nonnegative()
+const orders = z.int().nonnegative().describe('How many orders.')
 
 export const store = z
   .object({
     id: idParam,
     platform: z.literal('shopify').describe('The one store platform that is supported.'),
-    shop_domain: z.string().meta({ example: 'my-shop.myshopify.com' }),
+    shop_domain: z
+      .string()
+      .meta({ description: 'The `.myshopify.com` name of the shop.', example: 'my-shop.myshopify.com' }),
     status: storeStatus,
     webhook_url: z.string().meta({
       description: 'Where the store must send its webhook.',
@@ -93,7 +95,12 @@ export const store = z
         'When a delivery in the name of this shop last failed verification, to the minute. Anyone can send one.',
       ),
     last_refusal: z
-      .object({ at: wireTime, reason: z.enum(['no_signature', 'wrong_signature']) })
+      .object({
+        at: wireTime,
+        reason: z
+          .enum(['no_signature', 'wrong_signature'])
+          .describe('`wrong_signature`: another secret signed it, or the body was changed.'),
+      })
       .nullable()
       .describe('The last delivery in the name of this shop that failed verification, and why.'),
     unreadable_7d: z

@@ -5,18 +5,18 @@ import { UNIQUE_CLICKS } from './links.ts'
 import { payout, payoutState } from './payouts.ts'
 import { listedSale, rejectionReason } from './sales.ts'
 
-const count = z.int().min(0)
+const count = z.int().min(0).describe('How many.')
 
 const outcomes = z
   .object({
     from: wireTime,
     to: wireTime.describe('Exclusive.'),
-    accepted: count,
+    accepted: count.describe('Accepted sales.'),
     attributed_by: z
       .object({ coupon: count, click: count })
       .describe('The accepted sales by what credits them to a link.'),
     commission: moneyText.describe('Of the accepted sales.'),
-    rejected: count,
+    rejected: count.describe('Rejected sales.'),
     rejected_by_reason: z
       .array(z.object({ reason: rejectionReason, sales: count }))
       .describe('The most frequent first.'),
@@ -40,7 +40,7 @@ export const payoutWait = z.enum([
 
 export const creatorSummary = z
   .object({
-    role: z.literal('creator'),
+    role: z.literal('creator').describe('Whose summary it is.'),
     clicks: count.describe('Tracked visits of all own links, ever; `from` and `to` do not apply.'),
     unique_clicks: count.describe(UNIQUE_CLICKS),
     sales: outcomes,
@@ -67,7 +67,7 @@ export type CreatorSummaryWire = z.infer<typeof creatorSummary>
 
 const byOffer = z.object({
   offer_id: idParam,
-  title: z.string(),
+  title: z.string().describe('As creators see it.'),
   sales: count,
   commission: moneyText,
   platform_fee: moneyText,
@@ -75,7 +75,7 @@ const byOffer = z.object({
 
 const byCreator = z.object({
   creator_id: idParam,
-  display_name: z.string(),
+  display_name: z.string().describe('The name that others see.'),
   sales: count,
   commission: moneyText,
 })
@@ -95,7 +95,7 @@ const openCycle = z.object({
 
 export const merchantSummary = z
   .object({
-    role: z.literal('merchant'),
+    role: z.literal('merchant').describe('Whose summary it is.'),
     sales: outcomes,
     ...waiting,
     open_cycle: openCycle
@@ -118,7 +118,7 @@ export const summaryInput = z
   })
   .prefault({})
 
-const seriesKey = z.enum(['day', 'link', 'offer', 'sub_id'])
+const seriesKey = z.enum(['day', 'link', 'offer', 'sub_id']).describe('What the figures are grouped by.')
 export type SeriesKey = z.infer<typeof seriesKey>
 
 export const seriesInput = z.strictObject({
@@ -142,7 +142,7 @@ export const series = z
           clicks: count.describe('Tracked visits.'),
           unique_clicks: count.describe(UNIQUE_CLICKS),
           sales: count.describe('Accepted ones, by the day of their decision.'),
-          rejected: count,
+          rejected: count.describe('Rejected ones.'),
           net_amount: moneyText.describe('Of the accepted sales.'),
           commission: moneyText.describe('Of the accepted sales.'),
         }),
@@ -158,14 +158,23 @@ const at = wireTime.describe('When it happened.')
 
 /** One event of a live stream: the resource as it is when it is sent, and the change that caused the event. */
 export const liveEvent = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('start'), at }),
-  z.object({ kind: z.literal('sale'), at, sale: listedSale }),
-  z.object({ kind: z.literal('payout'), at, change: payoutState, payout }),
+  z.object({ kind: z.literal('start').describe('The stream has begun.'), at }),
   z.object({
-    kind: z.literal('billing_cycle'),
+    kind: z.literal('sale').describe('A sale was decided.'),
     at,
-    change: z.enum(['opened', 'closed', 'invoiced', 'charged']),
-    billing_cycle: billingCycle,
+    sale: listedSale.describe('As it is now.'),
+  }),
+  z.object({
+    kind: z.literal('payout').describe('A payout has changed.'),
+    at,
+    change: payoutState,
+    payout: payout.describe('As it is now.'),
+  }),
+  z.object({
+    kind: z.literal('billing_cycle').describe('A billing cycle has changed.'),
+    at,
+    change: z.enum(['opened', 'closed', 'invoiced', 'charged']).describe('The step that was taken.'),
+    billing_cycle: billingCycle.describe('As it is now.'),
   }),
 ])
 export type LiveEvent = z.infer<typeof liveEvent>

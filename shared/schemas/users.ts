@@ -18,22 +18,31 @@ export const emailAddress = z
   .toLowerCase()
   .max(254)
   .regex(z.regexes.email, 'must be an e-mail address')
-  .meta({ format: 'email', example: 'ayesha@example.pk' })
+  .meta({ description: 'Compared in lower case.', format: 'email', example: 'ayesha@example.pk' })
 
 export const newPassword = wholeText()
   .min(10, 'must have at least 10 characters')
   .max(256, 'must have at most 256 characters')
-  .meta({ format: 'password', example: 'a long passphrase' })
+  .meta({
+    description: '10 to 256 characters; common ones are refused.',
+    format: 'password',
+    example: 'a long passphrase',
+  })
 
 /** A password to compare: an old account may have been made under other rules, so only the upper bound holds. */
-const givenPassword = wholeText().max(256).meta({ format: 'password', example: 'a long passphrase' })
+const givenPassword = wholeText()
+  .max(256)
+  .meta({ description: 'The password of the account.', format: 'password', example: 'a long passphrase' })
 
-export const displayName = lineOfText(1, 100).meta({ example: 'Ayesha Khan' })
+export const displayName = lineOfText(1, 100).meta({
+  description: 'The name that others see.',
+  example: 'Ayesha Khan',
+})
 
 export const registerInput = z.strictObject({
   email: emailAddress,
   password: newPassword,
-  role: z.enum(['merchant', 'creator']),
+  role: z.enum(['merchant', 'creator']).describe('Merchants sell, creators promote; it never changes.'),
   display_name: displayName,
 })
 
@@ -84,7 +93,9 @@ const linkToken = z.string().max(200).meta({
 export const requestPasswordResetInput = z.strictObject({ email: emailAddress })
 
 /** Says nothing about the account. */
-export const passwordResetRequested = z.object({ accepted: z.literal(true) })
+export const passwordResetRequested = z.object({
+  accepted: z.literal(true).describe('Says nothing about the account.'),
+})
 
 export const confirmPasswordResetInput = z.strictObject({ token: linkToken, new_password: newPassword })
 
@@ -108,7 +119,7 @@ const pastedIban = z.string().max(120).meta({
 const payoutDestinationInput = z
   .strictObject({
     iban: pastedIban,
-    account_title: lineOfText(1, 100).meta({ example: 'AYESHA KHAN' }),
+    account_title: lineOfText(1, 100).meta({ description: 'As the bank has it.', example: 'AYESHA KHAN' }),
   })
   .describe('Where payouts go; creators only.')
 
@@ -137,12 +148,12 @@ export const updateMeInput = z
   .prefault({})
 
 const payoutDestination = z.object({
-  iban_last4: z.string().meta({ example: '6702' }),
-  account_title: z.string(),
+  iban_last4: z.string().meta({ description: 'The last four characters of the IBAN.', example: '6702' }),
+  account_title: z.string().describe('As the bank has it.'),
 })
 
 const billingAccount = z.object({
-  kind: z.enum(['iban', 'raast_id']),
+  kind: z.enum(['iban', 'raast_id']).describe('Which of the two was given.'),
   last4: z.string().describe('The last four characters.').meta({ example: '6702' }),
 })
 
@@ -165,10 +176,10 @@ const account = z.object({
 export const user = z
   .object({
     id: idParam,
-    email: z.string(),
+    email: z.string().describe('The address to log in with.'),
     role,
-    display_name: z.string(),
-    suspended: z.boolean(),
+    display_name: z.string().describe('The name that others see.'),
+    suspended: z.boolean().describe('Whether an admin has suspended the account.'),
     created_at: wireTime,
     email_verified_at: wireTime
       .nullable()
@@ -200,7 +211,7 @@ export type UserWire = z.infer<typeof user>
 
 export const session = z
   .object({
-    user,
+    user: user.describe('Who has logged in.'),
     token: z.string().describe('Send it as `Authorization: Bearer <token>`. It is shown only here.'),
     expires_at: wireTime,
     second_factor_setup_required: z
@@ -237,24 +248,26 @@ export const openSession = z
 export const sessionList = pageOf(openSession)
 
 /** `read` may call what changes nothing. */
-const apiKeyScope = z.enum(['read', 'write'])
+const apiKeyScope = z
+  .enum(['read', 'write'])
+  .describe('`read`: may call what changes nothing. `write`: may change things too.')
 export type ApiKeyScope = z.infer<typeof apiKeyScope>
 
 export const createApiKeyInput = z.strictObject({
   name: lineOfText(1, 100).describe('What the key is for.').meta({ example: 'Weekly report' }),
-  scope: apiKeyScope.describe('`read`: may call what changes nothing. `write`: may change things too.'),
+  scope: apiKeyScope,
   expires_in_days: wholeNumber(1, 365).optional().describe('Without it the key does not expire.'),
 })
 
 export const apiKey = z
   .object({
     id: idParam,
-    name: z.string().meta({ example: 'Weekly report' }),
+    name: z.string().meta({ description: 'What the key is for.', example: 'Weekly report' }),
     scope: apiKeyScope,
     last4: z.string().describe('The last four characters of the key.').meta({ example: 'w8Zk' }),
     created_at: wireTime,
     last_used_at: wireTime.nullable().describe('Accurate to a minute; null before the first use.'),
-    expires_at: wireTime.nullable(),
+    expires_at: wireTime.nullable().describe('Null: it does not expire.'),
   })
   .meta({ id: 'ApiKey' })
 

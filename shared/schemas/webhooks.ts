@@ -29,9 +29,11 @@ const description = lineOfText(0, 200).meta({ description: 'For you.', example: 
 export const webhookEndpoint = z
   .object({
     id: idParam,
-    url: z.string().meta({ example: 'https://shop.example.com/affiliate-events' }),
-    description: z.string(),
-    events: z.array(webhookEvent),
+    url: z
+      .string()
+      .meta({ description: 'Where events are sent.', example: 'https://shop.example.com/affiliate-events' }),
+    description: z.string().describe('For you.'),
+    events: z.array(webhookEvent).describe('Which events are sent.'),
     enabled: z.boolean().describe('A disabled endpoint receives nothing.'),
     disabled_reason: z
       .enum(['owner', 'operator', 'gone', 'failing'])
@@ -64,11 +66,13 @@ export const webhookDelivery = z
     id: idParam,
     endpoint_id: idParam,
     event_id: idParam.describe('Sent as `webhook-id`: the same for every attempt.'),
-    event_type: z.string().meta({ example: 'sale.accepted' }),
-    state: z.enum(['pending', 'delivered', 'failed']),
+    event_type: z
+      .enum([...EVENT_NAMES, TEST_EVENT])
+      .meta({ description: 'What happened.', example: 'sale.accepted' }),
+    state: z.enum(['pending', 'delivered', 'failed']).describe('A failed one is not tried again by itself.'),
     attempts: z.int().describe('Attempts since it was created or last retried by hand.'),
-    next_attempt_at: wireTime.nullable(),
-    last_attempt_at: wireTime.nullable(),
+    next_attempt_at: wireTime.nullable().describe('Null when none is due.'),
+    last_attempt_at: wireTime.nullable().describe('Null before the first.'),
     response_status: z.int().nullable().describe('Of the last attempt; null when there was no response.'),
     response_body: z.string().nullable().describe('The start of the last response.'),
     error: z.string().nullable().describe('Why the last attempt failed, for people.').meta({ example: null }),
@@ -76,14 +80,14 @@ export const webhookDelivery = z
       .array(
         z.object({
           at: wireTime.describe('When it ended.'),
-          response_status: z.int().nullable(),
-          error: z.string().nullable(),
-          duration_ms: z.int(),
+          response_status: z.int().nullable().describe('Null when there was no response.'),
+          error: z.string().nullable().describe('Why it failed, for people.'),
+          duration_ms: z.int().describe('How long it took, milliseconds.'),
         }),
       )
       .describe('The last 10 attempts, oldest first.'),
     created_at: wireTime,
-    finished_at: wireTime.nullable(),
+    finished_at: wireTime.nullable().describe('When it was delivered or given up.'),
   })
   .meta({ id: 'WebhookDelivery' })
 export type WebhookDelivery = z.infer<typeof webhookDelivery>
@@ -102,7 +106,7 @@ export const updateWebhookInput = z.strictObject({
 })
 export const listDeliveriesInput = z.strictObject({
   id: idParam,
-  state: z.enum(['pending', 'delivered', 'failed']).optional(),
+  state: z.enum(['pending', 'delivered', 'failed']).optional().describe('Of the deliveries to list.'),
   ...pageInput,
 })
 export const webhookEndpointPage = pageOf(webhookEndpoint)

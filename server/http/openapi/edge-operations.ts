@@ -1,6 +1,9 @@
 import type { ErrorCode } from '../../../shared/error-codes.ts'
+import { NOT_AN_ID } from '../../../shared/schemas/common.ts'
+import { LINK_NOT_VALID } from '../../notifications/channels/mail/notifications.service.ts'
+import { SETUP_ONLY } from '../../platform/api/procedure.ts'
 import { EXAMPLES } from './examples.ts'
-import { problemResponses, RATE_LIMIT, RETRY_AFTER } from './problem-responses.ts'
+import { factsFrom, problemResponses, RATE_LIMIT, RETRY_AFTER } from './problem-responses.ts'
 
 const { edge, ids } = EXAMPLES
 const { shop_domain: domain, delivery } = edge
@@ -35,15 +38,17 @@ interface EdgeOperation {
   summary: string
   answers: Record<number, object>
   codes: readonly ErrorCode[]
+  /** Texts of its refusals that differ from those of other operations. */
+  details?: Partial<Record<ErrorCode, string>>
   [more: string]: unknown
 }
 
 /** An operation that is public unless `security` says otherwise. */
-const operation = ({ tag, answers, codes, ...more }: EdgeOperation) => ({
+const operation = ({ tag, answers, codes, details = {}, ...more }: EdgeOperation) => ({
   tags: [tag],
   security: [] as object[],
   ...more,
-  responses: { ...answers, ...problemResponses(codes) },
+  responses: { ...answers, ...problemResponses(codes, factsFrom(details)) },
 })
 
 const ok = (description: string, content: object, headers?: object) => ({
@@ -60,6 +65,15 @@ const SCRIPT_CACHE = 'public, max-age=3600'
 const SCRIPT_HEADERS = {
   ETag: { required: true, schema: { type: 'string' }, example: SCRIPT_ETAG },
   'Cache-Control': { required: true, schema: { type: 'string', const: SCRIPT_CACHE }, example: SCRIPT_CACHE },
+}
+
+const READ_ONLY = { method_not_allowed: 'This path does not support POST; use GET, HEAD.' }
+
+const CLIENT_ETAG = '"EVkuiji-7wVAmy2aftY4hT"'
+const CLIENT_CACHE = 'public, no-cache'
+const CLIENT_HEADERS = {
+  ETag: { required: true, schema: { type: 'string' }, example: CLIENT_ETAG },
+  'Cache-Control': { required: true, schema: { type: 'string', const: CLIENT_CACHE }, example: CLIENT_CACHE },
 }
 
 const PROCESSOR_EVENTS = Object.fromEntries(
@@ -88,12 +102,19 @@ const OPERATIONS: Record<string, EdgeOperation> = {
     codes: [
       'validation_failed',
       'unauthenticated',
+      'forbidden',
       'not_found',
       'gone',
       'rate_limited',
       'internal',
       'unavailable',
     ],
+    details: {
+      validation_failed: `id ${NOT_AN_ID}.`,
+      forbidden: SETUP_ONLY,
+      not_found: 'This job has no file yet. Check its state.',
+      gone: 'The file has expired. Start the export again.',
+    },
   },
   'get /go/{slug}': {
     operationId: 'redirect',
@@ -122,6 +143,7 @@ const OPERATIONS: Record<string, EdgeOperation> = {
       },
     },
     codes: ['not_found', 'gone', 'internal', 'unavailable'],
+    details: { not_found: 'Affiliate link not found.' },
   },
   'get /account/unsubscribe': {
     operationId: 'mail.unsubscribePage',
@@ -131,6 +153,7 @@ const OPERATIONS: Record<string, EdgeOperation> = {
     parameters: [UNSUBSCRIBE_TOKEN],
     answers: UNSUBSCRIBE_PAGE,
     codes: ['not_found', 'rate_limited', 'internal', 'unavailable'],
+    details: { not_found: LINK_NOT_VALID },
   },
   'post /account/unsubscribe': {
     operationId: 'mail.unsubscribe',
@@ -150,6 +173,7 @@ const OPERATIONS: Record<string, EdgeOperation> = {
     },
     answers: UNSUBSCRIBE_PAGE,
     codes: ['not_found', 'payload_too_large', 'rate_limited', 'internal', 'unavailable'],
+    details: { not_found: LINK_NOT_VALID },
   },
   'get /store.js': {
     operationId: 'stores.script',
@@ -167,6 +191,25 @@ const OPERATIONS: Record<string, EdgeOperation> = {
       304: { description: 'The stored response is still current. No body.', headers: SCRIPT_HEADERS },
     },
     codes: ['method_not_allowed', 'internal'],
+    details: READ_ONLY,
+  },
+  'get /client.tgz': {
+    operationId: 'clients.package',
+    tag: 'operation',
+    summary: 'The TypeScript client of this version',
+    description:
+      'A package for npm: `npm install https://HOST/client.tgz`. After an upgrade of the service, install it again. 404 where the service runs from a checkout in which it was not built.',
+    parameters: [parameter('header', 'If-None-Match', CLIENT_ETAG, 'The `ETag` of a stored response.')],
+    answers: {
+      200: {
+        description: 'The tarball.',
+        headers: { ...CLIENT_HEADERS, ...RATE_LIMIT },
+        content: texts({ 'application/gzip': 'The bytes of the tarball.' }),
+      },
+      304: { description: 'The stored response is still current. No body.', headers: CLIENT_HEADERS },
+    },
+    codes: ['not_found', 'method_not_allowed', 'rate_limited', 'internal', 'unavailable'],
+    details: READ_ONLY,
   },
   'post /webhooks/store-sales': {
     operationId: 'webhooks.storeSales',
@@ -208,7 +251,7 @@ const OPERATIONS: Record<string, EdgeOperation> = {
       // Quotas are per store, so there are no RateLimit headers.
       429: { ...(problemResponses(['rate_limited'])[429] as object), headers: RETRY_AFTER },
     },
-    codes: ['invalid_signature', 'payload_too_large', 'internal', 'unavailable'],
+    codes: ['invalid_signature', 'payload_too_large', 'unsupported_media_type', 'internal', 'unavailable'],
   },
   'post /webhooks/processor': {
     operationId: 'webhooks.processor',
@@ -227,7 +270,7 @@ const OPERATIONS: Record<string, EdgeOperation> = {
       content: { 'application/json': { schema: { type: 'object' }, examples: PROCESSOR_EVENTS } },
     },
     answers: RECEIVED,
-    codes: ['invalid_signature', 'payload_too_large', 'internal', 'unavailable'],
+    codes: ['invalid_signature', 'payload_too_large', 'unsupported_media_type', 'internal', 'unavailable'],
   },
   'get /healthz': {
     operationId: 'health',
@@ -235,6 +278,7 @@ const OPERATIONS: Record<string, EdgeOperation> = {
     summary: 'Liveness',
     answers: ok('The process answers.', json({ status: { type: 'string' } }, { status: 'ok' })),
     codes: ['method_not_allowed'],
+    details: READ_ONLY,
   },
   'get /readyz': {
     operationId: 'readiness',
@@ -251,6 +295,7 @@ const OPERATIONS: Record<string, EdgeOperation> = {
       ),
     ),
     codes: ['method_not_allowed', 'unavailable'],
+    details: READ_ONLY,
   },
   'get /metrics': {
     operationId: 'metrics',

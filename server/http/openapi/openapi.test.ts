@@ -38,12 +38,12 @@ const byName = (name: string) => {
 test('describes every procedure that has a route, and the routes that are no procedures', () => {
   const routed = proceduresOf(appRouter).filter(({ meta }) => meta.rest)
   const edges = [
-    ...'redirect jobs.file stores.script mail.unsubscribePage mail.unsubscribe'.split(' '),
+    ...'redirect jobs.file stores.script clients.package mail.unsubscribePage mail.unsubscribe'.split(' '),
     ...'webhooks.storeSales webhooks.processor health readiness metrics securityTxt'.split(' '),
   ]
   assert.equal(
     operations.map(({ operationId }) => operationId).sort(),
-    [...routed.map(({ name }) => name), 'auth.disableTotpByDelete', ...edges].sort(),
+    [...routed.map(({ name }) => name), ...edges].sort(),
   )
 })
 
@@ -119,9 +119,10 @@ test('gives every declared refusal an example under its status', () => {
   }
 })
 
-test('shows for conflicts and quotas what the operation itself refuses', () => {
+test('shows for refusals that differ by operation what the operation itself refuses', () => {
   for (const { name, meta } of proceduresOf(appRouter).filter((one) => one.meta.rest)) {
-    for (const code of ['conflict', 'quota_exceeded'] as const) {
+    for (const code of ['conflict', 'quota_exceeded', 'already_decided'] as const) {
+      if (code === 'already_decided' && name.startsWith('applications.')) continue
       if (!meta.errors?.includes(code)) continue
       assert.ok(meta.details?.[code], `${name} ${code}`)
       const response = byName(name).responses['409']
@@ -198,6 +199,7 @@ test('shows a looked-up link to anyone, and with its coupon code to its merchant
 test('says which answers have a tag, and that a client that sends it may get 304', () => {
   const tagged = operations.filter(({ responses }) => '304' in responses)
   assert.equal(tagged.map(({ operationId }) => operationId).sort(), [
+    'clients.package',
     'offers.categories',
     'offers.get',
     'offers.list',
@@ -214,6 +216,42 @@ test('says which answers have a tag, and that a client that sends it may get 304
     }
     assert.is(responses['304']?.content, undefined)
   }
+})
+
+test('has what generators of other languages read', () => {
+  const schemas: Record<string, unknown>[] = []
+  JSON.stringify(document, (_, value) => {
+    if (value?.pattern || value?.anyOf) schemas.push(value)
+    return value
+  })
+  for (const { pattern, anyOf } of schemas) {
+    if (typeof pattern === 'string') {
+      assert.not.match(pattern, /\\[pPu]|\(\?[^:]|[*+?}]\+/, 'RE2 and Python read it')
+      assert.ok(new RegExp(pattern) && new RegExp(pattern, 'u'))
+    }
+    // Anything else says `type: [.., 'null']`.
+    const [only, none] = (anyOf ?? []) as { $ref?: string; enum?: string[]; type?: string }[]
+    if (none?.type === 'null') assert.ok(only?.$ref || only?.enum, JSON.stringify(anyOf))
+  }
+  const body = byName('offers.create').requestBody?.content['application/json'].schema
+  const { title, description } = (body?.properties ?? {}) as Record<
+    string,
+    { pattern: string; type: unknown }
+  >
+  assert.equal(description?.type, ['string', 'null'])
+  for (const [text, line, lines] of [
+    ['کراچی – 2 😀', true, true],
+    ['two\nlines\tand a tab', false, true],
+    ['a\0b', false, false],
+    ['a\x85b', false, false],
+  ] as const) {
+    assert.is(new RegExp(title?.pattern ?? '').test(text), line, text)
+    assert.is(new RegExp(description?.pattern ?? '').test(text), lines, text)
+  }
+  for (const [path, { delete: operation }] of Object.entries(paths))
+    assert.is(operation?.requestBody, undefined, path)
+  const functions = operations.map(({ operationId }) => operationId.replaceAll('.', '').toLowerCase())
+  assert.is(new Set(functions).size, functions.length, 'the names of functions differ')
 })
 
 test('refers only to what is there', () => {

@@ -4,6 +4,7 @@ import type { AnyRouter } from '@trpc/server'
 import { z } from 'zod'
 import type { ErrorCode } from '../../../shared/error-codes.ts'
 import { NOT_AN_ID, problem, role } from '../../../shared/schemas/common.ts'
+import { IDEMPOTENCY_HEADER } from '../../platform/api/idempotency.ts'
 import {
   type DeclaredMeta,
   NOT_WITH_KEY,
@@ -13,10 +14,16 @@ import {
   routesOf,
   SETUP_ONLY,
 } from '../../platform/api/procedure.ts'
-import { type InputShape, inputShapeOf, type JsonSchema } from '../rest-input.ts'
+import { type InputShape, inputShapeOf, type JsonSchema, takesBody } from '../rest-input.ts'
 import { EDGE_PATHS, parameter, SECURITY_SCHEMES } from './edge-operations.ts'
 import { EXAMPLES, exampleOf, nameOf } from './examples.ts'
-import { exampleProblem, type ProblemFacts, problemResponses, RATE_LIMIT } from './problem-responses.ts'
+import {
+  exampleProblem,
+  factsFrom,
+  type ProblemFacts,
+  problemResponses,
+  RATE_LIMIT,
+} from './problem-responses.ts'
 
 const textHeader = (description: string, example: string) => ({
   description,
@@ -74,11 +81,14 @@ export function openApiDocument(appRouter: AnyRouter, serverUrl: string): Record
   schemaOf(problem, 'output', schemas)
   const paths: Paths = {}
   for (const procedure of proceduresOf(appRouter)) {
-    for (const [place, rest] of routesOf(procedure).entries()) {
+    for (const rest of routesOf(procedure)) {
+      // Generators refuse or drop the body of a DELETE.
+      if (rest.method === 'DELETE' && takesBody(rest)) continue
       const path = rest.path.replace(/:([A-Za-z0-9_]+)/g, '{$1}')
-      const operation = operationOf(procedure, rest, schemas)
-      if (place > 0 && rest.also) operation.operationId = rest.also.operationId
-      paths[path] = { ...paths[path], [rest.method.toLowerCase()]: operation }
+      paths[path] = {
+        ...paths[path],
+        [rest.method.toLowerCase()]: operationOf(procedure, rest, schemas),
+      }
     }
   }
   for (const [name, example] of Object.entries({
@@ -87,7 +97,7 @@ export function openApiDocument(appRouter: AnyRouter, serverUrl: string): Record
   })) {
     if (schemas[name]) schemas[name].examples = [example]
   }
-  return {
+  return withNullableTypes({
     openapi: '3.1.0',
     info: infoOf(serverUrl),
     servers: [{ url: serverUrl }],
@@ -95,7 +105,21 @@ export function openApiDocument(appRouter: AnyRouter, serverUrl: string): Record
     security: [{ bearer: [] }],
     paths: inOrderOfTags({ ...paths, ...EDGE_PATHS }),
     components: { securitySchemes: SECURITY_SCHEMES, schemas },
-  }
+  })
+}
+
+/**
+ * Says `type: [.., 'null']` in place of `anyOf` with null, which generators read badly. Named schemas and enums, whose null they read
+ * badly otherwise, stay in `anyOf`.
+ */
+function withNullableTypes(document: Record<string, unknown>): Record<string, unknown> {
+  return JSON.parse(JSON.stringify(document), (_, value: JsonSchema | null) => {
+    const [only, none, ...more] = Array.isArray(value?.anyOf) ? value.anyOf : []
+    if (!value || typeof only?.type !== 'string' || only.enum || none?.type !== 'null' || more.length > 0)
+      return value
+    const { anyOf, ...outer } = value
+    return { ...only, ...outer, type: [only.type, 'null'] }
+  })
 }
 
 type Paths = Record<string, Record<string, { tags: string[] }>>
@@ -148,12 +172,13 @@ function operationOf(
     parameters: [
       ...parametersOf(shape, rest, schemas),
       ...(rest.shared !== undefined ? [IF_NONE_MATCH] : []),
+      ...(meta.creates ? [IDEMPOTENCY_KEY] : []),
     ],
     ...(body && { requestBody: body }),
     responses: {
       [String(rest.status ?? 200)]: successOf(procedure, rest, schemas),
       ...(rest.shared !== undefined && { 304: NOT_MODIFIED }),
-      ...problemResponses(codesOf(meta, { hasBody: body !== null }), factsOf(meta, shape)),
+      ...problemResponses(codesOf(meta, { hasBody: body !== null }), factsOf(meta, shape, rest)),
     },
   }
 }
@@ -175,6 +200,7 @@ function codesOf(meta: DeclaredMeta, facts: { hasBody: boolean }): ErrorCode[] {
     // Another role, an API key, or an admin who has to set up a second factor.
     ...(meta.callers === 'public' ? [] : (['forbidden'] as const)),
     ...(meta.errors ?? []),
+    ...(meta.creates ? (['idempotency_mismatch'] as const) : []),
     'rate_limited',
     'internal',
     'unavailable',
@@ -182,7 +208,11 @@ function codesOf(meta: DeclaredMeta, facts: { hasBody: boolean }): ErrorCode[] {
 }
 
 /** Examples of refusals that fit the operation's input and callers. */
-function factsOf({ callers, details = {}, sessionOnly }: DeclaredMeta, { fields }: InputShape): ProblemFacts {
+function factsOf(
+  { callers, details, sessionOnly }: DeclaredMeta,
+  { fields }: InputShape,
+  route: RestRoute,
+): ProblemFacts {
   const stranger = callers === 'public' ? undefined : role.options.find((one) => !callers.includes(one))
   const [required] = [...fields].find(([, field]) => field.required && field.source === 'body') ?? []
   const [path, message] = required
@@ -191,10 +221,10 @@ function factsOf({ callers, details = {}, sessionOnly }: DeclaredMeta, { fields 
       ? ['id', NOT_AN_ID]
       : fields.has('limit')
         ? ['limit', 'must be between 1 and 100']
-        : ['page', 'is not a known field']
-  const own = Object.entries(details).map(([code, detail]) => [code, { detail }])
+        : ['page', `is not a known ${takesBody(route) ? 'field' : 'parameter'}`]
   return {
-    ...(Object.fromEntries(own) as ProblemFacts),
+    not_found: { detail: `${RESOURCES[resourceIn(route.path)] ?? 'Resource'} not found.` },
+    ...factsFrom(details ?? {}),
     validation_failed: { detail: `${path} ${message}.`, issues: [{ path, message }] },
     forbidden: {
       detail: stranger ? `The role ${stranger} may not do this.` : sessionOnly ? NOT_WITH_KEY : SETUP_ONLY,
@@ -227,10 +257,27 @@ function parametersOf(shape: InputShape, rest: RestRoute, schemas: Record<string
     })
 }
 
+/** The resource before the parameter of a path. */
+const resourceIn = (path: string): string => /([\w-]+)\/:\w+/.exec(path)?.[1] ?? ''
+
+/** What the service calls a resource that it does not find. */
+const RESOURCES: Record<string, string> = {
+  offers: 'Offer',
+  applications: 'Application',
+  'affiliate-links': 'Affiliate link',
+  jobs: 'Job',
+  'webhook-endpoints': 'Webhook endpoint',
+  'webhook-deliveries': 'Webhook delivery',
+  sales: 'Sale',
+  flagged: 'Flag',
+  users: 'User',
+  stores: 'Store',
+  sessions: 'Session',
+}
+
 /** The example of `:id`: that of the resource before it in the path. */
 function idInPath(path: string): string {
-  const resource = /([\w-]+)\/:id/.exec(path)?.[1] ?? ''
-  const id = EXAMPLES.ids[resource]
+  const id = EXAMPLES.ids[resourceIn(path)]
   if (!id) throw new Error(`${path} has no example of its id; call it in scripts/openapi-examples.ts`)
   return id
 }
@@ -309,6 +356,16 @@ const IF_NONE_MATCH = parameter(
   'The `ETag` of a stored response. Ignored if the request has a token.',
 )
 
+const IDEMPOTENCY_KEY = {
+  ...parameter(
+    'header',
+    IDEMPOTENCY_HEADER,
+    'autumn-lamps-0042',
+    'Chosen by you for this call. Within 24 hours, the same call of the same account with the same key gets the first answer and makes nothing; another call is refused.',
+  ),
+  schema: { type: 'string', minLength: 1, maxLength: 64 },
+}
+
 const NOT_MODIFIED = {
   description: 'The stored response is still current. No body.',
   headers: {
@@ -341,7 +398,10 @@ function forReaders({ jsonSchema }: { jsonSchema: { [keyword: string]: unknown }
 }
 
 function withComponentRefs(schema: JsonSchema): JsonSchema {
-  return JSON.parse(JSON.stringify(schema), (key, value) =>
-    key === '$ref' && typeof value === 'string' ? `#/components/schemas/${nameOf(value)}` : value,
-  ) as JsonSchema
+  return JSON.parse(JSON.stringify(schema), (key, value) => {
+    if (key === '$ref' && typeof value === 'string') return `#/components/schemas/${nameOf(value)}`
+    // A reference with a description of its own has this beside it.
+    if (value?.$ref) delete value.additionalProperties
+    return value
+  }) as JsonSchema
 }

@@ -22,6 +22,11 @@ export const RATE_LIMIT = rateLimit(297)
 /** What the example of a code shows in one operation. */
 export type ProblemFacts = Partial<Record<ErrorCode, Pick<Problem, 'detail' | 'issues'>>>
 
+/** Texts by code as facts. */
+export function factsFrom(details: Partial<Record<ErrorCode, string>>): ProblemFacts {
+  return Object.fromEntries(Object.entries(details).map(([code, detail]) => [code, { detail }]))
+}
+
 /** The problem responses of an operation: one for each status, with an example for each code. */
 export function problemResponses(
   codes: readonly ErrorCode[],

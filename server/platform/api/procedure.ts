@@ -5,6 +5,7 @@ import { ERROR_STATUS, type ErrorCode } from '../../../shared/error-codes.ts'
 import type { Role } from '../../../shared/schemas/common.ts'
 import type { ApiKeyScope } from '../../../shared/schemas/users.ts'
 import type { Platform } from '../platform.ts'
+import { answerOnce } from './idempotency.ts'
 import { problemOf, refusalOf, tamperedRowOf } from './problem.ts'
 import { Refusal } from './refusal.ts'
 
@@ -32,6 +33,8 @@ export interface RequestContext {
   clientAddress: string
   /** The caller's `User-Agent`, as sent. */
   agent?: string | undefined
+  /** The caller's `Idempotency-Key`, as sent. */
+  idempotencyKey?: string | undefined
   /** Response headers that the procedure may set, lower case; absent over tRPC. */
   answerHeaders?: Record<string, string>
   /** For a subscription: aborted when the caller disconnects. */
@@ -42,10 +45,10 @@ export interface RestRoute {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   /** In Fastify's notation: `/offers/:id`. */
   path: string
-  /** For a DELETE whose fields are too secret for an address: it takes them from the body. */
+  /** For a DELETE whose fields are too secret for an address: it takes them from the body, and is not in the API reference. */
   takesBody?: true
-  /** A second address of the same procedure, with an id for the API reference. */
-  also?: Pick<RestRoute, 'method' | 'path' | 'takesBody'> & { operationId: string }
+  /** A second address of the same procedure. */
+  also?: Pick<RestRoute, 'method' | 'path' | 'takesBody'>
   /** The success status; 200 by default. */
   status?: 200 | 201 | 202 | 204
   /** The path of the created resource; its `:names` are fields of the output. */
@@ -83,6 +86,8 @@ interface ProcedureMeta {
    * `current_password` in the input.
    */
   limit?: 'auth' | 'with_password'
+  /** It makes something: with an `Idempotency-Key`, a repeated call gets the answer of the first and makes nothing. */
+  creates?: true
   /** The codes that the procedure itself can refuse with, besides those of its input and callers. */
   errors?: readonly ErrorCode[]
   /** Examples of their texts in the API reference, for codes that mean something else in each operation. */
@@ -163,22 +168,28 @@ export async function refused(
 }
 
 /**
- * The middleware of every procedure: finds the caller, checks permission, converts errors. It is one, because tRPC copies the
- * whole request for each middleware.
+ * The middleware of every procedure: finds the caller, checks permission, answers a repeated call, converts errors. It is one, because tRPC
+ * copies the whole request for each middleware.
  */
 function guarded<Caller extends Actor | null>(
   admit: (actor: Actor | null, type: ProcedureRecord['type']) => Caller,
   check?: (platform: Platform, actor: Caller) => Promise<void>,
 ) {
-  return t.middleware(async ({ ctx, next, path, type }) => {
-    let actor: Caller
+  return t.middleware(async ({ ctx, next, path, type, meta, getRawInput }) => {
+    const { platform, idempotencyKey: key } = ctx
+    const run = (actor: Caller) => next({ ctx: { actor } })
+    let result: Awaited<ReturnType<typeof run>>
     try {
-      actor = admit(await identify(ctx), type)
-      await check?.(ctx.platform, actor)
+      const actor = admit(await identify(ctx), type)
+      await check?.(platform, actor)
+      if (meta?.creates && key !== undefined && actor !== null) {
+        const call = { userId: actor.userId, key, procedure: path, input: await getRawInput() }
+        // tRPC looks at these fields only.
+        result = (await answerOnce(platform, call, () => run(actor))) as typeof result
+      } else result = await run(actor)
     } catch (error) {
       throw await refused(ctx, path, error)
     }
-    const result = await next({ ctx: { actor } })
     return result.ok ? result : { ...result, error: await refused(ctx, path, result.error) }
   })
 }

@@ -45,6 +45,44 @@ export function afterCommit(_tx: Tx, work: () => void): void {
   found.afterCommit.push(work)
 }
 
+const units = new AsyncLocalStorage<{ tx: Tx | null }>()
+
+/** The transaction of the unit of work that this call is part of; `null` outside one, and once it has ended. */
+export function unitTransaction(): Tx | null {
+  return units.getStore()?.tx ?? null
+}
+
+/**
+ * Runs `work` in one transaction that all of its reads and transactions are part of, so that what several services do commits together. An
+ * inner transaction that throws is undone alone. As any transaction, `work` may run more than once and makes no network call.
+ */
+export function unitOfWork<T>(database: Database, work: (tx: Tx) => Promise<T>): Promise<T> {
+  return database.transaction((tx) => {
+    const unit: { tx: Tx | null } = { tx }
+    const end = () => {
+      unit.tx = null
+    }
+    return units.run(unit, () => work(tx)).finally(end)
+  })
+}
+
+/** Runs `work` as a part of an open transaction, and undoes it alone if it throws. */
+export async function inSavepoint<T>(tx: Tx, work: (tx: Tx) => Promise<T>): Promise<T> {
+  const callbacks = running.getStore()?.afterCommit ?? []
+  const { length } = callbacks
+  await sql`savepoint part`.execute(tx)
+  try {
+    const result = await work(tx)
+    await sql`release savepoint part`.execute(tx)
+    return result
+  } catch (error) {
+    callbacks.length = length
+    // Without a connection there is nothing left to undo.
+    await sql`rollback to savepoint part`.execute(tx).catch(() => {})
+    throw error
+  }
+}
+
 /** Throw it inside a transaction that lost a race against another one: the whole transaction runs again. */
 export class WriteConflict extends Error {
   constructor(what: string) {

@@ -4,12 +4,14 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { closeFlag, openFlags, raiseFlag } from '../../flags/flags.service.ts'
 import { testDialects } from '../../test/testkit/databases.ts'
-import { addUser, changeUser, logIn } from '../../test/testkit/people.ts'
+import { addUser, changeUser, logIn, outcomeOf } from '../../test/testkit/people.ts'
 import { rowsOf } from '../../test/testkit/rows.ts'
 import { openTestbed, type Testbed } from '../../test/testkit/testbed.ts'
 import { actorFromToken, endSessions, isActorActive } from '../../users/sessions.service.ts'
 import { verifyBooks } from '../../verification/verify-books.ts'
 import type { Actor } from '../api/procedure.ts'
+import { Refusal } from '../api/refusal.ts'
+import { afterCommit, unitOfWork } from './database.ts'
 import { type OpenDatabase, openDatabase } from './open-database.ts'
 import {
   changeRow,
@@ -83,6 +85,37 @@ for (const dialect of testDialects()) {
       await platform.database.transaction((tx) => closeFlag(platform, tx, subject, 'half \ud83d')),
       true,
     )
+    assert.equal(await breaches(context), [])
+  })
+
+  it('are parts of a unit of work: what fails is undone alone, the rest commits together', async (context) => {
+    const { database } = context.bed.platform
+    const id = context.creator.userId
+    const committed: string[] = []
+    const rename = (display_name: string) =>
+      database.transaction(async (tx) => {
+        afterCommit(tx, () => committed.push(display_name))
+        await updateRows(tx, 'users', { id }, { display_name })
+        if (display_name === 'refused') throw new Refusal('conflict', 'No.')
+      })
+    const nameOf = async () => {
+      const user = database.reader.selectFrom('users').select('display_name').where('id', '=', id)
+      return (await user.executeTakeFirstOrThrow()).display_name
+    }
+    await unitOfWork(database, async () => {
+      await rename('first')
+      assert.is(await outcomeOf(rename('refused')), 'conflict')
+      assert.is(await nameOf(), 'first')
+      assert.equal(committed, [])
+    })
+    assert.equal(committed, ['first'])
+    assert.equal(await breaches(context), [])
+    const failing = unitOfWork(database, async () => {
+      await rename('undone')
+      throw new Refusal('conflict', 'No.')
+    })
+    assert.is(await outcomeOf(failing), 'conflict')
+    assert.equal([await nameOf(), committed], ['first', ['first']])
     assert.equal(await breaches(context), [])
   })
 

@@ -4,7 +4,7 @@ import { CompiledQuery, type RawBuilder, type Selectable, sql } from 'kysely'
 import { type AppKeys, keyOfText } from '../crypto/key-ring.ts'
 import { createVault, IntegrityError, UnknownKeyError } from '../crypto/vault.ts'
 import { ParameterRows } from './bulk-values.ts'
-import { type Database, dialectOf, type Queries, type Tx } from './database.ts'
+import { type Database, dialectOf, inSavepoint, type Queries, type Tx, unitTransaction } from './database.ts'
 import { DIGESTED_TABLES, type Digested, declarationOf } from './protected-tables.ts'
 import type { Schema } from './schema.ts'
 import { lockWatermark, setWatermark } from './watermarks.ts'
@@ -61,7 +61,10 @@ export function transactionKeys(): AppKeys {
   return runningTransaction().keys
 }
 
-/** The database whose transactions digest rows with these keys. A transaction that met a changed row fails after `onTampered`. */
+/**
+ * The database whose transactions digest rows with these keys. A transaction that met a changed row fails after `onTampered`. Inside a unit
+ * of work, its reads and transactions are parts of that.
+ */
 export function withRowKeys<D extends Database>(
   database: D,
   keys: AppKeys,
@@ -69,8 +72,13 @@ export function withRowKeys<D extends Database>(
 ): D {
   return {
     ...database,
-    transaction: (work) =>
-      database
+    get reader() {
+      return unitTransaction() ?? database.reader
+    },
+    transaction(work) {
+      const unit = unitTransaction()
+      if (unit) return inSavepoint(unit, (tx) => keepingHeads(() => work(tx)))
+      return database
         .transaction((tx) => {
           const changes: RowHeads = new Map()
           return running.run({ keys, changes }, async () => {
@@ -83,7 +91,21 @@ export function withRowKeys<D extends Database>(
         .catch(async (error: unknown) => {
           if (error instanceof TamperedRow) await onTampered(error)
           throw error
-        }),
+        })
+    },
+  }
+}
+
+/** Runs a part of a transaction; if it throws, it leaves nothing to add to the heads. */
+async function keepingHeads<T>(work: () => Promise<T>): Promise<T> {
+  const { changes } = runningTransaction()
+  const before = [...changes]
+  try {
+    return await work()
+  } catch (error) {
+    changes.clear()
+    for (const [table, head] of before) changes.set(table, head)
+    throw error
   }
 }
 

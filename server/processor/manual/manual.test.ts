@@ -79,6 +79,9 @@ for (const { it } of marketSuites<Context>('manual processor', { settings: MANUA
     assert.match(number, /^INV[A-Z2-7]{12}$/)
     const cycle = await cycleOf(platform, cycleId)
     assert.equal([cycle.processor_invoice_id, state, cycle.state], [number, 'open', 'closed'])
+    const [mail] = await rowsOf(platform, 'mails', { kind: 'billing_cycle.closed' })
+    const instructions = MANUAL_SETTINGS.MANUAL_PAYMENT_INSTRUCTIONS.replace('\\n', '\n')
+    assert.equal(JSON.parse(mail?.facts ?? '{}').transfer, { number, instructions })
     const [attempt] = await attemptsOf(platform, cycleId)
     const call = {
       attemptId: id,

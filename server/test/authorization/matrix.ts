@@ -113,6 +113,7 @@ const EDGES = `
   POST /webhooks/processor+forged   401        401       401      401    401        401    401      401      401      401
   GET /                             ok         ok        ok       ok     ok         ok     ok       ok       ok       ok
   GET /store.js                     ok         ok        ok       ok     ok         ok     ok       ok       ok       ok
+  GET /client.tgz                   ok         ok        ok       ok     ok         ok     ok       ok       ok       ok
   GET /healthz                      ok         ok        ok       ok     ok         ok     ok       ok       ok       ok
   GET /readyz                       ok         ok        ok       ok     ok         ok     ok       ok       ok       ok
   GET /metrics                      401        401       401      401    401        401    401      401      401      401

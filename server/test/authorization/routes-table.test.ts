@@ -9,7 +9,7 @@ const it = suite('the table of routes')
 
 it('in ARCHITECTURE.md is up to date', () => {
   const text = readFileSync(new URL('ARCHITECTURE.md', SERVER), 'utf8')
-  assert.ok(withRoutes(text) === text, 'run: node server/test/authorization/write-routes-table.ts')
+  assert.ok(withRoutes(text) === text, 'run: npm run routes:table')
 })
 
 it('begins with every row of the specification, in its order', () => {

@@ -93,6 +93,11 @@ const EDGES: Record<string, { file: string; test: string; callers: string }> = {
   },
   'GET /': { file: 'http/docs.ts', test: 'http/docs.test.ts', callers: 'public' },
   'GET /store.js': { file: 'http/store-script.ts', test: 'http/store-script.test.ts', callers: 'public' },
+  'GET /client.tgz': {
+    file: 'http/client-package.ts',
+    test: 'http/client-package.test.ts',
+    callers: 'public',
+  },
   'GET /healthz': { file: 'http/server.ts', test: 'http/server.test.ts', callers: 'public' },
   'GET /readyz': { file: 'http/server.ts', test: 'http/server.test.ts', callers: 'public' },
   'GET /metrics': {

@@ -4,7 +4,9 @@ import { badQuery, badSegment, oddHeaders } from './odd-parts.ts'
 import type { FuzzRequest } from './requests.ts'
 
 const EDGE_PATHS = [
-  ...'/ /store.js /healthz /readyz /metrics /.well-known/security.txt /openapi.json /docs'.split(' '),
+  ...'/ /store.js /client.tgz /healthz /readyz /metrics /.well-known/security.txt /openapi.json /docs'.split(
+    ' ',
+  ),
   ...'/account/verify-email /account/reset-password /account/unsubscribe /account/account.js'.split(' '),
   ...'/account/account.css /account/ /docs/start.js /docs/style.css /docs/swagger-ui.css'.split(' '),
   ...'/docs/ /docs/guides /docs/guides/settings /docs/guides.css'.split(' '),

@@ -10,7 +10,7 @@ const INSIDE =
 export function flawOf(request: FuzzRequest, answer: FuzzAnswer): string | null {
   const { status, took, text } = answer
   if (took > TIMEOUT_MS) return `took ${Math.round(took)} ms`
-  if (status === 503) return announcedFlaw(answer)
+  if (status === 503) return announcedFlaw(request, answer)
   if (status >= 500) return `status ${status}`
   // Of a batch, which may also come as a stream of lines.
   if (request.path.startsWith('/trpc/') && text.includes('"code":"internal"')) return 'a bug inside'
@@ -18,9 +18,10 @@ export function flawOf(request: FuzzRequest, answer: FuzzAnswer): string | null 
   return bodyFlaw(request, answer)
 }
 
-/** A server may say that it is busy, in the words of a problem and with the time to wait. */
-function announcedFlaw({ headers, text }: FuzzAnswer): string | null {
-  return headers['retry-after'] && /"code":"unavailable"/.test(text) ? null : 'a 503 that says nothing'
+/** A server may say that it is busy, with the time to wait and, where an answer has a body, in the words of a problem. */
+function announcedFlaw({ method }: FuzzRequest, { headers, text }: FuzzAnswer): string | null {
+  const said = method === 'HEAD' || text.includes('"code":"unavailable"')
+  return headers['retry-after'] && said ? null : 'a 503 that says nothing'
 }
 
 function bodyFlaw(request: FuzzRequest, answer: FuzzAnswer): string | null {

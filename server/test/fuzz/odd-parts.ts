@@ -25,6 +25,7 @@ const ODD_HEADERS: Record<string, readonly string[]> = {
   'accept-encoding': ['gzip, br', 'gzip;q=0', '*', 'identity;q=0, *;q=0'],
   'content-encoding': ['gzip', 'deflate', 'br', 'identity', 'nonsense'],
   'trpc-accept': ['application/jsonl', 'text/event-stream', 'nonsense'],
+  'idempotency-key': ['', 'one', 'two', 'x'.repeat(64), 'x'.repeat(65), '\u00e9', '{}'],
   'last-event-id': ['0', '-1', 'x'.repeat(2000), '../'],
   'x-forwarded-for': ['127.0.0.1', '::1, 10.0.0.1', 'x'.repeat(1000), ','],
   'x-forwarded-host': ['evil.example', 'a b'],

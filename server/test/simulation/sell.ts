@@ -81,6 +81,8 @@ function referenceOf(plan: OrderPlan, clickId: string | null): string {
 /** The order as a delivery reports it. */
 function reportedPlan(plan: OrderPlan, body: DeliveryPlan['body']): OrderPlan {
   if (body === 'unpaid, cancelled') return { ...plan, status: 'voided' }
+  if (body === 'unpaid, cancelled, bare')
+    return { ...plan, status: 'voided', codes: [], reference: { ...plan.reference, place: 'none' } }
   if (body === 'paid back') return { ...plan, status: 'refunded' }
   if (body === 'unpaid') return { ...plan, status: 'pending' }
   if (body === 'unpaid, other amounts') return oneMore({ ...plan, status: 'pending' })
@@ -90,7 +92,7 @@ function reportedPlan(plan: OrderPlan, body: DeliveryPlan['body']): OrderPlan {
 
 function reportedFacts(facts: OrderFacts, body: DeliveryPlan['body']): OrderFacts {
   if (body === 'unpaid, other amounts') return { ...facts, updatedAt: facts.placedAt + MINUTE }
-  if (body === 'unpaid, cancelled') return { ...facts, updatedAt: facts.placedAt + 2 * MINUTE }
+  if (body.startsWith('unpaid, cancelled')) return { ...facts, updatedAt: facts.placedAt + 2 * MINUTE }
   if (body.endsWith('other click')) return { ...facts, reference: UNKNOWN_CLICK }
   return body === 'other date' ? { ...facts, placedAt: facts.placedAt - MINUTE } : facts
 }

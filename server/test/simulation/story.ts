@@ -163,16 +163,18 @@ const paidBack = fc.record({
   topic: oftener([3, 'orders/updated'], [1, 'orders/cancelled']),
 })
 
-const PLACED = {
-  'orders/create': 'unpaid',
-  'orders/updated': 'unpaid, other amounts',
-  'orders/cancelled': 'unpaid, cancelled',
-} as const
-
-/** The order is reported before its payment. */
+/** The order is reported before its payment; a bare body names neither a reference nor a code. */
 const placedReport = fc
-  .tuple(delay, oftener([6, 'orders/create'], [3, 'orders/updated'], [2, 'orders/cancelled']))
-  .map(([delay, topic]) => ({ delay, topic, body: PLACED[topic], id: 'fresh', secret: 'present' }) as const)
+  .tuple(
+    delay,
+    oftener(
+      [6, { topic: 'orders/create', body: 'unpaid' }],
+      [3, { topic: 'orders/updated', body: 'unpaid, other amounts' }],
+      [2, { topic: 'orders/cancelled', body: 'unpaid, cancelled' }],
+      [2, { topic: 'orders/cancelled', body: 'unpaid, cancelled, bare' }],
+    ),
+  )
+  .map(([delay, report]) => ({ delay, ...report, id: 'fresh', secret: 'present' }) as const)
 
 export type DeliveryPlan = Drawn<
   typeof firstDelivery | typeof laterReport | typeof double | typeof paidBack | typeof placedReport

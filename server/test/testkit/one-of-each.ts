@@ -292,6 +292,7 @@ export const ONE_OF_EACH: Rows = {
   mailboxes: [{ user_id: CREATOR, fingerprint: '23' }],
   schedule_runs: [{ name: 'billing', finished_at: AT, outcome: '{}' }],
   processes: [{ id: idNumber(90), host: 'host-1', pid: 1, roles: 'web' }],
+  idempotency_keys: [{ id: idNumber(151), key: 'draft-1', answer_encrypted: 'v2.y' }],
   rate_limits: [{ key: 'auth:x', points: 1, expire: AT }],
   watermarks: [{ name: 'clicks', value: NIL_ID }],
 }

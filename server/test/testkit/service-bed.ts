@@ -6,6 +6,7 @@ import {
   type TestDatabaseOptions,
   type TestDialect,
 } from './databases.ts'
+import { assertDocumented } from './documented.ts'
 import { orderHeaders, type StoreAccess } from './orders.ts'
 
 export interface ServiceBed {
@@ -58,7 +59,7 @@ export interface Answer {
   body: any
 }
 
-/** A JSON call as an outside client makes it; redirects are not followed. */
+/** A JSON call as an outside client makes it; redirects are not followed. Throws for an answer that the OpenAPI document does not have. */
 export async function call(
   base: string,
   method: string,
@@ -76,7 +77,9 @@ export async function call(
     body: options.raw ?? (options.body === undefined ? undefined : JSON.stringify(options.body)),
   })
   const text = await answer.text()
-  return { status: answer.status, headers: answer.headers, body: text === '' ? null : parsed(text) }
+  const found = { status: answer.status, headers: answer.headers, body: text === '' ? null : parsed(text) }
+  assertDocumented(method, path, found)
+  return found
 }
 
 /** Registers a merchant over HTTP, connects the store if there is one, and answers the token. */

@@ -110,6 +110,7 @@ export const UNPROTECTED: { readonly [T in Table]?: { readonly [K in keyof Unpro
   },
   processes: { '*': 'shown: which processes run, with which settings' },
   rate_limits: { '*': 'state: how often a client has asked' },
+  idempotency_keys: { '*': 'use: an answer opens only for its own account and key' },
   watermarks: { '*': 'state: how far jobs have read; marks that prove something are sealed' },
 }
 

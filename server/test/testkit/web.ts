@@ -43,7 +43,9 @@ export async function openWebTestbed(
 /** The real server over a platform whose database is up to date; it does not listen yet. */
 export function serverOver(
   platform: Platform,
-  parts: Partial<Pick<Parameters<typeof createServer>[0], 'clicks' | 'pendingMigrations'>> = {},
+  parts: Partial<
+    Pick<Parameters<typeof createServer>[0], 'clicks' | 'pendingMigrations' | 'clientPackage'>
+  > = {},
 ): Promise<FastifyInstance> {
   return createServer({
     platform,
@@ -54,6 +56,8 @@ export function serverOver(
       secrets: [WEB_TESTBED_SECRET],
     },
     pendingMigrations: async () => [],
+    // A checkout may hold one, or none.
+    clientPackage: import.meta.filename,
     ...parts,
   })
 }

@@ -53,6 +53,7 @@ export const Mail = defineEntity({
   indexes: [
     { name: 'mails_due', properties: ['next_try_at', 'id'], where: "state = 'queued'" },
     { name: 'mails_address', properties: ['address', 'created_at'] },
+    { name: 'mails_user', properties: ['user_id', 'id'] },
     { name: 'mails_finished', properties: ['finished_at'], where: 'finished_at is not null' },
   ],
 })

@@ -45,14 +45,20 @@ export function countMails(db: Queries, address: string, kind: string, since: nu
   return countOf(toAddress.where('created_at', '>', since).where('kind', '=', kind))
 }
 
-/** The mails, of one state if given. */
+export interface MailFilter {
+  state?: MailState | undefined
+  userId?: string | undefined
+}
+
 export function findMails(
   db: Queries,
-  state: MailState | undefined,
+  { state, userId }: MailFilter,
   page: { before: string | null; limit: number },
 ) {
-  const mails = db.selectFrom('mails').selectAll()
-  return newestFirst(state ? mails.where('state', '=', state) : mails, page)
+  let mails = db.selectFrom('mails').selectAll()
+  if (state !== undefined) mails = mails.where('state', '=', state)
+  if (userId !== undefined) mails = mails.where('user_id', '=', userId)
+  return newestFirst(mails, page)
 }
 
 export function findMail(db: Queries, id: string) {

@@ -76,6 +76,9 @@ export function unsubscribeUrl(
   return `${publicBaseUrl}/account/unsubscribe?token=${signed}.${vault.fingerprint(signed, PURPOSE)}`
 }
 
+export const LINK_NOT_VALID =
+  'This link is not valid. Turn e-mails off by PATCH /me/notifications, or reply to one with "unsubscribe".'
+
 /** The account and event of such an address's token. Refuses with `not_found`. */
 export function readUnsubscribeToken(
   { vault }: Platform,
@@ -88,10 +91,7 @@ export function readUnsubscribeToken(
     .fingerprints(signed, PURPOSE)
     .some((right) => given.length === right.length && timingSafeEqual(Buffer.from(given), Buffer.from(right)))
   if (isKnown && holds) return { userId, event }
-  throw new Refusal(
-    'not_found',
-    'This link is not valid. Turn e-mails off by PATCH /me/notifications, or reply to one with "unsubscribe".',
-  )
+  throw new Refusal('not_found', LINK_NOT_VALID)
 }
 
 /** Turns e-mails about the token's event off. Again changes nothing. Refuses with `not_found`. */

@@ -8,16 +8,15 @@ import { changeRow, lockRows } from '../../../platform/database/protected-rows.t
 import { isId } from '../../../platform/ids.ts'
 import type { Platform } from '../../../platform/platform.ts'
 import { composeMail } from './deliver-mails.service.ts'
-import type { MailState } from './mail.entity.ts'
 import { MAIL_SIGNAL, tokenBinding } from './mail.service.ts'
-import { findMail, findMails, findRecipients, type MailRow } from './mail.store.ts'
+import { findMail, findMails, findRecipients, type MailFilter, type MailRow } from './mail.store.ts'
 import { GIVE_UP_AFTER_MS, WITH_TOKEN } from './mail-delivery.rule.ts'
 
 export type { MailRow } from './mail.store.ts'
 
-/** Mails to all users, newest first, for the operator. Refuses another list's cursor with `validation_failed`. */
-export function listMails({ database }: Platform, filter: { state?: MailState | undefined } & PageRequest) {
-  return pageById(filter, (page) => findMails(database.reader, filter.state, page))
+/** Mails to all users or one, newest first, for the operator. Refuses another list's cursor with `validation_failed`. */
+export function listMails({ database }: Platform, filter: MailFilter & PageRequest) {
+  return pageById(filter, (page) => findMails(database.reader, filter, page))
 }
 
 /** A mail with its text. Shows the token of its link only where mail is kept in files, for development. Refuses with `not_found`. */

@@ -28,6 +28,7 @@ const OWNERS = ['merchant', 'creator'] as const
 export const webhooksRouter = router({
   create: procedure(OWNERS, {
     rest: { method: 'POST', path: '/webhook-endpoints', status: 201 },
+    creates: true,
     summary: 'Add a webhook endpoint',
     description:
       'Events of your account are sent to it, signed as Standard Webhooks describes. The secret is shown only here. At most 10 per account.',
@@ -88,6 +89,7 @@ export const webhooksRouter = router({
 
   rotate: procedure(OWNERS, {
     rest: { method: 'POST', path: '/webhook-endpoints/:id/rotate' },
+    creates: true,
     summary: "Replace a webhook endpoint's secret",
     description:
       'Deliveries are signed with both secrets for 24 hours. Rotating again before that ends the older secret.',
@@ -112,6 +114,7 @@ export const webhooksRouter = router({
 
   retry: procedure(OWNERS, {
     rest: { method: 'POST', path: '/webhook-deliveries/:id/retry', status: 202 },
+    creates: true,
     summary: 'Make a webhook delivery again',
     description: 'It keeps its event id. Refused with `conflict` while the endpoint is disabled.',
     errors: ['not_found', 'conflict'],
@@ -125,6 +128,7 @@ export const webhooksRouter = router({
 
   test: procedure(OWNERS, {
     rest: { method: 'POST', path: '/webhook-endpoints/:id/test', status: 202 },
+    creates: true,
     summary: 'Send a test event to a webhook endpoint',
     description:
       'The event `webhook.test`, with the id of the endpoint as its data. Refused with `conflict` while the endpoint is disabled.',

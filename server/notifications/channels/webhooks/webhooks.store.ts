@@ -1,4 +1,5 @@
 import { type Selectable, sql } from 'kysely'
+import type { WebhookDelivery } from '../../../../shared/schemas/webhooks.ts'
 import { bulkInsert, countOf, inList, newestFirst } from '../../../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx } from '../../../platform/database/database.ts'
 import type { Schema } from '../../../platform/database/schema.ts'
@@ -10,7 +11,7 @@ export type EndpointRow = Selectable<Schema['webhook_endpoints']>
 type WebhookSecretRow = Selectable<Schema['webhook_secrets']>
 export type DeliveryRow = Selectable<Schema['webhook_deliveries']>
 /** A delivery with the type of its event. */
-export type ShownDelivery = DeliveryRow & { event_type: string }
+export type ShownDelivery = DeliveryRow & Pick<WebhookDelivery, 'event_type'>
 
 interface PageBefore {
   before: string | null
@@ -162,7 +163,7 @@ function shownDeliveries(db: Queries) {
     .selectFrom('webhook_deliveries as delivery')
     .innerJoin('outbox_events as event', 'event.id', 'delivery.event_id')
     .selectAll('delivery')
-    .select('event.type as event_type')
+    .select(({ ref }) => ref('event.type').$castTo<WebhookDelivery['event_type']>().as('event_type'))
 }
 
 /** An endpoint's deliveries, of one state if given. */
