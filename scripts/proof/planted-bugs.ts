@@ -25,8 +25,8 @@ const PENDING: PlantedBug[] = [
   simulated({
     name: 'an order that was canceled is still expected',
     file: 'server/pending-orders/pending-order.rule.ts',
-    find: "cancelled ? furthest(current.state, 'cancelled') : current.state",
-    replace: 'current.state',
+    find: "{ ...current, state: furthest(current.state, 'cancelled') }",
+    replace: 'current',
   }),
   simulated({
     name: 'an order that was canceled before it was reported as placed waits',

@@ -29,8 +29,6 @@ export interface PendingOrderFacts extends PendingTerms {
 /** What a report of an order says. */
 export interface PlacedReport {
   version: string
-  /** Whether the store took the order back: canceled it, or paid everything back. */
-  cancelled: boolean
   /** Whether the order is paid, or was paid and refunded: then it does not wait for a payment. */
   paid: boolean
   /** `null` when the order leads to no link of the store's merchant. */
@@ -68,23 +66,21 @@ export function versionOf(report: {
 
 /**
  * A pending order after a report; the same object when the report changes nothing, `null` while there is no pending order. A report
- * without a link, or of an order that does not wait for a payment, is passed over, unless it cancels an order that is known.
+ * without a link, or of an order that does not wait for a payment, is passed over. What it says of a cancellation is applied apart.
  */
 export function afterReport(
   current: PendingOrderFacts | null,
-  { version, cancelled, paid, terms }: PlacedReport,
+  { version, paid, terms }: PlacedReport,
 ): PendingOrderFacts | null {
   const counts = terms !== null && !paid
   if (current === null) {
     if (!counts) return null
-    return { ...terms, state: cancelled ? 'cancelled' : 'pending', sale_id: null, version }
+    return { ...terms, state: 'pending', sale_id: null, version }
   }
-  const state = cancelled ? furthest(current.state, 'cancelled') : current.state
-  if (counts && version > current.version) return { ...current, ...terms, version, state }
-  return state === current.state ? current : { ...current, state }
+  return counts && version > current.version ? { ...current, ...terms, version } : current
 }
 
-/** A pending order whose store had canceled it before any report of it counted. */
+/** A pending order whose store took it back: canceled it, or paid everything back. */
 export function afterCancellation(current: PendingOrderFacts): PendingOrderFacts {
   return { ...current, state: furthest(current.state, 'cancelled') }
 }

@@ -190,7 +190,6 @@ function reportOf(one: PlacedOrder, facts: SaleFacts): PlacedReport {
   const updatedAt = order.updated_at ?? order.created_at
   return {
     version: versionOf({ updatedAt, placement: topic === 'create', triggeredAt, bodyHash }),
-    cancelled: isTakenBack(one),
     paid: wasPaid(order.financial_status),
     terms: termsOf(facts),
   }
