@@ -161,6 +161,36 @@ test('repeats what changes nothing after 429 and 503, twice at most', async () =
   assert.is(never.requests(), 3)
 })
 
+test('repeats a change that has an idempotency key', async () => {
+  const job = { id: 'j', state: 'queued' }
+  const answers = [
+    { body: REFUSED.error, headers: AT_ONCE, status: 503 },
+    { body: { result: { data: job } } },
+  ]
+  let requests = 0
+  const fetch = async () => {
+    const { body, ...init } = answers[requests++] as (typeof answers)[0]
+    return Response.json(body, init)
+  }
+  const client = createClient({ url: 'https://a.example', fetch })
+  const exported = { resource: 'sales', format: 'csv' } as const
+  assert.equal(await client.jobs.startExport.mutate(exported, { idempotencyKey: 'k' }), job)
+  assert.is(requests, 2)
+})
+
+test('repeats after a 503 of a proxy, which names no problem and no time', async () => {
+  const proxy = script({ body: 'busy', status: 503 }, { body: PAGE })
+  assert.equal((await proxy.client.offers.list.query({})).items, [])
+  assert.is(proxy.requests(), 2)
+})
+
+test('sends nothing for a call that was canceled before', async () => {
+  const { requests, client } = script({ body: PAGE })
+  const signal = AbortSignal.abort('the page was left')
+  assert.match(String(await failureOf(client.offers.list.query({}, { signal }))), /the page was left/)
+  assert.is(requests(), 0)
+})
+
 test('repeats no change, no other refusal, and nothing that is far away', async () => {
   const change = script({ body: REFUSED, headers: AT_ONCE, status: 429 })
   await failureOf(change.client.auth.logout.mutate())

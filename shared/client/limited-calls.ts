@@ -14,7 +14,7 @@ export interface CallLimits {
 const LONGEST_WAIT_S = 60
 const FIRST_WAIT_MS = 500
 
-/** Ends each attempt after `timeout`, and repeats calls that change nothing after 429 and 503. */
+/** Ends each attempt after `timeout`, and repeats calls that change nothing or have an idempotency key after 429 and 503. */
 export function limitedCalls({ retries, timeout }: CallLimits): TRPCLink<AppRouter> {
   return () =>
     ({ op, next }) =>
@@ -36,7 +36,8 @@ export function limitedCalls({ retries, timeout }: CallLimits): TRPCLink<AppRout
             },
             error(error) {
               clearTimeout(late)
-              const wait = op.type === 'query' && number < retries ? waitAfter(error, number) : null
+              const isSafe = op.type === 'query' || op.context.idempotencyKey !== undefined
+              const wait = isSafe && number < retries ? waitAfter(error, number) : null
               if (wait === null) return observer.error(error)
               const again = setTimeout(() => attempt(number + 1), wait)
               stop = () => clearTimeout(again)

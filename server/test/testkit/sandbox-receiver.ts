@@ -1,6 +1,6 @@
 import { type SandboxOptions, startSandbox } from '../../processor/sandbox/start-sandbox.ts'
 import { standardWebhooks } from '../../processor/signatures/choose-scheme.ts'
-import { type Answer, call } from './service-bed.ts'
+import { type Answer, callAny } from './service-bed.ts'
 import { openWebhookReceiver } from './webhook-receiver.ts'
 
 export const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
@@ -88,7 +88,7 @@ export function ask(
   { body, key, headers }: { body?: unknown; key?: string; headers?: Record<string, string> } = {},
 ): Promise<Answer> {
   const raw = typeof body === 'string' ? { raw: body } : {}
-  return call(base, method, path, {
+  return callAny(base, method, path, {
     token: API_KEY,
     body,
     ...raw,
