@@ -131,10 +131,8 @@ for (const { it, dialect } of marketSuites<Context>('worker and scheduler', { ve
     const { platform, processor } = market
     const ended: unknown[] = []
     const scheduled = () => {
-      const log = {
-        ...platform.log,
-        info: (facts: object) => void ('job' in facts && ended.push(facts.job)),
-      } as typeof platform.log
+      const note = (facts: object) => void ('job' in facts && ended.push(facts.job))
+      const log = { ...platform.log, info: note, debug: note } as typeof platform.log
       return startScheduler({ ...platform, log }, processor)
     }
     const settled = async (count: number) => {

@@ -184,7 +184,10 @@ async function runJob(platform: Platform, job: Job, cause: Cause): Promise<boole
     if (!(await noteStarted(platform, job.name, since))) return true
     const outcome = await withLongStatements(() => job.run())
     await noteFinished(platform, job.name, outcome)
-    platform.log.info({ job: job.name, ...outcome }, 'scheduled job done')
+    const level = Object.values(outcome).some((count) => typeof count === 'number' && count > 0)
+      ? 'info'
+      : 'debug'
+    platform.log[level]({ job: job.name, ...outcome }, 'scheduled job done')
     return true
   } catch (error) {
     platform.log.error({ err: error, job: job.name }, 'scheduled job failed; it is repeated within a minute')
