@@ -191,7 +191,7 @@ function referenceIn(text: string): string {
   throw wrongUsage(`"${text}" is not a bank reference: give 1 to 64 letters, digits, spaces and . / : _ -`)
 }
 
-/** Records what the admin says, sends its event, and shows what came of it. The same words again end alike. */
+/** Records what the admin says, sends its event, and shows the result. The same words again end alike. */
 async function confirmOne(context: AppContext, by: ByAdmin, confirmation: Confirmation): Promise<void> {
   assertManual(context)
   const { platform, out } = context

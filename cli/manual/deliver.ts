@@ -7,7 +7,7 @@ import { isTaken, settledEvent } from '../replay/deliver.ts'
 import { listeningAddress } from '../replay/replay.ts'
 import { ServiceCaller } from '../replay/service-caller.ts'
 
-/** What came of the event about a transfer. */
+/** The result of the event about a transfer. */
 export interface Delivered {
   transfer: TransferRow
   /** `null` where the service did not take it. */

@@ -25,7 +25,7 @@ function numberOf(kind: AttemptKind, attemptId: string): string {
 
 /**
  * A processor whose work people do: an invoice is a number for a bank transfer, a payout waits in a list. What it holds is in
- * `manual_transfers`, in the service's database; an admin says what came of it, with the commands `affiliate manual`.
+ * `manual_transfers`, in the service's database; an admin records its outcome, with the commands `affiliate manual`.
  */
 export function createManualProcessor(platform: Platform): Processor & { close(): Promise<void> } {
   async function create(
