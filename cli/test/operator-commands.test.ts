@@ -180,6 +180,11 @@ for (const dialect of proofDialects()) {
       assert.is(JSON.parse(line).creator_id, books.creatorId)
       assert.is(JSON.parse(line).platform_fee, undefined)
     }
+    const [cycle] = (await books.json('billing', 'cycles')).items
+    const invoice = join(books.market.bed.testDatabase.folder, 'invoice.csv')
+    const sold = await books.json('jobs', 'export', 'sales', invoice, '--cycle', cycle.id)
+    for (const line of readFileSync(invoice, 'utf8').split('\r\n').slice(1, -1)) assert.match(line, cycle.id)
+    assert.ok(sold.rows > 0 && sold.rows < rows)
     await books.refuses([...asLines, '--excel'], /with the format csv only/, 2)
     await books.refuses(
       ['jobs', 'export', 'billing_cycles', file, '--user', books.creatorId],

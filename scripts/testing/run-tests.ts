@@ -21,7 +21,7 @@ interface Run {
 }
 
 /** What all tests take where nothing else runs, minutes on two cores. */
-const USUAL_MINUTES = 10
+const USUAL_MINUTES = 3
 
 /**
  * Runs the test files. Writes one line per file, the output of failed files, the slowest files, and `N passed, N failed` as

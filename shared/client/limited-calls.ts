@@ -63,9 +63,9 @@ export function limitedCalls({ retries, timeout }: CallLimits): TRPCLink<AppRout
 function waitAfter(error: unknown, number: number): number | null {
   const status = problemIn(error)?.status ?? responseOf(error)?.status
   if (status !== 429 && status !== 503) return null
-  const told = retryAfter(error)
-  if (told !== null && told > LONGEST_WAIT_S) return null
-  const wait = told === null ? FIRST_WAIT_MS * 2 ** number : told * 1000
+  const seconds = retryAfter(error)
+  if (seconds !== null && seconds > LONGEST_WAIT_S) return null
+  const wait = seconds === null ? FIRST_WAIT_MS * 2 ** number : seconds * 1000
   // Callers that were refused together do not come back together.
   return wait * (1 + Math.random() / 4)
 }
