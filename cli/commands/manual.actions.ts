@@ -99,7 +99,7 @@ export const due = reads(async (context, { limit }: { limit: number }) => {
   out.show(document, () => [
     `${out.heading('To receive')}: ${sumText(receive)}`,
     ...(invoices.length > 0 ? out.table(invoices, [who('Merchant'), ...common, since]) : []),
-    `${out.heading('To pay')}: in no file ${sumText(pay)}; in a file ${sumText(wait)}`,
+    `${out.heading('To pay')}: to export ${sumText(pay)}; exported ${sumText(wait)}`,
     ...(payouts.length > 0
       ? out.table(payouts, [who('Creator'), ...common, { title: 'File', cell: ({ file }) => file }, since])
       : []),
@@ -191,7 +191,7 @@ function referenceIn(text: string): string {
   throw wrongUsage(`"${text}" is not a bank reference: give 1 to 64 letters, digits, spaces and . / : _ -`)
 }
 
-/** Records what the admin says, sends its event, and shows the result. The same words again end alike. */
+/** Records what the admin says, sends its event, and shows the result. Repeating it has the same result. */
 async function confirmOne(context: AppContext, by: ByAdmin, confirmation: Confirmation): Promise<void> {
   assertManual(context)
   const { platform, out } = context
@@ -308,7 +308,7 @@ async function applyResults(context: AppContext, file: string, by: PaidOptions):
   }
   showResults(context, file, results, applied, refused)
   const troubles = refused.length + sum(Object.values(results.problems).map(({ count }) => count))
-  if (troubles > 0) throw new Failure(`${many(troubles, 'row')} of ${file} led to nothing; see above.`)
+  if (troubles > 0) throw new Failure(`${many(troubles, 'row')} of ${file} were not applied; see above.`)
   out.endProgress()
 }
 

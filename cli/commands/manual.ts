@@ -39,7 +39,7 @@ export function addManualCommands(program: CliCommand): void {
   byAdmin(
     group.subcommand(
       'payout-file',
-      'write the payouts that are in no file yet to a CSV file for the bank, with whole IBANs',
+      'write the payouts that were not exported yet to a CSV file for the bank, with whole IBANs',
     ),
   )
     .argument('[file]', 'a new file; payouts-NAME.csv in this folder unless given')

@@ -262,7 +262,7 @@ it('asks for the second factor in production', async () => {
   await refuses(failed, /was confirmed as paid already, with reference FT3/)
 })
 
-it("reads the bank's result file, and says what led to nothing", async () => {
+it("reads the bank's result file, and says what was not applied", async () => {
   const { number } = await transferOf(payoutId)
   const file = join(books.market.bed.testDatabase.folder, 'results.csv')
   const from = ['paid', '--from', file, ...by(), ...there()]
@@ -276,7 +276,7 @@ it("reads the bank's result file, and says what led to nothing", async () => {
   const named = [...from, '--columns', 'reference=narration']
   await says(named, /Known\s+1 payout confirmed before, 1 row repeated/)
   write(`${number};5,000.00;paid;FT3`, 'PAYAAAAAAAAAAAA;5;paid;FT4', 'x;y;z;')
-  const { stdout } = await refuses(named, /3 rows of .*results\.csv led to nothing/)
+  const { stdout } = await refuses(named, /3 rows of .*results\.csv were not applied/)
   for (const why of [/not Rs 5,000\.00/, /no payout has this number/, /not the number of a payout/])
     assert.match(stdout, why)
   await refuses([...from, '--columns', 'amounts=x'], /--columns names titles of reference, amount/, 2)

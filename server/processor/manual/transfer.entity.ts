@@ -17,7 +17,7 @@ export const ManualTransfer = defineEntity({
     number: text(),
     amount: paisa(),
     state: enumText<TransferState>(),
-    /** The payout file that it stands in; `null` while it stands in none. */
+    /** The payout file that it was exported to; `null` before. */
     file: text().strictNullable(),
     exported_at: epochMs().strictNullable(),
     /** The bank's reference of the payment. */

@@ -98,8 +98,8 @@ export function newFileName(): string {
 }
 
 /**
- * The open payouts that stand in no file, or in the given one, oldest first. Refuses with `conflict` when transfers were deleted or replaced
- * by older rows, since one that was paid could be paid again.
+ * The open payouts that were not exported, or those of the given file, oldest first. Refuses with `conflict` when transfers were deleted or
+ * replaced by older rows, since one that was paid could be paid again.
  */
 export async function transfersToExport({ database: { reader }, keys }: Platform, file: string | null) {
   const problem = await headProblem(reader, keys, 'manual_transfers')
@@ -114,7 +114,7 @@ export async function transfersToExport({ database: { reader }, keys }: Platform
 }
 
 /**
- * Marks payouts as standing in a file, audited, and answers those that do now: one that was settled or written to another file meanwhile is
+ * Marks payouts as exported to a file, audited, and returns those that are now: one that was settled or written to another file meanwhile is
  * left out.
  */
 export function markExported(

@@ -54,7 +54,7 @@ export async function transfersByReference(
   return transfersWhere(db, sql<SqlBool>`bank_reference ${inList(dialectOf(db), 'text', references)}`)
 }
 
-/** Those that wait for their outcome, the oldest first; payouts that stand in no file before the others. */
+/** Those that wait for their outcome, the oldest first; payouts that were not exported before the others. */
 export function openTransfers(db: Queries, kind: AttemptKind, limit: number): Promise<TransferRow[]> {
   const open = db
     .selectFrom('manual_transfers')
