@@ -217,15 +217,6 @@ for (const dialect of proofDialects()) {
     isRefused(query, 400, 'validation_failed')
   })
 
-  it('are turned off by POST too, since some clients drop the body of a DELETE', async ({ bed }) => {
-    const { email, token, secret } = await enroll(bed)
-    const off = (code: string) => bed.ask('POST', '/auth/totp/disable', { token, body: { code } })
-    isRefused(await off(codeOf(secret, bed.clock)), 403, 'step_up_required')
-    assert.is((await stepUp(bed, token, codeOf(secret, bed.clock))).status, 204)
-    assert.is((await off(codeOf(secret, bed.clock))).status, 204)
-    assert.is((await logIn(bed, email)).status, 200)
-  })
-
   it('make a step-up necessary for where money goes, and for the password', async ({ bed }) => {
     const { token, secret } = await enroll(bed)
     const merchant = await enroll(bed, 'merchant')
