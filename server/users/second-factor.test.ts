@@ -23,7 +23,7 @@ const start = (bed: WebTestbed, token: string) => bed.ask('POST', '/auth/totp', 
 const confirm = (bed: WebTestbed, token: string, code: string) =>
   bed.ask('POST', '/auth/totp/confirm', { token, body: { code } })
 const disable = (bed: WebTestbed, token: string, code: string) =>
-  bed.ask('DELETE', '/auth/totp', { token, body: { code } })
+  bed.ask('POST', '/auth/totp/disable', { token, body: { code } })
 const stepUp = (bed: WebTestbed, token: string, code?: string, password = PASSWORD) =>
   bed.ask('POST', '/auth/step-up', { token, body: { password, code } })
 const logIn = (bed: WebTestbed, email: string, code?: string, password = PASSWORD) =>
