@@ -5,7 +5,7 @@ import { findPackageJSON } from 'node:module'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Refusal } from '../platform/api/refusal.ts'
 import type { HttpApp } from './context.ts'
 import { etagOf, type Guard, htmlReply, isCurrent, pagePolicy, sendZipped, type Zipped } from './pages.ts'
@@ -42,16 +42,17 @@ export function registerPortal(
     })
     return loading
   }
-  for (const path of ['/app', '/app/', '/app/*']) {
-    server.get(path, { onRequest: guard }, async (request, reply) => {
-      const { page } = await load()
-      reply.header('cache-control', PAGE_CACHE)
-      if (isCurrent(request, reply, `W/${page.etag}`)) return reply.code(304).send()
-      return sendZipped(request, htmlReply(reply, page.policy), page)
-    })
+  const page = async (request: FastifyRequest, reply: FastifyReply) => {
+    const { page } = await load()
+    reply.header('cache-control', PAGE_CACHE)
+    if (isCurrent(request, reply, `W/${page.etag}`)) return reply.code(304).send()
+    return sendZipped(request, htmlReply(reply, page.policy), page)
   }
-  server.get<{ Params: { name: string } }>('/app/assets/:name', async (request, reply) => {
-    const script = (await load()).scripts.get(request.params.name)
+  for (const path of ['/app', '/app/']) server.get(path, { onRequest: guard }, page)
+  server.get<{ Params: { '*': string } }>('/app/*', { onRequest: guard }, async (request, reply) => {
+    const [, name] = /^assets\/(.*)/.exec(request.params['*']) ?? []
+    if (name === undefined) return page(request, reply)
+    const script = (await load()).scripts.get(name)
     if (!script) throw new Refusal('not_found', 'No such script. Load the page again.')
     reply.header('cache-control', SCRIPT_CACHE).type('text/javascript; charset=utf-8')
     return sendZipped(request, reply, script)

@@ -32,8 +32,7 @@ async function probe(): Promise<void> {
 }
 
 /** The only client of the page. */
-let token = ''
-export const client = createClient({ url: location.origin, token: () => token, fetch: watchedFetch })
+export const client = createClient({ url: location.origin, session: 'cookie', fetch: watchedFetch })
 
 /** The account that is logged in; `null` for a visitor, `undefined` until that is known. */
 export const session = store<User | null | undefined>(undefined)
@@ -46,16 +45,14 @@ export async function startSession(): Promise<void> {
   session.set(await client.users.me.query().catch(() => null))
 }
 
-export function logIn(answer: Outputs['auth']['login']): void {
-  token = answer.token
+export function logIn({ user }: Outputs['auth']['login']): void {
   cache.clear()
   kept.set(SIGNED_IN, 'yes')
-  session.set(answer.user)
+  session.set(user)
 }
 
 /** Forgets the account in this page. */
 export function forgetSession(): void {
-  token = ''
   cache.clear()
   kept.set(SIGNED_IN, 'no')
   session.set(null)
