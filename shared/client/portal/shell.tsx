@@ -10,12 +10,12 @@ import {
   useLive,
   useMutation,
 } from './client.ts'
+import { news, tell } from './news.ts'
 import { Dialog } from './parts/dialog.tsx'
 import { Form } from './parts/form.tsx'
 import { Empty, Page } from './parts/page.tsx'
 import { Link, match, navigate, useRoute } from './router.tsx'
 import { ROUTES, type ScreenRoute } from './routes.tsx'
-import { store } from './store.ts'
 import { money, setLanguage, t, useLanguage } from './text.ts'
 import { setTheme, THEMES, useTheme } from './theme.ts'
 
@@ -168,22 +168,14 @@ function Account({ user }: { user: User }) {
   })
   return (
     <div class="actions">
-      <bdi class="theirs name">{user.display_name}</bdi>
+      <Link to="/account" class="name">
+        <bdi>{user.display_name}</bdi>
+      </Link>
       <button type="button" class="plain" onClick={() => void logOut.run(undefined)}>
         {t('Log out')}
       </button>
     </div>
   )
-}
-
-const news = store<{ id: number; text: string }[]>([])
-const NEWS_MS = 8000
-
-/** Shows a short notice, which screen readers read out. */
-export function tell(text: string): void {
-  const id = Date.now() + Math.random()
-  news.set([...news.get().slice(-2), { id, text }])
-  setTimeout(() => news.set(news.get().filter((one) => one.id !== id)), NEWS_MS)
 }
 
 function News({ user }: { user: Viewer }) {

@@ -3,7 +3,7 @@ import { type Inputs, isRefusal } from '../../index.ts'
 import { client, logIn } from '../client.ts'
 import { Form } from '../parts/form.tsx'
 import { Card, Page } from '../parts/page.tsx'
-import { Link } from '../router.tsx'
+import { Link, navigate } from '../router.tsx'
 import { t } from '../text.ts'
 
 export function LogIn() {
@@ -29,7 +29,10 @@ export function LogIn() {
           submit={t('Log in')}
           onSubmit={async (input) => {
             try {
-              logIn(await client.auth.login.mutate(input))
+              const answer = await client.auth.login.mutate(input)
+              logIn(answer)
+              // Admins in production, until their second factor is set up.
+              if (answer.second_factor_setup_required) navigate('/account')
             } catch (error) {
               if (isRefusal(error, 'second_factor_required')) setNeedsCode(true)
               throw error
@@ -38,6 +41,9 @@ export function LogIn() {
         />
         <p class="quiet">
           {t('No account yet?')} <Link to="/register">{t('Register')}</Link>
+        </p>
+        <p>
+          <Link to="/forgot-password">{t('Forgot the password?')}</Link>
         </p>
       </Card>
     </Page>
@@ -79,6 +85,30 @@ export function Register() {
         />
         <p class="quiet">
           {t('Have an account?')} <Link to="/login">{t('Log in')}</Link>
+        </p>
+      </Card>
+    </Page>
+  )
+}
+
+export function ForgotPassword() {
+  const [isSent, setSent] = useState(false)
+  return (
+    <Page title={t('Forgot the password?')}>
+      <Card>
+        {isSent ? (
+          <p role="status">
+            {t('If there is an account with this e-mail, a link is on its way. It is valid for one hour.')}
+          </p>
+        ) : (
+          <Form<Inputs['auth']['requestPasswordReset']>
+            fields={[{ name: 'email', label: t('E-mail'), type: 'email', autocomplete: 'username' }]}
+            submit={t('Send a link')}
+            onSubmit={(input) => client.auth.requestPasswordReset.mutate(input).then(() => setSent(true))}
+          />
+        )}
+        <p>
+          <Link to="/login">{t('Log in')}</Link>
         </p>
       </Card>
     </Page>
