@@ -44,6 +44,10 @@ export function Shell() {
       <main id="main">
         {user !== undefined && <Screen key={`${path} ${user?.id}`} user={user} path={path} />}
       </main>
+      <footer>
+        <a href="/docs/guides">{t('Guides')}</a>
+        <a href="/docs">{t('API reference')}</a>
+      </footer>
       <News user={user ?? null} />
       <StepUp />
     </>

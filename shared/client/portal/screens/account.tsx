@@ -227,6 +227,13 @@ function Notifications() {
   )
 }
 
+/** `Firefox · Linux` of what a browser calls itself; what is unknown stays as it is. */
+function programIn(agent: string | null): string {
+  const browser = /(Firefox|Edg|OPR|Chrome|Safari)\//.exec(agent ?? '')?.[1]
+  const system = /Android|iPhone|iPad|Windows|Mac OS X|Linux/.exec(agent ?? '')?.[0]
+  return browser && system ? `${browser} · ${system}` : (agent ?? '–')
+}
+
 function Sessions() {
   const list = useList('sessions', (cursor) => client.auth.listSessions.query(cursor))
   const end = useMutation(async (id: string | null) => {
@@ -248,10 +255,7 @@ function Sessions() {
         list={list}
         empty={null}
         columns={[
-          {
-            head: t('Program'),
-            cell: ({ agent }) => <Theirs>{(agent ?? '–').replace(/^Mozilla\/5\.0 /, '')}</Theirs>,
-          },
+          { head: t('Program'), cell: ({ agent }) => <Theirs>{programIn(agent)}</Theirs> },
           { head: t('Network'), cell: ({ address_prefix }) => <bdi dir="ltr">{address_prefix ?? '–'}</bdi> },
           { head: t('Logged in'), cell: ({ created_at }) => <When at={created_at} /> },
           {

@@ -9,7 +9,7 @@ import { t } from '../text.ts'
 export function LogIn() {
   const [needsCode, setNeedsCode] = useState(false)
   return (
-    <Page title={t('Log in')}>
+    <Page narrow title={t('Log in')}>
       <Card>
         <Form<Inputs['auth']['login']>
           fields={[
@@ -40,7 +40,7 @@ export function LogIn() {
           }}
         />
         <p class="quiet">
-          {t('No account yet?')} <Link to="/register">{t('Register')}</Link>
+          {t('No account yet?')} <Link to={`/register${location.search}`}>{t('Register')}</Link>
         </p>
         <p>
           <Link to="/forgot-password">{t('Forgot the password?')}</Link>
@@ -52,7 +52,7 @@ export function LogIn() {
 
 export function Register() {
   return (
-    <Page title={t('Register')} lead={t('Free of charge. Merchants sell; creators promote and earn.')}>
+    <Page narrow title={t('Register')} lead={t('Free of charge. Merchants sell; creators promote and earn.')}>
       <Card>
         <Form<Inputs['auth']['register']>
           fields={[
@@ -84,7 +84,7 @@ export function Register() {
           onSubmit={async (input) => logIn(await client.auth.register.mutate(input))}
         />
         <p class="quiet">
-          {t('Have an account?')} <Link to="/login">{t('Log in')}</Link>
+          {t('Have an account?')} <Link to={`/login${location.search}`}>{t('Log in')}</Link>
         </p>
       </Card>
     </Page>
@@ -94,7 +94,7 @@ export function Register() {
 export function ForgotPassword() {
   const [isSent, setSent] = useState(false)
   return (
-    <Page title={t('Forgot the password?')}>
+    <Page narrow title={t('Forgot the password?')}>
       <Card>
         {isSent ? (
           <p role="status">
