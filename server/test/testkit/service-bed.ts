@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { type Service, startService } from '../../service.ts'
+import { type Service, type ServiceOptions, startService } from '../../service.ts'
 import {
   openTestDatabase,
   type TestDatabase,
@@ -20,10 +20,11 @@ export interface ServiceBed {
 export async function openServiceBed(
   dialect: TestDialect,
   settings: Record<string, string> = {},
-  options: TestDatabaseOptions = {},
+  { extend, ...options }: TestDatabaseOptions & Pick<ServiceOptions, 'extend'> = {},
 ): Promise<ServiceBed> {
   const testDatabase = await openTestDatabase(dialect, options)
   const service = await startService({
+    ...(extend && { extend }),
     environment: {
       HOST: '127.0.0.1',
       PORT: '0',
