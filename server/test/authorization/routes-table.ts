@@ -129,6 +129,12 @@ const EDGES: Record<string, { file: string; test: string; callers: string }> = {
     test: 'http/unsubscribe.test.ts',
     callers: 'public',
   },
+  ...Object.fromEntries(
+    ['/app', '/app/', '/app/*'].map((path) => [
+      `GET ${path}`,
+      { file: 'http/portal.ts', test: 'http/portal.test.ts', callers: 'public' },
+    ]),
+  ),
   'GET /docs': { file: 'http/docs.ts', test: 'http/docs.test.ts', callers: 'public' },
   'GET /docs/guides': {
     file: 'http/guides/guides.ts',
@@ -186,7 +192,7 @@ export function routeRows(): RouteRow[] {
 }
 
 function beforeParameters(path: string): string {
-  return path.replace(/:.*/, '')
+  return path.replace(/[:*].*/, '')
 }
 
 function callersText(callers: Callers): string {
