@@ -40,24 +40,24 @@ export async function seedDatabase({ environment: given, out }: CommandContext):
   }
 }
 
-/** What was made, for people. `base` is where the service listens, with its portal and the practice shop. */
+/** What was made, for people. `at`: where the service, which has the practice shop, listens and where to begin. */
 export function seededLines(
   { accounts, password, offers, slugs, clicks, orders }: Seeded,
-  base: string | null = null,
+  at: { url: string; start: string } | null = null,
 ): string[] {
   const row = (name: string, value: string) => `  ${name.padEnd(13)} ${value}`
   const made = `Seeded: ${offers} offers, ${slugs.length} links, ${clicks} clicks, ${orders} orders.`
   return [
-    ...(base === null ? [made] : [row('open', `${base}/app`)]),
+    ...(at ? [row('open', at.start)] : [made]),
     ...accounts.map(({ role, email }) => row(role, email)),
     row('password', `${password} (of every account)`),
-    ...(base === null
-      ? []
-      : [
-          row('practice shop', `${base}/practice`),
+    ...(at
+      ? [
+          row('practice shop', `${at.url}/practice`),
           '',
           "Buy in the practice shop by a creator's link: the sale appears at once, and within a minute",
           'its billing cycle is paid and the creator has the payout.',
-        ]),
+        ]
+      : []),
   ]
 }

@@ -114,9 +114,12 @@ function announce({ out, config }: CommandContext, service: Service, seeded: See
     out.heading('What to do next, in another terminal'),
     ...firstSteps.flatMap(([line, what]) => [`  ${line}`, `      ${out.style('dim', what)}`]),
   ]
+  const start = `${url}/${config.PORTAL === 'off' ? 'docs' : 'app'}`
   out.show(document, () => [
     out.heading('The affiliate marketplace is running. Ctrl-C ends it.'),
     '',
-    ...(seeded && url ? [...seededLines(seeded, url), '', `  Data: ${folder}. API: ${url}/docs`] : general()),
+    ...(seeded && url
+      ? [...seededLines(seeded, { url, start }), '', `  Data: ${folder}. API: ${url}/docs`]
+      : general()),
   ])
 }

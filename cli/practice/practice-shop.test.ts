@@ -45,7 +45,7 @@ it('shows its links and shops, and sells nothing of a shop that no one connected
   const text = await page.text()
   assert.match(text, `href="/go/${cast.slug}"`)
   assert.match(text, 'href="/practice/a-strangers-shop.myshopify.com/products/gift"')
-  for (const host of ['nobody.myshopify.com', '%20']) {
+  for (const host of ['unknown.myshopify.com', '%20']) {
     const answer = await fetch(`${bed.url}/practice/${host}/products/x`, { method: 'POST', body: '' })
     assert.is(answer.status, 404, host)
     assert.match(await answer.text(), /This shop cannot sell/)
