@@ -11,10 +11,10 @@ import { type FileResult, runFile } from './testing/run-file.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
-const USAGE = `npm run proof:bugs -- [--only TEXT] [--sqlite-only]
+const USAGE = `npm run proof:bugs -- [--only TEXT]... [--sqlite-only]
 
   Plants each bug, one at a time, in a copy of the tree, and runs the short forms of the proofs until one catches it,
-  starting with the proof that should. Exit code 1: a bug was not caught. --only plants the bugs whose name or file contains TEXT.`
+  starting with the proof that should. Exit code 1: a bug was not caught. --only plants those whose name or file contains a TEXT.`
 
 interface Failure {
   proof: string
@@ -102,14 +102,18 @@ function printVerdict({ bug, caughtBy, took }: Verdict): void {
 
 async function main(): Promise<boolean> {
   const { values } = parseArgs({
-    options: { only: { type: 'string', default: '' }, 'sqlite-only': { type: 'boolean', default: false } },
+    options: {
+      only: { type: 'string', multiple: true, default: [''] },
+      'sqlite-only': { type: 'boolean', default: false },
+    },
   })
   const interruption = new AbortController()
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => interruption.abort())
   const tree = await copyTree(ROOT)
   const place = await openPlace(tree.root, { inMemory: true, sqliteOnly: values['sqlite-only'] })
   const verdicts: Verdict[] = []
-  const isChosen = ({ name, file }: PlantedBug) => `${name} ${file}`.includes(values.only)
+  const isChosen = ({ name, file }: PlantedBug) =>
+    values.only.some((text) => `${name} ${file}`.includes(text))
   try {
     for (const bug of PLANTED_BUGS.filter(isChosen)) {
       verdicts.push(await judge(tree, bug, { root: tree.root, env: place.env, signal: interruption.signal }))
