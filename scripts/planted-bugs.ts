@@ -116,7 +116,8 @@ async function main(): Promise<boolean> {
     values.only.some((text) => `${name} ${file}`.includes(text))
   try {
     for (const bug of PLANTED_BUGS.filter(isChosen)) {
-      verdicts.push(await judge(tree, bug, { root: tree.root, env: place.env, signal: interruption.signal }))
+      const env = { ...place.env, TEST_UNSHRUNK: '1' }
+      verdicts.push(await judge(tree, bug, { root: tree.root, env, signal: interruption.signal }))
       printVerdict(verdicts.at(-1) as Verdict)
     }
   } finally {

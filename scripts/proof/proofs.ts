@@ -50,7 +50,7 @@ const MARKET_TESTS = [
     'users/',
     'watches/',
   ],
-  ...['test/hostile-secrets', 'test/processor-fixtures', 'test/stalled-disk', 'production-mark'],
+  ...['test/hostile-secrets', 'test/processor-fixtures', 'production-mark'],
   'http/idempotency',
 ].map((part) => `server/${part}`)
 const COMMAND_TESTS = [
