@@ -90,7 +90,7 @@ function groupsOf(files: TestFile[], form: Form): TestFile[][] {
   return form === 'short' ? groupTests(unhurried) : unhurried.map((file) => [file])
 }
 
-/** Runs the files in their order: those of the short forms beside each other, but for those of proofs that run alone. */
+/** Runs the files in their order: those of the short forms beside each other, and those of proofs under load apart, two at a time. */
 async function runProofs(options: Options, place: ProofPlace, signal: AbortSignal): Promise<ProofRow[]> {
   const display = new ProgressDisplay(process.stderr, () => performance.now())
   const chosen = await chosenFiles(options)
@@ -111,10 +111,19 @@ async function runProofs(options: Options, place: ProofPlace, signal: AbortSigna
       rows[at]?.results.push(...results)
     }
   }
-  const isAlone = ({ proof }: (typeof all)[number]) => options.form === 'long' || proof.alone === true
-  const shared = all.filter((one) => !isAlone(one)).values()
-  await Promise.all(Array.from({ length: availableParallelism() }, () => lane(shared)))
-  await lane(all.filter(isAlone))
+  const beside = async (queue: typeof all, count: number) => {
+    const files = queue.values()
+    await Promise.all(Array.from({ length: count }, () => lane(files)))
+  }
+  const jobs = options.form === 'short' ? availableParallelism() : 1
+  await beside(
+    all.filter(({ proof }) => !proof.apart),
+    jobs,
+  )
+  await beside(
+    all.filter(({ proof }) => proof.apart),
+    Math.min(jobs, 2),
+  )
   return rows
 }
 

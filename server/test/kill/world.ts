@@ -5,6 +5,7 @@ import type { Platform } from '../../platform/platform.ts'
 import { openTestDatabase, type TestDatabase, type TestDialect } from '../testkit/databases.ts'
 import { type MailServerDouble, startMailServer } from '../testkit/mail-server.ts'
 import { verify } from '../testkit/marketplace.ts'
+import { rowsOf } from '../testkit/rows.ts'
 import { type Answer, call } from '../testkit/service-bed.ts'
 import { lookInto } from '../testkit/testbed.ts'
 import { openWebhookReceiver, type WebhookReceiver } from '../testkit/webhook-receiver.ts'
@@ -18,6 +19,8 @@ const DOWN_MS = 30_000
 /** Nothing has moved for so long that what waits, waits for the clock. */
 const QUIET_MS = 250
 const NEXT_RUN_MS = 1000
+/** SQLite's file is opened for each look. */
+const POLL_MS = 50
 const STUCK_MS = 300_000
 const MOST_TRIES = 10
 const WORLD_SETTINGS = {
@@ -196,7 +199,7 @@ export class World {
         this.#settledStart = start
         return
       }
-      await pause(20)
+      await pause(POLL_MS)
     }
   }
 
@@ -228,8 +231,12 @@ export class World {
         nextRun = performance.now() + NEXT_RUN_MS
       }
       if (quiet > QUIET_MS && due !== null && due > this.now()) await this.passTime(due - this.now() + 1)
-      await pause(15)
+      await pause(POLL_MS)
     }
+  }
+
+  async assertNoFlags(): Promise<void> {
+    assert.equal(await this.look((platform) => rowsOf(platform, 'flags')), [], 'no flags are open')
   }
 
   /** The books hold, and everything that was acknowledged is on disk, once. */
