@@ -97,6 +97,9 @@ const EDGES: Record<string, readonly [file: string, callers?: string, test?: str
   'GET /account/reset-password': ['account-pages'],
   'GET /account/unsubscribe': ['account-pages', 'public', 'unsubscribe'],
   'POST /account/unsubscribe': ['account-pages', 'public', 'unsubscribe'],
+  'GET /app': ['portal'],
+  'GET /app/': ['portal'],
+  'GET /app/*': ['portal'],
   'GET /docs': ['docs'],
   'GET /docs/guides': ['guides/guides'],
   'GET /docs/guides/:name': ['guides/guides'],
@@ -141,7 +144,7 @@ export function routeRows(): RouteRow[] {
 }
 
 function beforeParameters(path: string): string {
-  return path.replace(/:.*/, '')
+  return path.replace(/[:*].*/, '')
 }
 
 function callersText(callers: Callers): string {
