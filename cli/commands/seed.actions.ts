@@ -40,16 +40,24 @@ export async function seedDatabase({ environment: given, out }: CommandContext):
   }
 }
 
-/** What was made, for people. `base` is where the service listens. */
+/** What was made, for people. `at`: where the service, which has the practice shop, listens and where to begin. */
 export function seededLines(
   { accounts, password, offers, slugs, clicks, orders }: Seeded,
-  base: string | null = null,
+  at: { url: string; start: string } | null = null,
 ): string[] {
-  const row = (name: string, value: string) => `  ${name.padEnd(9)} ${value}`
+  const row = (name: string, value: string) => `  ${name.padEnd(13)} ${value}`
+  const made = `Seeded: ${offers} offers, ${slugs.length} links, ${clicks} clicks, ${orders} orders.`
   return [
-    `Seeded: ${offers} offers, ${slugs.length} links, ${clicks} clicks, ${orders} orders.`,
+    ...(at ? [row('open', at.start)] : [made]),
     ...accounts.map(({ role, email }) => row(role, email)),
     row('password', `${password} (of every account)`),
-    ...slugs.slice(0, 1).map((slug) => row('link', `${base ?? ''}/go/${slug}`)),
+    ...(at
+      ? [
+          row('practice shop', `${at.url}/practice`),
+          '',
+          "Buy in the practice shop by a creator's link: the sale appears at once, and within a minute",
+          'its billing cycle is paid and the creator has the payout.',
+        ]
+      : []),
   ]
 }

@@ -15,7 +15,8 @@ export async function serve({ seed = false }: { seed?: boolean }, command: Comma
   await refuseTakenPort(context)
   const seeded = seed ? await seedDatabase(context) : null
   const interruption = catchSignals()
-  const service = await startService({ environment: context.environment })
+  const extend = seed ? (await import('../practice/practice-shop.ts')).addPracticeShop : undefined
+  const service = await startService({ environment: context.environment, ...(extend && { extend }) })
   const { log } = service.app.platform
   let notifyStopping = async () => {}
   let signal: NodeJS.Signals | null = null
@@ -81,15 +82,6 @@ const PRODUCTION_STEPS: Steps = [
   ['affiliate --help', 'all other commands'],
 ]
 
-/** What to try with a seeded database. */
-function seededSteps({ slugs }: Seeded, url: string | null): Steps {
-  return [
-    [`curl -i ${url ?? ''}/go/${slugs[0]}`, 'follow a link as a visitor does'],
-    ['./cli/affiliate webhooks replay path-landing-site', 'report a signed order, and see what became of it'],
-    ['./cli/affiliate webhooks replay --all', 'every kind of order and processor event, each checked'],
-  ]
-}
-
 function announce({ out, config }: CommandContext, service: Service, seeded: Seeded | null): void {
   const { url, sandboxUrl, migrated } = service
   const database = databasePlace(config)
@@ -114,16 +106,20 @@ function announce({ out, config }: CommandContext, service: Service, seeded: See
     Roles: config.ROLES.join(', '),
   }
   const firstSteps = config.NODE_ENV === 'production' ? PRODUCTION_STEPS : FIRST_STEPS
-  const steps = seeded ? seededSteps(seeded, url) : firstSteps
-  out.show(document, () => [
-    out.heading('The affiliate marketplace is running. Ctrl-C ends it.'),
-    '',
-    ...(seeded ? [...seededLines(seeded, url), ''] : []),
+  const general = () => [
     ...Object.entries(places).flatMap(([name, place]) =>
       place === null ? [] : [`  ${name.padEnd(18)} ${place}`],
     ),
     '',
     out.heading('What to do next, in another terminal'),
-    ...steps.flatMap(([line, what]) => [`  ${line}`, `      ${out.style('dim', what)}`]),
+    ...firstSteps.flatMap(([line, what]) => [`  ${line}`, `      ${out.style('dim', what)}`]),
+  ]
+  const start = `${url}/${config.PORTAL === 'off' ? 'docs' : 'app'}`
+  out.show(document, () => [
+    out.heading('The affiliate marketplace is running. Ctrl-C ends it.'),
+    '',
+    ...(seeded && url
+      ? [...seededLines(seeded, { url, start }), '', `  Data: ${folder}. API: ${url}/docs`]
+      : general()),
   ])
 }
