@@ -25,6 +25,9 @@ export const STEPS = {
 } as const
 export type Step = keyof typeof STEPS
 
+/** A hundred rupees, in paisa. */
+const PRICE_STEP = 10_000
+
 /** Of steps that decide no sale. */
 const EFFECTS: Partial<Record<Step, string>> = {
   order: 'a pending order, which moves no money',
@@ -44,7 +47,7 @@ export async function visitOf({ platform, database }: App, address: URL) {
   return {
     address,
     title: link?.offer.title ?? handle.replaceAll('-', ' '),
-    price: priceFor(link, platform.config.PAYOUT_THRESHOLD),
+    price: Math.ceil(priceFor(link, platform.config.PAYOUT_THRESHOLD) / PRICE_STEP) * PRICE_STEP,
     click: found && link ? { id, at: found.click.created_at, link } : null,
   }
 }

@@ -21,8 +21,8 @@ button { margin: 0 .5rem .5rem 0; padding: .6rem 1.2rem; border: 0; border-radiu
 `
 const POLICY = pagePolicy(`style-src 'sha256-${hash('sha256', STYLE, 'base64')}'`, "'self'")
 
-const PASSING_MONTHS = `<aside><p>Billing takes a month in a real marketplace. Here the month of a shop that sold ends within ${ROUND_MS / 1000} seconds: its
-cycle closes, the sandbox pays the invoice, and a round later payouts from the threshold on go out.</p></aside>`
+const PASSING_MONTHS = `<aside><p>In a real marketplace this takes a month. Here a shop's month ends within ${ROUND_MS / 1000} seconds of a sale: its billing
+cycle closes and the sandbox pays the invoice. ${ROUND_MS / 1000} seconds later the creator is paid.</p></aside>`
 
 /** `*`: the host and path of a product page. */
 interface ProductRoute {
