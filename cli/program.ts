@@ -81,7 +81,7 @@ function addRunCommands(program: CliCommand): void {
     .subcommand('serve', 'run the service: web, worker, scheduler and the sandbox processor, as ROLES says')
     .option(
       '--seed',
-      'fill an empty development database first, as "affiliate seed" does, and add a practice shop',
+      'fill an empty development database first, as "affiliate seed" does, and serve a practice shop',
     )
     .examples('serve', 'serve --seed', 'serve --database-url postgres://affiliate@localhost/affiliate')
     .action(serveActions.serve)
