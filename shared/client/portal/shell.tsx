@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
+import type { Inputs } from '../index.ts'
 import {
   client,
   followChanges,
@@ -213,22 +214,9 @@ function StepUp() {
   return (
     <Dialog title={t('Confirm that it is you')} onClose={waiting.cancel}>
       <Form
-        fields={[
-          { name: 'password', label: t('Password'), type: 'password', autocomplete: 'current-password' },
-          ...(user?.second_factor
-            ? [
-                {
-                  name: 'code' as const,
-                  label: t('Code of your authenticator app'),
-                  autocomplete: 'one-time-code',
-                },
-              ]
-            : []),
-        ]}
+        fields={['password', ...(user?.second_factor ? ['code'] : [])]}
         submit={t('Confirm')}
-        onSubmit={(input: { password: string; code?: string }) =>
-          client.auth.stepUp.mutate(input).then(waiting.confirm)
-        }
+        onSubmit={(input: Inputs['auth']['stepUp']) => client.auth.stepUp.mutate(input).then(waiting.confirm)}
       />
     </Dialog>
   )

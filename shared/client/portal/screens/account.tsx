@@ -1,15 +1,19 @@
 import { useState } from 'preact/hooks'
 import type { Inputs, Outputs } from '../../index.ts'
-import { client, session, useList, useMutation, useQuery } from '../client.ts'
+import { client, session, type User, useList, useMutation, useQuery } from '../client.ts'
 import { tell } from '../news.ts'
+import { Ask } from '../parts/ask.tsx'
 import { Dialog } from '../parts/dialog.tsx'
-import { Form } from '../parts/form.tsx'
+import { Form, field, optionsOf } from '../parts/form.tsx'
 import { Answered, Card, Empty, Failed, Page } from '../parts/page.tsx'
 import { Qr } from '../parts/pictures.tsx'
 import { ListTable } from '../parts/table.tsx'
-import { Copy, Facts, Status, Theirs, When } from '../parts/values.tsx'
+import { Copy, Facts, Theirs } from '../parts/values.tsx'
 import { t } from '../text.ts'
 import { EVENT_WORDS } from '../words.ts'
+
+type Own = { user: User }
+type Code = Inputs['auth']['confirmTotp']
 
 /** What an account sets about itself. */
 export function AccountSettings() {
@@ -19,9 +23,9 @@ export function AccountSettings() {
     <Page title={t('Account')}>
       {!user.email_verified_at && <Unverified />}
       <div class="columns">
-        <Profile />
+        <Profile user={user} />
         <Password />
-        <SecondFactor />
+        <SecondFactor user={user} />
         {user.role !== 'admin' && <Notifications />}
       </div>
       <Sessions />
@@ -31,157 +35,80 @@ export function AccountSettings() {
 }
 
 function Unverified() {
-  const { run, busy, error } = useMutation(async () => {
-    await client.auth.resendVerification.mutate()
-    tell(t('The e-mail is on its way.'))
-  })
+  const send = () => client.auth.resendVerification.mutate().then(() => tell(t('The e-mail is on its way.')))
   return (
-    <>
-      <div class="notice warn">
-        {t('Your e-mail address is not verified. Open the link in the e-mail that you got.')}{' '}
-        <button type="button" class="plain" aria-disabled={busy} onClick={() => void run(undefined)}>
-          {t('Send a new one')}
-        </button>
-      </div>
-      <Failed error={error} />
-    </>
+    <div class="notice warn">
+      {t('Your e-mail address is not verified. Open the link in the e-mail that you got.')}{' '}
+      <Ask class="plain" label={t('Send a new one')} onSubmit={send} />
+    </div>
   )
 }
 
-function Profile() {
-  const user = session.use()
-  if (!user) return null
+function Profile({ user }: Own) {
+  const save = async (input: { display_name: string }) => {
+    session.set(await client.users.updateMe.mutate(input))
+    tell(t('Saved.'))
+  }
   return (
     <Card title={t('Profile')}>
-      <Facts
-        items={[
-          [t('E-mail'), <Theirs key="email">{user.email}</Theirs>],
-          [t('Role'), <Status key="role" value={user.role} />],
-          [t('Since'), <When key="since" at={user.created_at} style="date" />],
-        ]}
-      />
-      <Form<{ display_name: string }>
-        fields={[
-          {
-            name: 'display_name',
-            label: t('Name'),
-            value: user.display_name,
-            hint: t('The name that others see.'),
-            autocomplete: 'name',
-          },
-        ]}
-        submit={t('Save')}
-        onSubmit={async (input) => {
-          session.set(await client.users.updateMe.mutate(input))
-          tell(t('Saved.'))
-        }}
-      />
+      <Facts of={user} items={['email', 'role', 'created_at']} />
+      <Form fields={['display_name']} values={user} submit={t('Save')} onSubmit={save} />
     </Card>
   )
 }
 
 function Password() {
   const [changes, setChanges] = useState(0)
+  const change = async (input: Inputs['auth']['changePassword']) => {
+    await client.auth.changePassword.mutate(input)
+    setChanges(changes + 1)
+    tell(t('The password is changed, and every other session has ended.'))
+  }
+  const fields = ['current_password', 'new_password']
+  // Empty again after a change.
   return (
     <Card title={t('Password')}>
-      <Form<Inputs['auth']['changePassword']>
-        // Empty again after a change.
-        key={changes}
-        fields={[
-          {
-            name: 'current_password',
-            label: t('Current password'),
-            type: 'password',
-            autocomplete: 'current-password',
-          },
-          {
-            name: 'new_password',
-            label: t('New password'),
-            type: 'password',
-            hint: t('At least 10 characters. Every other session ends.'),
-            autocomplete: 'new-password',
-          },
-        ]}
-        submit={t('Change the password')}
-        onSubmit={async (input) => {
-          await client.auth.changePassword.mutate(input)
-          setChanges(changes + 1)
-          tell(t('The password is changed.'))
-        }}
-      />
+      <Form key={changes} fields={fields} submit={t('Change the password')} onSubmit={change} />
     </Card>
   )
 }
 
 /** Sets the second factor up, renews its recovery codes, and turns it off. */
-function SecondFactor() {
-  const user = session.use()
+function SecondFactor({ user }: Own) {
   const [codes, setCodes] = useState<string[] | null>(null)
   const [enrollment, setEnrollment] = useState<Outputs['auth']['startTotp'] | null>(null)
-  const [asks, setAsks] = useState<'renew' | 'off' | null>(null)
-  const start = useMutation(async () => setEnrollment(await client.auth.startTotp.mutate()))
-  const codeField = { name: 'code' as const, label: t('Code of the app'), autocomplete: 'one-time-code' }
-  if (!user) return null
   const turned = (second_factor: boolean) => session.set({ ...user, second_factor })
+  const confirm = async (input: Code) => {
+    setCodes((await client.auth.confirmTotp.mutate(input)).recovery_codes)
+    setEnrollment(null)
+    turned(true)
+  }
+  const renew = async (input: Code) =>
+    setCodes((await client.auth.renewRecoveryCodes.mutate(input)).recovery_codes)
+  const turnOff = (input: Code) => client.auth.disableTotp.mutate(input).then(() => turned(false))
+  const start = async () => setEnrollment(await client.auth.startTotp.mutate())
   return (
     <Card title={t('Second factor')}>
       {user.second_factor ? (
-        <>
-          <p>
-            <span class="status good">{t('On')}</span>
-          </p>
-          <div class="actions">
-            <button type="button" onClick={() => setAsks('renew')}>
-              {t('New recovery codes')}
-            </button>
-            <button type="button" class="danger" onClick={() => setAsks('off')}>
-              {t('Turn off')}
-            </button>
-          </div>
-        </>
+        <div class="actions">
+          <span class="status good">{t('On')}</span>
+          <Ask label={t('New recovery codes')} fields={['code']} onSubmit={renew} />
+          <Ask label={t('Turn off')} fields={['code']} danger onSubmit={turnOff} />
+        </div>
       ) : enrollment ? (
         <>
           <p>{t('Scan the code with an authenticator app, then type the six digits that it shows.')}</p>
           <Qr text={enrollment.otpauth_url} label={t('QR code for the authenticator app')} />
           <Copy text={enrollment.secret} label={t('Or type this secret')} />
-          <Form
-            fields={[codeField]}
-            submit={t('Turn on')}
-            onSubmit={async (input: { code: string }) => {
-              setCodes((await client.auth.confirmTotp.mutate(input)).recovery_codes)
-              setEnrollment(null)
-              turned(true)
-            }}
-          />
+          <Form fields={[field('code', { hint: '' })]} submit={t('Turn on')} onSubmit={confirm} />
         </>
       ) : (
         <>
           <p class="quiet">
             {t('With it, logging in needs a code from your phone: a stolen password alone is worth nothing.')}
           </p>
-          <Failed error={start.error} />
-          <button type="button" class="main" onClick={() => void start.run(undefined)}>
-            {t('Set up')}
-          </button>
+          <Ask class="main" label={t('Set up')} onSubmit={start} />
         </>
-      )}
-      {asks && (
-        <Dialog
-          title={asks === 'renew' ? t('New recovery codes') : t('Turn the second factor off?')}
-          onClose={() => setAsks(null)}
-        >
-          <Form
-            fields={[codeField]}
-            submit={asks === 'renew' ? t('Replace them') : t('Turn off')}
-            danger={asks === 'off'}
-            onSubmit={async (input: { code: string }) => {
-              if (asks === 'renew')
-                setCodes((await client.auth.renewRecoveryCodes.mutate(input)).recovery_codes)
-              else await client.auth.disableTotp.mutate(input).then(() => turned(false))
-              setAsks(null)
-            }}
-          />
-        </Dialog>
       )}
       {codes && (
         <Dialog title={t('Keep these codes')} onClose={() => setCodes(null)}>
@@ -208,20 +135,18 @@ function Notifications() {
     <Card title={t('E-mails')}>
       <Failed error={change.error} />
       <Answered of={query}>
-        {({ email }) => (
-          <div class="form">
-            {Object.entries(email).map(([event, isOn]) => (
-              <label key={event} class="choice">
-                <input
-                  type="checkbox"
-                  checked={isOn}
-                  onChange={({ currentTarget }) => void change.run({ [event]: currentTarget.checked })}
-                />
-                {t(EVENT_WORDS[event] ?? event)}
-              </label>
-            ))}
-          </div>
-        )}
+        {({ email }) =>
+          Object.entries(email).map(([event, isOn]) => (
+            <label key={event} class="choice">
+              <input
+                type="checkbox"
+                checked={isOn}
+                onChange={({ currentTarget }) => void change.run({ [event]: currentTarget.checked })}
+              />
+              {t(EVENT_WORDS[event] ?? event)}
+            </label>
+          ))
+        }
       </Answered>
     </Card>
   )
@@ -236,37 +161,25 @@ function programIn(agent: string | null): string {
 
 function Sessions() {
   const list = useList('sessions', (cursor) => client.auth.listSessions.query(cursor))
-  const end = useMutation(async (id: string | null) => {
-    await (id ? client.auth.endSession.mutate({ id }) : client.auth.endOtherSessions.mutate())
-    await list.reload()
-  })
+  const endOthers = () => client.auth.endOtherSessions.mutate().then(list.reload)
+  const end = (id: string) => () => client.auth.endSession.mutate({ id }).then(list.reload)
   return (
-    <Card
-      title={t('Sessions')}
-      actions={
-        <button type="button" onClick={() => void end.run(null)}>
-          {t('End all others')}
-        </button>
-      }
-    >
-      <Failed error={end.error} />
+    <Card title={t('Sessions')} actions={<Ask label={t('End all others')} onSubmit={endOthers} />}>
       <ListTable
         label={t('Sessions')}
         list={list}
         empty={null}
         columns={[
           { head: t('Program'), cell: ({ agent }) => <Theirs>{programIn(agent)}</Theirs> },
-          { head: t('Network'), cell: ({ address_prefix }) => <bdi dir="ltr">{address_prefix ?? '–'}</bdi> },
-          { head: t('Logged in'), cell: ({ created_at }) => <When at={created_at} /> },
+          'address_prefix',
+          'created_at',
           {
             head: t('Action'),
             cell: ({ id, current }) =>
               current ? (
                 <span class="status good">{t('This one')}</span>
               ) : (
-                <button type="button" class="plain" onClick={() => void end.run(id)}>
-                  {t('End')}
-                </button>
+                <Ask class="plain" label={t('End')} onSubmit={end(id)} />
               ),
           },
         ]}
@@ -277,66 +190,34 @@ function Sessions() {
 
 function ApiKeys() {
   const list = useList('api-keys', (cursor) => client.auth.listApiKeys.query(cursor))
-  const [asks, setAsks] = useState(false)
   const [made, setMade] = useState<string | null>(null)
-  const remove = useMutation(async (id: string) => {
-    await client.auth.deleteApiKey.mutate({ id })
+  const make = async (input: Inputs['auth']['createApiKey']) => {
+    setMade((await client.auth.createApiKey.mutate(input)).key)
     await list.reload()
-  })
+  }
+  const remove = (id: string) => () => client.auth.deleteApiKey.mutate({ id }).then(list.reload)
+  const fields = [
+    'name',
+    field('scope', { type: 'select', options: optionsOf(['read', 'write']) }),
+    'expires_in_days?',
+  ]
   return (
-    <Card
-      title={t('API keys')}
-      actions={
-        <button type="button" onClick={() => setAsks(true)}>
-          {t('New key')}
-        </button>
-      }
-    >
-      <Failed error={remove.error} />
+    <Card title={t('API keys')} actions={<Ask label={t('New key')} fields={fields} onSubmit={make} />}>
       <ListTable
         label={t('API keys')}
         list={list}
         empty={<Empty title={t('No keys.')}>{t('Programs that call the API in your name need one.')}</Empty>}
         columns={[
-          { head: t('Name'), cell: ({ name }) => <Theirs>{name}</Theirs> },
-          { head: t('May'), cell: ({ scope }) => <Status value={scope} /> },
-          { head: t('Ends with'), cell: ({ last4 }) => <bdi>{last4}</bdi> },
-          { head: t('Last used'), cell: ({ last_used_at: at }) => (at ? <When at={at} /> : t('Never')) },
+          'name',
+          'scope',
+          'last4',
+          'last_used_at',
           {
             head: t('Action'),
-            cell: ({ id }) => (
-              <button type="button" class="plain" onClick={() => void remove.run(id)}>
-                {t('Delete')}
-              </button>
-            ),
+            cell: ({ id }) => <Ask class="plain" label={t('Delete')} onSubmit={remove(id)} />,
           },
         ]}
       />
-      {asks && (
-        <Dialog title={t('New key')} onClose={() => setAsks(false)}>
-          <Form<Inputs['auth']['createApiKey']>
-            fields={[
-              { name: 'name', label: t('Name'), hint: t('What the key is for.') },
-              {
-                name: 'scope',
-                label: t('May'),
-                type: 'select',
-                options: [
-                  ['read', t('Read')],
-                  ['write', t('Read and write')],
-                ],
-              },
-              { name: 'expires_in_days', label: t('Days until it expires'), type: 'number', optional: true },
-            ]}
-            submit={t('Make the key')}
-            onSubmit={async (input) => {
-              setMade((await client.auth.createApiKey.mutate(input)).key)
-              setAsks(false)
-              await list.reload()
-            }}
-          />
-        </Dialog>
-      )}
       {made && (
         <Dialog title={t('Copy the key')} onClose={() => setMade(null)}>
           <p>{t('It is shown only now.')}</p>
