@@ -2,7 +2,7 @@ import * as assert from 'uvu/assert'
 import { appRouter } from '../http/router.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import type { Marketplace, Shop } from '../test/testkit/marketplace.ts'
-import { outcomeOf, requestOf } from '../test/testkit/people.ts'
+import { requestOf } from '../test/testkit/people.ts'
 import { pluck } from '../test/testkit/pluck.ts'
 import { billingRouter } from './billing.procedures.ts'
 import { closeDueCycles } from './close-cycle.service.ts'
@@ -88,15 +88,11 @@ for (const { it } of marketSuites<{ shop: Shop; other: Shop }>('the list of bill
     assert.equal(account, { ...none, unpaid: '1.00', credit_available: '113.50' })
   })
 
-  it("shows no one else's, and refuses the wrong input", async ({ market, shop, other }) => {
+  it("shows no one else's", async ({ market, shop, other }) => {
     const own = (await as(market, shop).listCycles({})).items.map(({ id }) => id)
     const others = (await as(market, other).listCycles({})).items.map(({ id }) => id)
     assert.is(others.length, 1)
     assert.not.ok(own.includes(others[0] ?? ''))
-    const caller = as(market, shop)
-    assert.is(await outcomeOf(caller.listCycles({ cursor: 'no cursor' })), 'validation_failed')
-    assert.is(await outcomeOf(caller.listCycles({ limit: 101 })), 'validation_failed')
-    assert.is(await outcomeOf(caller.listCycles({ state: 'paid' as 'open' })), 'validation_failed')
   })
 
   it.run()

@@ -12,7 +12,6 @@ import {
   type Shop,
 } from '../test/testkit/marketplace.ts'
 import { pluck } from '../test/testkit/pluck.ts'
-import { MINUTE } from '../test/testkit/testbed.ts'
 import { cycleShares } from './billing.service.ts'
 import { closeDueCycles } from './close-cycle.service.ts'
 
@@ -119,24 +118,6 @@ for (const { it } of marketSuites<Context>('payment confirmations', { verify: tr
       assert.equal(await openFlagsOf(market.platform), flags)
     }
     assert.is((await cycleOf(market.platform, cycleId)).processor_payment_reference, `pay_${cycleId}`)
-  })
-
-  it('waits with a confirmation that overtakes the answer to our call', async (context) => {
-    const { market, cycleId } = context
-    await close(context)
-    market.processor.answers = ['lose']
-    await market.drainUntilIdle()
-    assert.is((await cycleOf(market.platform, cycleId)).processor_invoice_id, null)
-    await market.confirmPayment(cycleId, { invoice_id: market.processor.invoices[0]?.id })
-    await market.drainUntilIdle()
-    assert.is(await stateOf(context), 'closed')
-    assert.is((await lastEvent(context))?.state, 'pending')
-    await market.after(MINUTE)
-    await market.after(MINUTE)
-    assert.is(await stateOf(context), 'charged')
-    assert.is((await lastEvent(context))?.state, 'done')
-    assert.is(market.processor.calls.length, 1)
-    assert.equal(await openFlagsOf(market.platform), [])
   })
 
   it.run()

@@ -185,17 +185,6 @@ for (const dialect of proofDialects()) {
     assert.ok(content.includes(`,"'=ayesha, ""A""",`), content)
   })
 
-  it('shows a job to its starter only', async () => {
-    const { id } = await as(world.kurta).startExport({ resource: 'sales', format: 'csv' })
-    for (const person of ['shoes', 'ayesha', 'admin'] as const) {
-      assert.is(await outcomeOf(as(world[person]).get({ id })), 'not_found')
-      assert.is(await outcomeOf(openExportFile(bed.platform, world[person].userId, id)), 'not_found')
-    }
-    await drainExports(bed.platform)
-    assert.is(await outcomeOf(openExportFile(bed.platform, world.admin.userId, id)), 'not_found')
-    assert.is(await outcomeOf(as(world.kurta).get({ id })), 'ok')
-  })
-
   it('returns a queued job without a file', async () => {
     const job = await as(world.bilal).startExport({ resource: 'clicks', format: 'csv' })
     assert.equal(

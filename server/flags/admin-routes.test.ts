@@ -157,25 +157,6 @@ for (const dialect of proofDialects()) {
     assert.equal(await waiting(), [])
   })
 
-  it('suspends and reinstates once each', async (world) => {
-    const { web, admin, creator } = world
-    const path = `/admin/users/${creator.userId}`
-    const suspended = await post(world, admin, `${path}/suspend`, { reason: 'self-clicks' })
-    const at = '2026-11-01T07:00:00.000Z'
-    assert.equal(suspended.body, {
-      ...{ id: creator.userId, email: `${creator.userId}@example.com`, role: 'creator' },
-      ...{ display_name: 'creator', suspended: true, created_at: at, email_verified_at: at },
-    })
-    assert.equal((await post(world, admin, `${path}/suspend`)).body, suspended.body)
-    assert.is((await post(world, admin, `${path}/reinstate`)).body.suspended, false)
-    assert.is((await post(world, admin, `${path}/reinstate`)).body.suspended, false)
-    assert.equal(
-      (await auditOf(web, creator.userId)).map((entry) => `${entry.action} ${entry.reason}`),
-      ['user.suspend self-clicks', 'user.reinstate null'],
-    )
-    assert.is(codeOf(await post(world, admin, `/admin/users/${admin.userId}/suspend`)), '409 conflict')
-  })
-
   it('takes a request for a credit, and moves no money', async (world) => {
     const { web, merchant } = world
     const { accepted } = await sell(world)
@@ -252,19 +233,15 @@ for (const dialect of proofDialects()) {
   })
 
   it('refuses a credit for more than was billed, for what was not, and a second wish', async (world) => {
-    const { web, merchant, admin } = world
+    const { merchant, admin } = world
     const { accepted, rejected } = await sell(world)
     const ask = async (who: Person | null, sale: string, changes: Body = {}) =>
       codeOf(
         await post(world, who, `/sales/${sale}/credit-request`, { amount: '1', reason: 'why', ...changes }),
       )
     const amounts = ['0', '0.00', '-1', '1.234', 1].map((amount) => ({ amount }))
-    for (const changes of [...amounts, { reason: '' }, { reason: undefined }, { role: 'admin' }])
+    for (const changes of [...amounts, { reason: '' }, { reason: undefined }])
       assert.is(await ask(merchant, accepted, changes), '400 validation_failed', JSON.stringify(changes))
-    assert.is(await ask(merchant, 'no-id'), '400 validation_failed')
-    assert.is(await ask(merchant, web.platform.ids.next()), '404 not_found')
-    const other = await withToken(web, await addMerchant(web.platform))
-    assert.is(await ask(other, accepted), '404 not_found')
     assert.is(await ask(merchant, accepted, { amount: '137.51' }), '409 conflict')
     assert.is(await ask(merchant, rejected), '409 conflict')
     assert.equal((await queue(world)).items, [])
@@ -275,32 +252,6 @@ for (const dialect of proofDialects()) {
     assert.is(await ask(merchant, accepted, { amount: '2' }), '202')
     const [next] = (await queue(world)).items as [Body]
     assert.is((next.evidence as Body).earlier_requests, 1)
-  })
-
-  it('is for what there is', async (world) => {
-    const { web, admin } = world
-    const unknown = web.platform.ids.next()
-    const routes: [string, Body][] = [
-      [`/admin/flagged/${unknown}/resolve`, { note: 'looked' }],
-      [`/admin/offers/${unknown}/vet`, { decision: 'approve' }],
-      [`/admin/users/${unknown}/suspend`, {}],
-      [`/admin/users/${unknown}/reinstate`, {}],
-    ]
-    for (const [path, body] of routes) {
-      const ask = async (changes: Body = {}) =>
-        codeOf(await post(world, admin, path, { ...body, ...changes }))
-      assert.is(await ask(), '404 not_found', path)
-      assert.is(await ask({ reason: '', note: '' }), '400 validation_failed', path)
-      assert.is(codeOf(await post(world, admin, path.replace(unknown, 'x'), body)), '400 validation_failed')
-    }
-    for (const query of ['kind=x', 'severity=x', 'status=all', 'limit=0', 'cursor=x', 'q=x']) {
-      const answer = await web.ask('GET', `/admin/flagged?${query}`, { token: admin.token })
-      assert.is(codeOf(answer), '400 validation_failed', query)
-    }
-    for (const body of [{}, { decision: 'approved' }, { decision: 'approve', commission_rate: 1.234 }]) {
-      const answer = await post(world, admin, `/admin/offers/${unknown}/vet`, body)
-      assert.is(codeOf(answer), '400 validation_failed', JSON.stringify(body))
-    }
   })
 
   /** An accepted sale of Rs 1,000 at 12.5 % and a rejected one, both of the merchant's. */

@@ -80,16 +80,4 @@ it('gives a refusal, which has a body, all of them', async ({ bed, link, merchan
   bed.platform.caches.drop('slug')
 })
 
-it('counts and times each of them once', async ({ bed, link }) => {
-  const timed = async () => {
-    const figures = await (await fetch(`${bed.base}/metrics`)).text()
-    const series =
-      /^affiliate_http_request_duration_seconds_count\{.*route="\/go\/:slug",status="302"\} (\d+)$/m
-    return Number(series.exec(figures)?.[1] ?? 0)
-  }
-  const before = await timed()
-  await fetch(`${bed.base}/go/${link.slug}`, { redirect: 'manual' })
-  assert.is(await timed(), before + 1)
-})
-
 it.run()

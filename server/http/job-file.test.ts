@@ -99,39 +99,6 @@ for (const dialect of proofDialects()) {
     assert.is(JSON.parse(await answer.text()).kind, 'visit')
   })
 
-  it('sends it to no one else', async () => {
-    const id = await start()
-    await drainExports(bed.platform)
-    await isProblem(await ask('GET', `/jobs/${id}/file`, null), 401, 'unauthenticated')
-    await isProblem(await ask('GET', `/jobs/${id}/file`, 'x'.repeat(43)), 401, 'unauthenticated')
-    for (const person of ['shoes', 'ayesha', 'admin'] as const) {
-      const other = await logIn(bed.platform, world[person], 60 * DAY)
-      await isProblem(await ask('GET', `/jobs/${id}/file`, other), 404, 'not_found')
-      await isProblem(await ask('GET', `/jobs/${id}`, other), 404, 'not_found')
-    }
-    await isProblem(await ask('GET', '/jobs/..%2f..%2fapp.key/file'), 400, 'validation_failed')
-    await isProblem(await ask('GET', `/jobs/${bed.platform.ids.next()}/file`), 404, 'not_found')
-  })
-
-  it('refuses what it cannot make sense of', async () => {
-    const bad = { resource: 'users', format: 'csv' }
-    await isProblem(await ask('POST', '/jobs/export', token, bad), 400, 'validation_failed')
-    const extra = { resource: 'sales', format: 'csv', merchant_id: world.shoes.userId }
-    await isProblem(await ask('POST', '/jobs/export', token, extra), 400, 'validation_failed')
-    await isProblem(
-      await ask('POST', '/jobs/export', null, { resource: 'sales', format: 'csv' }),
-      401,
-      'unauthenticated',
-    )
-    const creator = await logIn(
-      bed.platform,
-      { ...world.ayesha, sessionId: bed.platform.ids.next() },
-      60 * DAY,
-    )
-    const cycles = { resource: 'billing_cycles', format: 'csv' }
-    await isProblem(await ask('POST', '/jobs/export', creator, cycles), 403, 'forbidden')
-  })
-
   it('is written by the worker as soon as it is asked for', async () => {
     const loops = startLoops(bed.platform, exportLoops(bed.platform))
     try {

@@ -288,13 +288,6 @@ for (const dialect of proofDialects()) {
     assert.equal(pluck(rows, 'sub_id'), ['reel-12', 'عید', null, null, 'a'])
   })
 
-  it('gives each of many visitors at once an own click', async ({ platform, merchant, link, web }) => {
-    const answers = await Promise.all(Array.from({ length: 300 }, () => web.go(link.slug)))
-    const references = answers.map(referenceOf).sort()
-    assert.is(new Set(references).size, 300)
-    assert.equal((await clicks({ platform, merchant })).map((click) => click.id).sort(), references)
-  })
-
   it('sends visitors to the plain product page while the database is down, if the link is known', async (context) => {
     const { platform, merchant, link } = context
     const down = () => Promise.reject(downError(dialect))

@@ -15,6 +15,7 @@ import { registerProbes } from './health.ts'
 import { registerJobFile } from './job-file.ts'
 import { createMetrics, type Metrics, registerMetrics } from './metrics/metrics.ts'
 import { openApiDocument } from './openapi/openapi.ts'
+import { registerPortal } from './portal.ts'
 import { createRateLimits, type RateLimits } from './rate-limit.ts'
 import { followTyped, registerRedirect } from './redirect.ts'
 import { endEmptyBodies } from './request-body.ts'
@@ -134,6 +135,7 @@ async function registerOthers(scope: FastifyInstance, metrics: Metrics): Promise
   registerDocs(scope, limits.admitPublic)
   registerAccountPages(scope, platform, limits.admitPublic)
   registerGuides(scope, platform, limits.admitPublic)
+  registerPortal(scope, app, limits.admitPublic)
   registerRest(scope, platform, appRouter, limits.admit)
   registerTrpc(scope, platform, appRouter, limits.admit)
   registerJobFile(scope, app, limits)

@@ -4,6 +4,7 @@ import { type ShownOffer, setOfferStatus, updateOffer, vetOffer } from '../offer
 import type { Actor } from '../platform/api/procedure.ts'
 import { updateProfile } from '../profile/profile.service.ts'
 import { addLiveOffer, addMerchant } from '../test/testkit/listings.ts'
+import { addUser } from '../test/testkit/people.ts'
 import { pluck } from '../test/testkit/pluck.ts'
 import { proofDialects } from '../test/testkit/proof-size.ts'
 import { openWebTestbed, type WebTestbed } from '../test/testkit/web.ts'
@@ -70,6 +71,12 @@ for (const dialect of proofDialects()) {
     assert.equal(await shown(), [before, before])
     await updateProfile(bed.platform, merchant.userId, { displayName: 'Another name' })
     assert.equal(await shown(), ['Another name', 'Another name'])
+    const cleared: (string | null)[] = []
+    bed.platform.caches.onInvalidation((name) => cleared.push(name))
+    const others = [await addUser(bed.platform, 'creator'), await addMerchant(bed.platform), merchant]
+    for (const { userId } of others)
+      await updateProfile(bed.platform, userId, { displayName: 'Another name' })
+    assert.not(cleared.includes('offers'), 'neither by a name that no offer shows, nor by the same one')
   })
 
   it('change at once with a suspension, a reinstatement and a vetting', async ({ bed, merchant, offer }) => {

@@ -6,16 +6,13 @@ import { assertMapped, pluck } from '../test/testkit/pluck.ts'
 import { columnsOf } from '../test/testkit/rows.ts'
 import { DAY, MINUTE } from '../test/testkit/testbed.ts'
 import { eventBody, retryEvent } from './events.service.ts'
-import { claimEvents, type EventOutcome, LeaseLost, removeOldBodies, settle } from './inbox.service.ts'
-import { MAX_ATTEMPTS } from './retry.rule.ts'
+import { claimEvents, removeOldBodies } from './inbox.service.ts'
 import { countUnreadableOrders } from './set-aside.service.ts'
 
 interface Context {
   market: Marketplace
   shop: Shop
 }
-
-const DONE: EventOutcome = { kind: 'done', result: {} }
 
 for (const { it } of marketSuites<Context>('inbox')) {
   it.before.each(async (context) => {
@@ -94,19 +91,6 @@ for (const { it } of marketSuites<Context>('inbox')) {
     )
   })
 
-  it('claims in order, and never gives two workers events of one store', async ({ market, shop }) => {
-    const other = await market.addShop()
-    for (const deliveryId of ['a1', 'a2', 'a3']) await market.deliver(shop, '{}', { deliveryId })
-    await market.deliver(other, '{}', { deliveryId: 'b1' })
-    const first = await claim(market, 2)
-    const second = await claim(market)
-    assert.equal([ids(first), ids(second), ids(await claim(market))], [['a1', 'a2'], ['b1'], []])
-    await market.platform.database.transaction(async (tx) => {
-      for (const event of first) await settle(market.platform, tx, event, DONE)
-    })
-    assert.equal(ids(await claim(market)), ['a3'])
-  })
-
   it('gives events back whose bodies could not be read, for the next claim', async ({ market, shop }) => {
     for (const deliveryId of ['a', 'b']) await market.deliver(shop, '{}', { deliveryId })
     const { database } = market.platform
@@ -127,52 +111,6 @@ for (const { it } of marketSuites<Context>('inbox')) {
     assert.ok((await eventsOf(market.platform)).every(({ lease_token }) => lease_token !== null))
     assert.equal(ids(await claim(worker)), ['a', 'b'])
     assert.ok((await eventsOf(market.platform)).every(({ attempts }) => attempts === 1))
-  })
-
-  it("lets another worker take over an expired lease, and drops the first's", async ({ market, shop }) => {
-    const { platform, clock } = market
-    await market.deliver(shop, '{}')
-    const [slow] = await claim(market)
-    clock.pass(14_999)
-    assert.is((await claim(market)).length, 0)
-    clock.pass(1)
-    const [quick] = await claim(market)
-    if (!slow || !quick) throw new Error('nothing claimed')
-    const attempt = platform.database.transaction(async (tx) => {
-      await tx.insertInto('watermarks').values({ name: 'of the slow one', value: '' }).execute()
-      await settle(platform, tx, slow, DONE)
-    })
-    assert.ok((await attempt.catch((error) => error)) instanceof LeaseLost)
-    const marks = await platform.database.reader.selectFrom('watermarks').select('name').execute()
-    assert.not.ok(marks.some(({ name }) => name === 'of the slow one'))
-    await platform.database.transaction((tx) => settle(platform, tx, quick, DONE))
-    const [event] = await eventsOf(platform)
-    assert.equal([event?.state, event?.attempts, event?.lease_token], ['done', 2, null])
-    const late = platform.database.transaction((tx) => settle(platform, tx, quick, DONE))
-    assert.ok((await late.catch((error) => error)) instanceof LeaseLost)
-  })
-
-  it('retries with backoff, then sets aside and flags', async ({ market, shop }) => {
-    const { platform, clock } = market
-    await market.deliver(shop, '{}')
-    for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
-      const [event] = await claim(market)
-      if (!event) throw new Error(`nothing to try at attempt ${attempt}`)
-      assert.is(event.attempts, attempt)
-      await platform.database.transaction((tx) =>
-        settle(platform, tx, event, { kind: 'retry', reason: 'not yet' }),
-      )
-      const [row] = await eventsOf(platform)
-      if (!row) throw new Error('the event is gone')
-      if (attempt === MAX_ATTEMPTS) assert.equal([row.state, row.reason], ['set_aside', 'not yet'])
-      else {
-        assert.is(row.state, 'pending')
-        assert.is((await claim(market)).length, 0, 'claimed before its time')
-        clock.pass(row.next_attempt_at - clock.now())
-      }
-    }
-    assert.equal(await openFlagsOf(platform), [`event_set_aside ${shop.storeId}:failed`])
-    await market.verify()
   })
 
   it('sets aside unretried what can never apply, ignores what it does not need', async ({ market, shop }) => {

@@ -6,7 +6,6 @@ import type { Platform } from '../platform/platform.ts'
 import { GENERIC_PROCESSOR_EVENTS } from '../processor/events.settings.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { eventsOf, type Marketplace, openFlagsOf, type Shop } from '../test/testkit/marketplace.ts'
-import { assertMapped } from '../test/testkit/pluck.ts'
 import { openRival } from '../test/testkit/rival.ts'
 import { MINUTE } from '../test/testkit/testbed.ts'
 import { processorEventApplier } from './apply-processor-events.ts'
@@ -154,14 +153,6 @@ for (const { it, dialect } of marketSuites<Context>('draining events')) {
         ['e0', 'e1', 'e2'],
       ],
     )
-  })
-
-  it('counts the attempt before it loads a body', async ({ market, shop }) => {
-    await fill(market, shop, 2)
-    await drainDuring(market, 500, async () => {
-      const events = await eventsOf(market.platform)
-      assertMapped(events, ({ state, attempts }) => `${state} ${attempts}`, ['pending 1', 'pending 1'])
-    })
   })
 
   it('sets an event aside that ended the process each time, not its neighbors', async ({ market, shop }) => {

@@ -19,12 +19,6 @@ test('slugs are short and unambiguous, and use the whole alphabet', () => {
   assert.is(new Set([...slugs].join('')).size, 31)
 })
 
-test('what cannot be a slug is known without asking the database', () => {
-  for (const text of ['', 'abc', 'A2345', 'ab cd', 'ab/cd', '../..', 'x\0yz2', 'ü2345', 'x'.repeat(33)]) {
-    assert.not.ok(canBeSlug(text), text)
-  }
-})
-
 test.run()
 
 interface Context {
@@ -88,10 +82,6 @@ for (const { it } of marketSuites<Context>('links')) {
     const rest = await as(platform, creator).list({ limit: 1, cursor: page.next_cursor ?? undefined })
     assert.equal([...page.items, ...rest.items], items)
     assert.is(rest.next_cursor, null)
-    assert.equal((await as(platform, await addUser(platform, 'creator')).list({})).items, [])
-    assert.is(await outcomeOf(as(platform, null).list({})), 'unauthenticated')
-    assert.is(await outcomeOf(as(platform, creator).list({ cursor: 'x' })), 'validation_failed')
-    assert.is(await outcomeOf(as(platform, creator).list({ limit: 0 })), 'validation_failed')
   })
 
   it('knows where a slug leads, and follows every change at once', async (context) => {
@@ -139,7 +129,6 @@ for (const { it } of marketSuites<Context>('links')) {
     const page = await list({ limit: 2 })
     assert.equal(slugs(await list({ limit: 2, cursor: page.next_cursor ?? undefined })), [link.slug])
     assertMapped(page.items, (one) => one.creator.display_name, ['Ayesha', 'Bilal'])
-    assert.is(await outcomeOf(as(platform, await addUser(platform, 'admin')).list({})), 'forbidden')
   })
 
   it('ends a link for good: later visits are untracked, its coupon code is free', async (context) => {
@@ -180,16 +169,10 @@ for (const { it } of marketSuites<Context>('links')) {
   })
 
   it('is ended by its merchant only, and asked for one thing at a time', async (context) => {
-    const { platform, merchant, creator, link } = context
+    const { platform, merchant, link } = context
     const end = { slug: link.slug, status: 'ended' } as const
-    for (const [actor, outcome] of [
-      [await addMerchant(platform), 'not_found'],
-      [creator, 'forbidden'],
-      [null, 'unauthenticated'],
-    ] as const) {
-      assert.is(await outcomeOf(as(platform, actor).end(end)), outcome)
-      assert.is(await outcomeOf(as(platform, actor).setCoupon(end)), outcome)
-    }
+    const stranger = as(platform, await addMerchant(platform))
+    for (const call of [stranger.end, stranger.setCoupon]) assert.is(await outcomeOf(call(end)), 'not_found')
     const shop = as(platform, merchant)
     const { slug } = link
     for (const change of [

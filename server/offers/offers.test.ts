@@ -4,7 +4,7 @@ import type { Platform } from '../platform/platform.ts'
 import { connectStore } from '../stores/stores.service.ts'
 import { addLiveOffer, addMerchant } from '../test/testkit/listings.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
-import { addUser, changeUser, outcomeOf, requestOf } from '../test/testkit/people.ts'
+import { addUser, outcomeOf, requestOf } from '../test/testkit/people.ts'
 import { MINUTE } from '../test/testkit/testbed.ts'
 import { offersRouter } from './offers.procedures.ts'
 import { vetOffer } from './offers.service.ts'
@@ -45,7 +45,7 @@ for (const { it } of marketSuites<Context>('offers')) {
     assert.equal(await offers.get({ id }), made)
   })
 
-  it('refuses fields out of bounds, unknown ones, and private addresses', async ({ merchant, offers }) => {
+  it('refuses fields out of bounds, and private addresses', async ({ offers }) => {
     const refused = {
       commission_rate: [0, 90.01, 1.234],
       title: [' ', 'x'.repeat(201)],
@@ -56,20 +56,12 @@ for (const { it } of marketSuites<Context>('offers')) {
       product_ids: [[], ['gid://1']],
       product_url: ['http://kurta.pk/x', 'https://127.0.0.1/x', 'https://user:pass@kurta.pk/x'],
       image_url: ['https://localhost/x.png'],
-      ...{ status: ['live'], merchant_id: [merchant.userId] },
     }
     for (const [field, values] of Object.entries(refused))
       for (const value of values) {
         const outcome = await outcomeOf(offers.create({ ...DRAFT, [field]: value }))
         assert.is(outcome, 'validation_failed', `${field} ${value}`)
       }
-  })
-
-  it('lets merchants edit and move only their own offers', async ({ platform, offers }) => {
-    const { id } = await offers.create(DRAFT)
-    const other = as(platform, await addMerchant(platform))
-    assert.is(await outcomeOf(other.update({ id, title: 'x' })), 'not_found')
-    assert.is(await outcomeOf(other.setStatus({ id, status: 'live' })), 'not_found')
   })
 
   it('shows live offers to all, others to their owner and admins', async ({ platform, offers, visitor }) => {
@@ -88,14 +80,6 @@ for (const { it } of marketSuites<Context>('offers')) {
     }
     assert.is(await outcomeOf(offers.get({ id: platform.ids.next() })), 'not_found')
     assert.is(await outcomeOf(offers.get({ id: 'x' })), 'validation_failed')
-  })
-
-  it('hides a suspended merchant', async ({ platform, merchant, offers, visitor }) => {
-    const { id } = await offers.create(DRAFT)
-    await offers.setStatus({ id, status: 'live' })
-    await changeUser(platform, merchant.userId, { suspended_at: 1 })
-    assert.equal((await visitor.list({})).items, [])
-    assert.is(await outcomeOf(visitor.get({ id })), 'not_found')
   })
 
   it('moves along the allowed ways, with a store only', async ({ platform }) => {
@@ -125,7 +109,6 @@ for (const { it } of marketSuites<Context>('offers')) {
     assert.equal((await offers.update({ id: made.id, product_ids: null })).product_ids, null)
     const badUrl = offers.update({ id: made.id, product_url: 'ftp://kurta.pk' })
     assert.is(await outcomeOf(badUrl), 'validation_failed')
-    assert.is(await outcomeOf(offers.update({ id: made.id, id2: 1 } as { id: string })), 'validation_failed')
   })
 
   it('asks for a vetting of high rates before they are live', async ({ platform, offers }) => {
@@ -246,8 +229,6 @@ for (const { it } of marketSuites<Context>('offers')) {
     await offers.setStatus({ id, status: 'live' })
     await addLiveOffer(platform, context.merchant)
     assert.is((await offers.list({ mine: true })).items.length, 3)
-    const other = as(platform, await addMerchant(platform))
-    assert.equal((await other.list({ mine: true })).items, [])
     assert.is(await outcomeOf(visitor.list({ status: 'draft' })), 'validation_failed')
     assert.is((await visitor.list({ status: 'live' })).items.length, 2)
     const cursor = (await visitor.list({ limit: 1 })).next_cursor ?? ''

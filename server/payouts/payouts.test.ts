@@ -212,24 +212,6 @@ for (const { it } of marketSuites<Context>('payouts', { verify: true })) {
     assert.equal(await balance(context), [0, 0, 0, 2 * EARNED])
   })
 
-  it('waits with an event that overtakes the answer to our call', async (context) => {
-    const { market } = context
-    await earn(context)
-    market.processor.answers = ['lose']
-    await run(context)
-    await market.drainUntilIdle()
-    const id = await lastId(context)
-    assert.is((await payoutOf(market.platform, id)).state, 'pending')
-    await market.settlePayout(id, 'failed')
-    await market.drainUntilIdle()
-    assert.equal(await balance(context), [0, 0, EARNED, 0])
-    await market.after(DAY)
-    await market.after(DAY)
-    assert.is((await payoutOf(market.platform, id)).state, 'failed')
-    assert.equal(await balance(context), [0, EARNED, 0, 0])
-    assert.is(market.processor.payouts.length, 1)
-  })
-
   it('waits for a person after three failures in a row, until the flag is resolved', async (context) => {
     const { market } = context
     await earn(context)

@@ -153,32 +153,6 @@ calls('an unreadable answer is unknown', async () => {
   }
 })
 
-calls('no answer in time is unknown, before the head and in the middle of the body', async () => {
-  const behaviours: Behaviour[] = [() => {}, (answer) => answer.writeHead(201).write('{"id":')]
-  const run = async (processor: ReturnType<typeof createHttpProcessor>) => {
-    const outcome = await processor.createInvoice(INVOICE)
-    assert.equal(outcome, { kind: 'unknown', detail: 'no answer in time' })
-  }
-  await Promise.all(behaviours.map((behaviour) => against(behaviour, run, SHORT_TIMEOUT_MS)))
-})
-
-calls('a reset is unknown, before the head and in the middle of the body', async () => {
-  const behaviours: Behaviour[] = [
-    (answer) => answer.destroy(),
-    (answer) => {
-      answer.writeHead(201, { 'content-length': '50' })
-      answer.write('{"id":', () => answer.destroy())
-    },
-  ]
-  for (const behaviour of behaviours) {
-    await against(behaviour, async (processor) => {
-      const outcome = await processor.createInvoice(INVOICE)
-      assert.is(outcome.kind, 'unknown')
-      assert.match(outcome.kind === 'unknown' ? outcome.detail : '', /the connection broke/)
-    })
-  }
-})
-
 calls('an answer over the bound is cut off and unknown', async () => {
   await against(json(201, { id: 'inv_1', padding: 'x'.repeat(MAX_ANSWER_BYTES) }), async (processor) => {
     const outcome = await processor.createInvoice(INVOICE)

@@ -290,28 +290,6 @@ for (const { it } of marketSuites<{ web: WebSide }>('live streams', {
     for (const follower of open) follower.stop()
   })
 
-  it('is cut off when the server stops, and goes on at the next one', async ({ market, platform }) => {
-    const shop = await market.addShop()
-    const creator = await market.addCreator()
-    const link = await market.addLink(shop, creator)
-    const token = await logIn(platform, shop.actor)
-    const before = await openWebSide(platform)
-    const follower = await started(follow(before.base, token))
-    // The client holds the stream open: an end that waited for it would never come.
-    await before.close()
-    assert.is(liveStreams(platform).count, 0)
-    assert.is(follower.refusal(), null, 'the client goes on trying')
-    follower.stop()
-    await market.order(shop, link, 10_000)
-    await market.drainUntilIdle()
-    const after = await openWebSide(platform)
-    const resumed = follow(after.base, token, follower.lastId())
-    await resumed.until(() => resumed.received().length === 2)
-    assert.equal(resumed.received().sort(), ['billing_cycle opened', 'sale accepted'])
-    resumed.stop()
-    await after.close()
-  })
-
   it('tells proxies to keep nothing and hold nothing back', async ({ market, web }) => {
     const token = await logIn(market.platform, (await market.addShop()).actor)
     const answer = await fetch(`${web.base}/trpc/live.changes?input={}`, {

@@ -127,14 +127,6 @@ for (const { it } of marketSuites<Context>('sales by coupon code', { verify: tru
     assert.is((await sell({ codes: ['SANA10'] })).creator, bilal.userId, 'reused by another link')
   })
 
-  it('falls back to the click if no code is in force', async ({ market, sana, link, other, give, sell }) => {
-    await give(other, null)
-    await market.after(MINUTE)
-    const click = await market.click(link)
-    const { id: _, ...sale } = await sell({ click, codes: ['BILAL10'] })
-    assert.equal(sale, { reason: null, by: 'click', creator: sana.userId, commission: '125.00' })
-  })
-
   it('earns in the very second in which code and offer began', async ({ market, shop, sana, sell }) => {
     await market.after(1000 - (market.clock.now() % 1000) + 700)
     const created = market.clock.now() - 700

@@ -5,7 +5,7 @@ import { removeStore } from '../stores/remove-store.service.ts'
 import { connectStore } from '../stores/stores.service.ts'
 import { type Marketplace, openMarketplace } from '../test/testkit/marketplace.ts'
 import { orderBody } from '../test/testkit/orders.ts'
-import { addUser, outcomeOf, setSuspended } from '../test/testkit/people.ts'
+import { addUser, outcomeOf } from '../test/testkit/people.ts'
 import { assertMapped } from '../test/testkit/pluck.ts'
 import { proofDialects } from '../test/testkit/proof-size.ts'
 import { explainSale, findOrder } from './sale-explanation.service.ts'
@@ -91,30 +91,6 @@ for (const dialect of proofDialects()) {
       assert.is(await outcomeOf(findOrder(platform, text, store)), 'not_found')
     }
     assert.is(await outcomeOf(explainSale(platform, 'all', platform.ids.next())), 'not_found')
-  })
-
-  it("leaves another merchant's click out", async () => {
-    const { platform } = market
-    const [owner, other] = [await market.addShop(), await market.addShop()]
-    const creator = await market.addCreator('Zoya')
-    const link = await market.addLink(owner, creator)
-    await market.order(other, link, 100_000, { id: '900100' })
-    await setSuspended(platform, creator.userId, true)
-    await market.order(owner, link, 100_000, { id: '900101' })
-    await market.drainUntilIdle()
-    const storyOf = async (order: string) => {
-      const [sale] = await findOrder(platform, order, null)
-      return explainSale(platform, 'all', sale?.id ?? '')
-    }
-    const foreign = await storyOf('900100')
-    assert.equal(
-      [foreign.click, foreign.creator, foreign.sale.offer, foreign.cycle],
-      [null, null, null, null],
-    )
-    assert.is(foreign.receipt.decision.rejection_reason, 'other_merchants_link')
-    const suspended = await storyOf('900101')
-    assert.is(suspended.receipt.decision.rejection_reason, 'creator_suspended')
-    assert.is(suspended.creator?.display_name, 'Zoya')
   })
 
   it.run()

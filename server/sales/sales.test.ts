@@ -15,7 +15,7 @@ import { addLiveOffer } from '../test/testkit/listings.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { cyclesOf, eventsOf, type Marketplace, openFlagsOf, type Shop } from '../test/testkit/marketplace.ts'
 import { orderBody } from '../test/testkit/orders.ts'
-import { outcomeOf, requestOf, setSuspended } from '../test/testkit/people.ts'
+import { outcomeOf, requestOf } from '../test/testkit/people.ts'
 import { assertMapped, assertNone, pluck } from '../test/testkit/pluck.ts'
 import { rowOf } from '../test/testkit/rows.ts'
 import { poisonOrder } from '../test/testkit/tamper.ts'
@@ -23,7 +23,6 @@ import { DAY, MINUTE } from '../test/testkit/testbed.ts'
 import type { SaleDecision } from './accept-sale.rule.ts'
 import { listSales } from './sale-list.service.ts'
 import { salesRouter } from './sales.procedures.ts'
-import { findSale, findSales } from './sales.service.ts'
 
 interface ManifestEntry {
   file: string
@@ -206,46 +205,6 @@ for (const { it } of marketSuites<Context>('sales', { settings: { HIGH_COMMISSIO
     await market.verify()
   })
 
-  it('tells the same order id of two stores apart', async ({ market, shop }) => {
-    const other = await market.addShop()
-    const creator = await market.addCreator()
-    for (const one of [shop, other]) {
-      await market.order(one, await market.addLink(one, creator), 100_000, { id: '5', name: '#5' })
-    }
-    await market.drainUntilIdle()
-    const sales = await salesOf(market.platform)
-    assert.equal(
-      sales.map((sale) => [sale.store_id, sale.acceptance_status]),
-      [shop, other].map((one) => [one.storeId, 'accepted']),
-    )
-    await market.verify()
-  })
-
-  it("rejects what another merchant's link brought, and shows them nothing", async ({ market, shop }) => {
-    const other = await market.addShop()
-    const creator = await market.addCreator()
-    await market.order(shop, await market.addLink(other, creator), 100_000)
-    await market.drainUntilIdle()
-    const [sale] = await salesOf(market.platform)
-    assert.equal(
-      [sale?.rejection_reason, sale?.creator_id, sale?.offer_id, sale?.link_id, sale?.click_id],
-      ['other_merchants_link', null, null, null, null],
-    )
-    const { reader } = market.platform.database
-    const seen = async (scope: Parameters<typeof findSales>[1]) =>
-      (await findSales(reader, scope, { limit: 100, before: null })).length
-    assert.equal(
-      [
-        await seen({ merchantId: shop.merchantId }),
-        await seen({ merchantId: other.merchantId }),
-        await seen({ creatorId: creator.userId }),
-      ],
-      [1, 0, 0],
-    )
-    assert.is(await findSale(reader, { merchantId: other.merchantId }, sale?.id ?? ''), undefined)
-    await market.verify()
-  })
-
   it('lists sales with the names of their parts, filtered by each field', async ({ market, shop }) => {
     const [sana, bilal] = [await market.addCreator('Sana'), await market.addCreator('Bilal')]
     const [hers, his] = [
@@ -379,24 +338,6 @@ for (const { it } of marketSuites<Context>('sales', { settings: { HIGH_COMMISSIO
     await market.order(shop, await market.addLink(shop, creator), 100_000)
     await market.drainUntilIdle()
     assert.equal(await sourceOf((await own.list({})).items[0]?.id), [12.5, 'offer', 12.5])
-    await market.verify()
-  })
-
-  it('judges suspensions when the order is processed', async ({ market, shop }) => {
-    const creator = await market.addCreator()
-    const link = await market.addLink(shop, creator)
-    await market.order(shop, link, 100_000)
-    await setSuspended(market.platform, creator.userId, true)
-    await market.drainUntilIdle()
-    await setSuspended(market.platform, creator.userId, false)
-    await market.order(shop, link, 100_000)
-    await setSuspended(market.platform, shop.merchantId, true)
-    await market.drainUntilIdle()
-    await setSuspended(market.platform, shop.merchantId, false)
-    await market.order(shop, link, 100_000)
-    await market.drainUntilIdle()
-    const sales = await salesOf(market.platform)
-    assert.equal(pluck(sales, 'rejection_reason'), ['creator_suspended', 'merchant_suspended', null])
     await market.verify()
   })
 

@@ -92,15 +92,6 @@ for (const { it } of marketSuites('a sale that is decided again')) {
     await market.verify()
   })
 
-  it('is not decided again under the webhook id of the unpaid report', async () => {
-    await report({ financialStatus: 'pending' }, 'same')
-    assert.is(await report({}, 'same'), 'conflict')
-    await market.drainUntilIdle()
-    assert.is((await theSale()).rejection_reason, 'not_paid')
-    assert.equal(await former(), [])
-    await market.verify()
-  })
-
   it('is judged as things stand then, and rejected for good when they are bad', async () => {
     await report({ financialStatus: 'pending' })
     await market.drainUntilIdle()

@@ -102,13 +102,6 @@ for (const dialect of proofDialects()) {
     isRefused(await bed.ask('DELETE', '/auth/totp', { token, body }), 409, 'conflict')
   })
 
-  it('leave creators and merchants as they are', async ({ bed }) => {
-    const { email, answer } = await register(bed)
-    assert.is(answer.body.second_factor_setup_required, undefined)
-    const token = String((await logIn(bed, { email })).body.token)
-    assert.is((await bed.ask('GET', '/me', { token })).status, 200)
-  })
-
   it.run()
 
   const elsewhere = suite<{ bed: WebTestbed }>(`admins outside production on ${dialect}`)

@@ -65,19 +65,6 @@ for (const { it } of marketSuites('accounts and suspension')) {
     assert.is(await outcomeOf(suspendUser(platform, { ...change, userId: platform.ids.next() })), 'not_found')
   })
 
-  it('drops what the hot paths remember', async ({ bed }) => {
-    const { platform } = bed
-    const { userId } = await newCreator(bed)
-    let loads = 0
-    const read = (name: string) => platform.caches.get(name, 'key', async () => ++loads)
-    await read('slug')
-    await read('store')
-    await suspendUser(platform, { userId, actor: OPERATOR, reason: null })
-    await read('slug')
-    await read('store')
-    assert.is(loads, 4)
-  })
-
   it('keeps one active admin, also when two suspend each other at once', async ({ bed }) => {
     const { platform } = bed
     const one = await createAdmin(platform, 'one@example.pk', PASSWORD, 'One')

@@ -131,13 +131,6 @@ for (const dialect of testDialects()) {
     assert.equal(await seen(world, 'rejected_sales_burst'), [])
   })
 
-  it('is quiet about a few rejections among many sales', async ({ world }) => {
-    const clicks = await world.visit(60)
-    for (const click of clicks.slice(0, 4)) await world.order({ click, financialStatus: 'pending' })
-    for (const click of clicks.slice(4, 14)) await world.order({ click })
-    assert.equal(await seen(world, 'rejected_sales_burst'), [])
-  })
-
   it('flags a conversion too good to be true', async ({ world }) => {
     const clicks = await world.visit(9)
     for (const click of clicks) await world.order({ click })

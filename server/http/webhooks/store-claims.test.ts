@@ -71,21 +71,6 @@ for (const dialect of proofDialects()) {
     assert.is(await deliver(bed, order(), 'second-of-owner'), 200)
   })
 
-  it('reach a claim that was moved to the new name of its shop, by the former name too', async ({ bed }) => {
-    const order = () => orderBody({ price: 100_000, createdAt: bed.clock.now() })
-    const owner = await connect(bed, 'secret-of-owner')
-    assert.is(await deliver(bed, order(), 'secret-of-owner'), 200)
-    const { token, id } = owner
-    const body = { shop_domain: 'kurta-lahore.myshopify.com', webhook_secret: 'second-of-owner' }
-    assert.is((await bed.ask('PATCH', `/stores/${id}`, { token, body })).status, 200)
-    assert.is(await deliver(bed, order(), 'second-of-owner'), 200)
-    assert.is(await deliver(bed, order(), 'secret-of-owner'), 200, 'a day longer')
-    assert.is(await deliver(bed, order(), 'secret-of-no-claim'), 401)
-    assert.equal(await scopes(bed), [id, id, id])
-    assert.is((await bed.ask('DELETE', `/stores/${id}`, { token })).status, 204)
-    assert.is(await deliver(bed, order(), 'second-of-owner'), 401)
-  })
-
   it('show how many of their orders could not be read', async ({ bed }) => {
     const { platform } = bed
     const { token, id } = await connect(bed, 'secret-of-owner')

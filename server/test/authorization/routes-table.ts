@@ -70,6 +70,8 @@ const TESTS: Record<string, string> = {
   payouts: 'payouts/payouts.test.ts',
   billing: 'billing/billing.procedures.test.ts',
   admin: 'flags/admin-routes.test.ts',
+  'admin.suspendUser': 'users/suspension-effects.test.ts',
+  'admin.reinstateUser': 'users/suspension-effects.test.ts',
   jobs: 'exports/exports.test.ts',
   summaries: 'reports/summaries.test.ts',
   'summaries.series': 'reports/series.test.ts',
@@ -127,6 +129,12 @@ const EDGES: Record<string, { file: string; test: string; callers: string }> = {
     test: 'http/unsubscribe.test.ts',
     callers: 'public',
   },
+  ...Object.fromEntries(
+    ['/app', '/app/', '/app/*'].map((path) => [
+      `GET ${path}`,
+      { file: 'http/portal.ts', test: 'http/portal.test.ts', callers: 'public' },
+    ]),
+  ),
   'GET /docs': { file: 'http/docs.ts', test: 'http/docs.test.ts', callers: 'public' },
   'GET /docs/guides': {
     file: 'http/guides/guides.ts',
@@ -184,7 +192,7 @@ export function routeRows(): RouteRow[] {
 }
 
 function beforeParameters(path: string): string {
-  return path.replace(/:.*/, '')
+  return path.replace(/[:*].*/, '')
 }
 
 function callersText(callers: Callers): string {

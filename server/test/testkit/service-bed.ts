@@ -93,7 +93,9 @@ export async function callAny(
       ...(options.body !== undefined && { 'content-type': 'application/json' }),
       ...options.headers,
     },
-    body: options.raw ?? (options.body === undefined ? undefined : JSON.stringify(options.body)),
+    body:
+      (options.raw as BodyInit | undefined) ??
+      (options.body === undefined ? undefined : JSON.stringify(options.body)),
   })
   const text = await answer.text()
   return { status: answer.status, headers: answer.headers, body: text === '' ? null : parsed(text) }

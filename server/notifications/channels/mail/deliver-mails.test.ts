@@ -6,12 +6,11 @@ import * as assert from 'uvu/assert'
 import { type Config, readConfig } from '../../../platform/config.ts'
 import type { Logger } from '../../../platform/log.ts'
 import type { MailServer } from '../../../platform/setting-kinds.ts'
-import { eventually } from '../../../test/testkit/eventually.ts'
 import { type MailServerDouble, smtpError, startMailServer } from '../../../test/testkit/mail-server.ts'
 import { addUser, changeUser, outcomeOf } from '../../../test/testkit/people.ts'
 import { pluck, pluckAll } from '../../../test/testkit/pluck.ts'
 import { proofDialects } from '../../../test/testkit/proof-size.ts'
-import { DAY, HOUR, MINUTE, openTestbed, type Testbed } from '../../../test/testkit/testbed.ts'
+import { DAY, HOUR, openTestbed, type Testbed } from '../../../test/testkit/testbed.ts'
 import { mailDeliverer, removeOldMails } from './deliver-mails.service.ts'
 import { type NewMail, sendMail } from './mail.service.ts'
 import type { MailRow } from './mail.store.ts'
@@ -114,38 +113,6 @@ for (const dialect of proofDialects()) {
     assert.match(last_error ?? '', `<${userId}@example.com> unknown here`)
     const facts = { mail: id, kind: 'payout.paid', accountId: userId, attempt: 1 }
     assert.equal(lines, [{ ...facts, code: 'EENVELOPE 550 5.1.1' }])
-  })
-
-  it('are given back when their recipients cannot be read, for the next attempt', async () => {
-    const by = await connect()
-    await write(payoutPaid())
-    const { database } = bed.platform
-    let reads = 0
-    const lost = Object.create(database, {
-      // A claim looks for what is due, by two reads, then reads the recipients.
-      reader: {
-        get() {
-          reads += 1
-          if (reads === 3) throw new Error('Connection terminated')
-          return database.reader
-        },
-      },
-    })
-    const platform = { ...bed.platform, database: lost }
-    const error = await deliver(by, platform).catch((reason: Error) => reason)
-    assert.match(String(error), 'Connection terminated')
-    assert.ok((await row()).lease_token !== null)
-    assert.is(await deliver(by, platform), 1)
-    assert.equal([(await row()).state, (await row()).attempts], ['sent', 1])
-  })
-
-  it('roll back with the transaction that caused them', async () => {
-    const failed = bed.platform.database.transaction(async (tx) => {
-      await sendMail(bed.platform, tx, payoutPaid())
-      throw new Error('no')
-    })
-    await failed.catch(() => {})
-    assert.equal(await rows(), [])
   })
 
   it('are written once for one event', async () => {
@@ -322,18 +289,6 @@ for (const dialect of proofDialects()) {
     const next = await connect()
     assert.is(await deliver(next), 1)
     assert.match(server?.received[0]?.source ?? '', new RegExp(`^Message-ID: <${(await row()).id}@`, 'm'))
-  })
-
-  it('held by a worker that died are sent by another after its lease', async () => {
-    const by = await connect()
-    await write(payoutPaid())
-    const hung = Promise.withResolvers<never>()
-    void deliver({ send: () => hung.promise, close() {} })
-    await eventually(async () => (await row()).lease_token !== null)
-    assert.is(await deliver(by), 0)
-    bed.clock.pass(5 * MINUTE)
-    assert.is(await deliver(by), 1)
-    assert.equal([(await row()).state, server?.received.length], ['sent', 1])
   })
 
   it('keep the token of their link encrypted, and only until they are sent', async () => {

@@ -1,0 +1,69 @@
+import type { ComponentChildren } from 'preact'
+import type { List } from '../client.ts'
+import { t } from '../text.ts'
+import { Failed, Loading } from './page.tsx'
+
+export interface Column<Row> {
+  head: string
+  cell: (row: Row) => ComponentChildren
+  /** For amounts and counts. */
+  end?: boolean
+}
+
+interface TableProps<Row> {
+  /** What the rows are, for screen readers. */
+  label: string
+  rows: readonly Row[]
+  columns: Column<Row>[]
+  rowKey?: (row: Row) => string
+}
+
+/** A table; on narrow screens, each row is a card. */
+export function Table<Row>({ label, rows, columns, rowKey = idOf }: TableProps<Row>) {
+  return (
+    <table class="table" aria-label={label}>
+      <thead>
+        <tr>
+          {columns.map(({ head, end }) => (
+            <th key={head} scope="col" class={end ? 'end' : ''}>
+              {head}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((row) => (
+          <tr key={rowKey(row)}>
+            {columns.map(({ head, cell, end }) => (
+              <td key={head} data-head={head} class={end ? 'end' : ''}>
+                {cell(row)}
+              </td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}
+
+const idOf = (row: unknown) => (row as { id: string }).id
+
+/** The table of a list, with "Show more"; `empty` is shown without rows. */
+export function ListTable<Row extends { id: string }>({
+  list,
+  empty,
+  ...table
+}: { list: List<Row>; empty: ComponentChildren } & Omit<TableProps<Row>, 'rows'>) {
+  const { rows, error, loading, reload, showMore } = list
+  return (
+    <>
+      <Failed error={error} again={reload} />
+      {rows ? rows.length > 0 ? <Table rows={rows} {...table} /> : empty : loading && <Loading />}
+      {showMore && (
+        <button type="button" class="more" onClick={() => void showMore()}>
+          {t('Show more')}
+        </button>
+      )}
+    </>
+  )
+}
