@@ -113,7 +113,10 @@ Exit codes: 0 success, 1 failure, 2 usage error, 130 interrupted by Ctrl-C.`)
 function addRunCommands(program: CliCommand): void {
   program
     .subcommand('serve', 'run the service: web, worker, scheduler, as ROLES says')
-    .option('--seed', 'fill an empty development database first, as "affiliate seed" does')
+    .option(
+      '--seed',
+      'fill an empty development database first, as "affiliate seed" does, and serve a practice shop',
+    )
     .examples('serve', 'serve --seed', 'serve --database-url postgres://affiliate@localhost/affiliate')
     .action(serveActions.serve)
   program

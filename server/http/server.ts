@@ -80,6 +80,7 @@ export async function createServer(app: HttpApp): Promise<FastifyInstance> {
   keepConnections(server, platform.config.TRUST_PROXY === undefined ? MAX_CONNECTIONS / 4 : null)
   const known = collectRoutes(server)
   const metrics = createMetrics(app)
+  app.extend?.(server)
   // Two scopes, so that the hot paths run few hooks.
   await server.register((scope) => registerHotPaths(scope, metrics))
   await server.register(async (scope) => {

@@ -34,6 +34,16 @@ async function probe(): Promise<void> {
 /** The only client of the page. */
 export const client = createClient({ url: location.origin, session: 'cookie', fetch: watchedFetch })
 
+/** Saves a file of the service. A plain link could not: it sends no session. */
+export async function download(path: string): Promise<void> {
+  const answer = await watchedFetch(path, { headers: { 'X-Session': 'cookie' } })
+  if (!answer.ok) throw new Error(`answered with ${answer.status}`)
+  const [, name = ''] = /filename="([^"]+)"/.exec(answer.headers.get('content-disposition') ?? '') ?? []
+  const href = URL.createObjectURL(await answer.blob())
+  Object.assign(document.createElement('a'), { href, download: name }).click()
+  URL.revokeObjectURL(href)
+}
+
 /** The account that is logged in; `null` for a visitor, `undefined` until that is known. */
 export const session = store<User | null | undefined>(undefined)
 
@@ -127,7 +137,7 @@ export function useQuery<Data>(key: string, load: (former?: Data) => Promise<Dat
   return { ...answer, reload, update }
 }
 
-interface Page<Row> {
+export interface Page<Row> {
   items: Row[]
   next_cursor: string | null
 }
@@ -144,7 +154,7 @@ export function useList<Row extends { id: string }>(
     const page = await load({})
     const ids = new Set(page.items.map(({ id }) => id))
     const rest = former?.items.slice(former.items.findLastIndex(({ id }) => ids.has(id)) + 1) ?? []
-    const isPart = ids.size > 0 && rest.length < (former?.items.length ?? 0)
+    const isPart = page.next_cursor !== null && ids.size > 0 && rest.length < (former?.items.length ?? 0)
     return isPart && rest.length > 0
       ? { items: [...page.items, ...rest], next_cursor: former?.next_cursor ?? null }
       : page
@@ -203,6 +213,14 @@ export function useMutation<Input, Result>(call: (input: Input) => Promise<Resul
     }
   }
   return { ...state, run }
+}
+
+/** Calls `look` every `ms` while the screen is seen, for what no live event tells. */
+export function usePoll(look: () => unknown, ms: number, isOn = true): void {
+  useEffect(() => {
+    const timer = setInterval(() => isOn && !document.hidden && look(), ms)
+    return () => clearInterval(timer)
+  }, [look, ms, isOn])
 }
 
 const followers = new Set<(event: LiveEvent) => void>()

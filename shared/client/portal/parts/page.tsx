@@ -3,7 +3,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import { type Answer, messageOf } from '../client.ts'
 import { t } from '../text.ts'
 
-interface PageProps {
+export interface PageProps {
   title: string
   /** One sentence below the title. */
   lead?: ComponentChildren
