@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { ClickRecorder } from '../clicks/clicks.service.ts'
 import type { InboxRecorder } from '../inbox/intake.service.ts'
 import type { Actor, RequestContext } from '../platform/api/procedure.ts'
@@ -22,6 +22,8 @@ export interface HttpApp {
   clockSkew?(): number
   /** The file that `/client.tgz` answers; the client package beside the service's code unless given. */
   clientPackage?: string
+  /** Adds routes and hooks, for development. */
+  extend?(server: FastifyInstance): void
   /** Why this process cannot write; `null` when it can. */
   writeFailure?(): unknown
 }

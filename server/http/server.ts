@@ -80,6 +80,7 @@ export async function createServer(app: HttpApp): Promise<FastifyInstance> {
   keepConnections(server, platform.config.TRUST_PROXY === undefined ? MAX_CONNECTIONS / 4 : null)
   const known = collectRoutes(server)
   const metrics = createMetrics(app)
+  app.extend?.(server)
   // Two scopes, so that the hot paths run few hooks.
   await server.register((scope) => registerHotPaths(scope, metrics))
   await server.register(async (scope) => {
@@ -131,7 +132,7 @@ async function registerOthers(scope: FastifyInstance, metrics: Metrics): Promise
   registerSecurityTxt(scope, platform, limits.admitPublic)
   registerOpenApi(scope, app, limits)
   registerClientPackage(scope, app, limits.admitPublic)
-  registerIndex(scope, limits.admitPublic)
+  registerIndex(scope, platform, limits.admitPublic)
   registerDocs(scope, limits.admitPublic)
   registerAccountPages(scope, platform, limits.admitPublic)
   registerGuides(scope, platform, limits.admitPublic)

@@ -12,7 +12,7 @@ import { limitedCalls } from './limited-calls.ts'
 import type { CallOptions, MarketplaceClient } from './procedures.ts'
 
 export { ERROR_STATUS, type ErrorCode, type Problem } from '../error-codes.ts'
-export type { EventName } from '../events.ts'
+export { CREATOR_EVENTS, type EventName, MERCHANT_EVENTS } from '../events.ts'
 export { CURRENCY, displayMoney, formatMoney, type Paisa, parseMoney } from '../money.ts'
 export { type BasisPoints, basisPointsToPercent, percentToBasisPoints } from '../rates.ts'
 export type { RejectionReason } from '../rejection-reasons.ts'

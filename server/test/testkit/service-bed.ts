@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { type Service, startService } from '../../service.ts'
+import { type Service, type ServiceOptions, startService } from '../../service.ts'
 import {
   openTestDatabase,
   type TestDatabase,
@@ -25,8 +25,9 @@ const QUIET = {
 /** The whole service with these settings: without a log, schedules and limits unless they say otherwise. */
 export async function startQuietly(
   settings: Record<string, string>,
+  extend?: ServiceOptions['extend'],
 ): Promise<{ service: Service; url: string }> {
-  const service = await startService({ environment: { ...QUIET, ...settings } })
+  const service = await startService({ ...(extend && { extend }), environment: { ...QUIET, ...settings } })
   if (!service.url) throw new Error('the service does not listen')
   return { service, url: service.url }
 }
@@ -35,11 +36,11 @@ export async function startQuietly(
 export async function openServiceBed(
   dialect: TestDialect,
   settings: Record<string, string> = {},
-  options: TestDatabaseOptions = {},
+  { extend, ...options }: TestDatabaseOptions & Pick<ServiceOptions, 'extend'> = {},
 ): Promise<ServiceBed> {
   const testDatabase = await openTestDatabase(dialect, options)
   const own = { DATABASE_URL: testDatabase.url, DATA_DIR: testDatabase.folder }
-  const { service, url } = await startQuietly({ ...own, ...settings })
+  const { service, url } = await startQuietly({ ...own, ...settings }, extend)
   return {
     service,
     url,

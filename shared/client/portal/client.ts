@@ -34,36 +34,47 @@ async function probe(): Promise<void> {
 /** The only client of the page. */
 export const client = createClient({ url: location.origin, session: 'cookie', fetch: watchedFetch })
 
+/** Saves a file of the service. A plain link could not: it sends no session. */
+export async function download(path: string): Promise<void> {
+  const answer = await watchedFetch(path, { headers: { 'X-Session': 'cookie' } })
+  if (!answer.ok) throw new Error(`answered with ${answer.status}`)
+  const [, name = ''] = /filename="([^"]+)"/.exec(answer.headers.get('content-disposition') ?? '') ?? []
+  const href = URL.createObjectURL(await answer.blob())
+  Object.assign(document.createElement('a'), { href, download: name }).click()
+  URL.revokeObjectURL(href)
+}
+
 /** The account that is logged in; `null` for a visitor, `undefined` until that is known. */
 export const session = store<User | null | undefined>(undefined)
 
+/** Whose session the browser has; all tabs share it. */
 const SIGNED_IN = 'portal.signed-in'
 
 /** Finds out who is logged in. A browser in which no one was, is not asked: the refusal would be an error in its console. */
 export async function startSession(): Promise<void> {
-  if (kept.get(SIGNED_IN) !== 'yes') return session.set(null)
+  if (!kept.get(SIGNED_IN)) return session.set(null)
   session.set(await client.users.me.query().catch(() => null))
 }
 
 export function logIn({ user }: Outputs['auth']['login']): void {
   cache.clear()
-  kept.set(SIGNED_IN, 'yes')
+  kept.set(SIGNED_IN, user.id)
   session.set(user)
 }
 
 /** Forgets the account in this page. */
 export function forgetSession(): void {
   cache.clear()
-  kept.set(SIGNED_IN, 'no')
+  // Another tab may have logged in to another account.
+  if (kept.get(SIGNED_IN) === session.get()?.id) kept.set(SIGNED_IN, '')
   session.set(null)
 }
 
 // Another tab logged in or out.
-addEventListener('storage', ({ key, newValue }) => {
+addEventListener('storage', ({ key }) => {
   if (key !== SIGNED_IN) return
   cache.clear()
-  if (newValue === 'yes') void startSession()
-  else session.set(null)
+  void startSession()
 })
 
 /** A sentence for a failed call. */
@@ -127,7 +138,7 @@ export function useQuery<Data>(key: string, load: (former?: Data) => Promise<Dat
   return { ...answer, reload, update }
 }
 
-interface Page<Row> {
+export interface Page<Row> {
   items: Row[]
   next_cursor: string | null
 }
@@ -144,7 +155,7 @@ export function useList<Row extends { id: string }>(
     const page = await load({})
     const ids = new Set(page.items.map(({ id }) => id))
     const rest = former?.items.slice(former.items.findLastIndex(({ id }) => ids.has(id)) + 1) ?? []
-    const isPart = ids.size > 0 && rest.length < (former?.items.length ?? 0)
+    const isPart = page.next_cursor !== null && ids.size > 0 && rest.length < (former?.items.length ?? 0)
     return isPart && rest.length > 0
       ? { items: [...page.items, ...rest], next_cursor: former?.next_cursor ?? null }
       : page
@@ -203,6 +214,14 @@ export function useMutation<Input, Result>(call: (input: Input) => Promise<Resul
     }
   }
   return { ...state, run }
+}
+
+/** Calls `look` every `ms` while the screen is seen, for what no live event tells. */
+export function usePoll(look: () => unknown, ms: number, isOn = true): void {
+  useEffect(() => {
+    const timer = setInterval(() => isOn && !document.hidden && look(), ms)
+    return () => clearInterval(timer)
+  }, [look, ms, isOn])
 }
 
 const followers = new Set<(event: LiveEvent) => void>()

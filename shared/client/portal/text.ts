@@ -47,6 +47,12 @@ export function when(at: string, style: 'date' | 'minute' = 'minute'): string {
   return new Intl.DateTimeFormat(locale(), { ...format, ...time }).format(new Date(at))
 }
 
+/** A period of the wire, whose end is exclusive, in days. */
+export function period(from: string, to: string): string {
+  const format = new Intl.DateTimeFormat(locale(), { dateStyle: 'medium', timeZone: 'Asia/Karachi' })
+  return format.formatRange(new Date(from), new Date(Date.parse(to) - 1))
+}
+
 export const count = (value: number): string => new Intl.NumberFormat(locale()).format(value)
 
 export const percent = (value: number): string => `${value}%`

@@ -1,27 +1,29 @@
 import type { ComponentChildren } from 'preact'
 import { t } from '../text.ts'
 
-export interface Step {
-  title: string
-  state: 'done' | 'current' | 'later'
-  children?: ComponentChildren
+interface StepsProps {
+  steps: [title: string, ...content: ComponentChildren[]][]
+  /** The index of the current step, whose content is shown. */
+  at: number
 }
 
-const MARKS = { done: '✓', current: '', later: '' }
-
-/** What is done and what comes next. Only the current step shows its content. */
-export function Steps({ steps }: { steps: Step[] }) {
+/** What is done and what comes next. */
+export function Steps({ steps, at }: StepsProps) {
   return (
     <ol class="steps">
-      {steps.map(({ title, state, children }) => (
-        <li key={title} class={state} aria-current={state === 'current' ? 'step' : undefined}>
+      {steps.map(([title, ...content], index) => (
+        <li
+          key={title}
+          class={index < at ? 'done' : index === at ? 'current' : 'later'}
+          aria-current={index === at ? 'step' : undefined}
+        >
           <strong>
-            {title} {state === 'done' && <span class="hidden">{t('Done')}</span>}
+            {title} {index < at && <span class="hidden">{t('Done')}</span>}
           </strong>
           <span class="mark" aria-hidden="true">
-            {MARKS[state]}
+            {index < at ? '✓' : index + 1}
           </span>
-          {state === 'current' && children}
+          {index === at && content.map((part) => <div>{part}</div>)}
         </li>
       ))}
     </ol>

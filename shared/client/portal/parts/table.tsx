@@ -1,7 +1,9 @@
 import type { ComponentChildren } from 'preact'
 import type { List } from '../client.ts'
+import { fieldOf, type Kind } from '../fields.ts'
 import { t } from '../text.ts'
 import { Failed, Loading } from './page.tsx'
+import { Value } from './values.tsx'
 
 export interface Column<Row> {
   head: string
@@ -10,16 +12,18 @@ export interface Column<Row> {
   end?: boolean
 }
 
-interface TableProps<Row> {
+export interface TableProps<Row> {
   /** What the rows are, for screen readers. */
   label: string
   rows: readonly Row[]
-  columns: Column<Row>[]
+  /** Each, or its field on the wire. */
+  columns: readonly (Column<Row> | (keyof Row & string))[]
   rowKey?: (row: Row) => string
 }
 
 /** A table; on narrow screens, each row is a card. */
-export function Table<Row>({ label, rows, columns, rowKey = idOf }: TableProps<Row>) {
+export function Table<Row extends object>({ label, rows, rowKey = idOf, ...given }: TableProps<Row>) {
+  const columns = given.columns.map((column) => (typeof column === 'string' ? columnOf<Row>(column) : column))
   return (
     <table class="table" aria-label={label}>
       <thead>
@@ -44,6 +48,13 @@ export function Table<Row>({ label, rows, columns, rowKey = idOf }: TableProps<R
       </tbody>
     </table>
   )
+}
+
+const ENDS: readonly Kind[] = ['money', 'percent', 'count']
+
+function columnOf<Row extends object>(name: string): Column<Row> {
+  const { label, kind } = fieldOf(name)
+  return { head: label, end: ENDS.includes(kind), cell: (row) => <Value of={row} name={name} /> }
 }
 
 const idOf = (row: unknown) => (row as { id: string }).id

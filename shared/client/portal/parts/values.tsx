@@ -1,7 +1,8 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import { money, t, useLanguage, when } from '../text.ts'
-import { WORDS } from '../words.ts'
+import { fieldOf, type Kind } from '../fields.ts'
+import { count, money, percent, t, useLanguage, when } from '../text.ts'
+import { WORDS, word } from '../words.ts'
 
 /** An amount of the wire. */
 export function Money({ amount }: { amount: string }) {
@@ -12,9 +13,10 @@ export function Money({ amount }: { amount: string }) {
   )
 }
 
-/** A moment of the wire, in Pakistan's time. */
-export function When({ at, style }: { at: string; style?: 'date' | 'minute' }) {
+/** A moment of the wire, in Pakistan's time; a dash for none. */
+export function When({ at, style }: { at: string | null; style?: 'date' | 'minute' }) {
   useLanguage()
+  if (at === null) return '–'
   return <time dateTime={at}>{when(at, style)}</time>
 }
 
@@ -25,21 +27,50 @@ export function Theirs({ children }: { children: string | null | undefined }) {
 
 /** A state, reason or kind of the wire as a colored word. */
 export function Status({ value }: { value: string }) {
-  const [text, tone] = WORDS[value] ?? [value.replaceAll('_', ' '), '']
-  return <span class={`status ${tone}`}>{t(text)}</span>
+  return <span class={`status ${WORDS[value]?.[1] ?? ''}`}>{word(value)}</span>
 }
 
-/** Names with values beside them; those without a value are left out. */
-export function Facts({ items }: { items: [name: string, value: ComponentChildren][] }) {
+const SHOWN: Partial<Record<Kind, (value: never) => ComponentChildren>> = {
+  money: (amount: string) => <Money amount={amount} />,
+  percent,
+  count,
+  time: (at: string) => <When at={at} />,
+  date: (at: string) => <When at={at} style="date" />,
+  word: (value: string) => <Status value={value} />,
+  url: (href: string) => <Outside href={href} />,
+  checks: (values: string[]) => values.join(', '),
+}
+
+/** A value as its field of the wire is shown; of offers, accounts and stores their name; a dash for none. */
+export function Value({ of, name }: { of: object; name: string }) {
+  const value = (of as Record<string, never>)[name]
+  if (value === null || value === undefined || value === '') return <>–</>
+  const { title, display_name, shop_domain } = value as Record<string, string>
+  const show = SHOWN[fieldOf(name).kind]
+  return show ? <>{show(value)}</> : <Theirs>{title ?? display_name ?? shop_domain ?? value}</Theirs>
+}
+
+interface FactsProps {
+  /** A resource whose fields are named in `items`. */
+  of?: object
+  items: readonly (string | [name: string, value: ComponentChildren])[]
+}
+
+/** Names with values beside them; given ones without a value are left out. */
+export function Facts({ of = {}, items }: FactsProps) {
+  const pairs = items.map((item) =>
+    typeof item === 'string' ? [fieldOf(item).label, <Value key={item} of={of} name={item} />] : item,
+  )
   return (
     <dl class="facts">
-      {items.map(([name, value]) =>
-        value === null || value === undefined || value === '' ? null : (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>{value}</dd>
-          </div>
-        ),
+      {pairs.map(
+        ([name, value]) =>
+          value && (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd>{value}</dd>
+            </div>
+          ),
       )}
     </dl>
   )
