@@ -1,6 +1,8 @@
 import type { FunctionComponent } from 'preact'
 import type { Role } from './client.ts'
-import { LogIn, Register } from './screens/log-in.tsx'
+import { AccountSettings } from './screens/account.tsx'
+import { Flags } from './screens/flags.tsx'
+import { ForgotPassword, LogIn, Register } from './screens/log-in.tsx'
 import { Offers } from './screens/offers.tsx'
 import { Sales } from './screens/sales.tsx'
 import { key } from './text.ts'
@@ -19,6 +21,9 @@ export interface ScreenRoute {
 export const ROUTES: readonly ScreenRoute[] = [
   { path: '/sales', screen: Sales, roles: ['merchant', 'creator'], nav: key('Sales') },
   { path: '/offers', screen: Offers, nav: key('Offers') },
+  { path: '/flags', screen: Flags, roles: ['admin'], nav: key('Flags') },
+  { path: '/account', screen: AccountSettings, roles: ['merchant', 'creator', 'admin'] },
   { path: '/login', screen: LogIn, roles: ['visitor'] },
   { path: '/register', screen: Register, roles: ['visitor'] },
+  { path: '/forgot-password', screen: ForgotPassword, roles: ['visitor'] },
 ]
