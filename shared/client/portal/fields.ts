@@ -13,7 +13,7 @@ const FIELDS: Record<string, [label: string, kind?: Kind, autocomplete?: string]
   new_password: [key('New password'), 'password', 'new-password'],
   code: [key('Code of your authenticator app'), 'text', 'one-time-code'],
   display_name: [key('Name'), 'text', 'name'],
-  role: [key('I am a'), 'word'],
+  role: [key('Role'), 'word'],
   name: [key('Name')],
   scope: [key('May'), 'word'],
   last4: [key('Ends with')],
