@@ -1,14 +1,15 @@
-import { cpSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { buildPortal } from './build-portal.ts'
 import { compile } from './compile.ts'
 import { packClient } from './package.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
 /**
- * Writes `dist/`: the service's JavaScript (Node strips no types below node_modules), and the client package that it serves. Replaces
- * dist/ in one step. Checks no types: `npm run types` does.
+ * Writes `dist/`: the service's JavaScript (Node strips no types below node_modules), and the client package and the portal
+ * that it serves. Replaces dist/ in one step. Checks no types: `npm run types` does.
  */
 async function build(): Promise<void> {
   const scratch = mkdtempSync(join(ROOT, 'node_modules', '.build-'))
@@ -26,6 +27,8 @@ async function build(): Promise<void> {
     const storeScript = join('shared', 'store-script', 'store.min.js')
     cpSync(join(ROOT, storeScript), join(made, storeScript))
     renameSync(await packClient(scratch), join(made, 'client.tgz'))
+    mkdirSync(join(made, 'portal'))
+    for (const [name, text] of await buildPortal()) writeFileSync(join(made, 'portal', name), text)
     const dist = join(ROOT, 'dist')
     rmSync(dist, { recursive: true, force: true })
     renameSync(made, dist)

@@ -1,19 +1,20 @@
+import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { openPlace } from './proof/place.ts'
 import { copyTree, type TreeCopy } from './proof/plant.ts'
 import { PLANTED_BUGS, type PlantedBug } from './proof/planted-bugs.ts'
 import { PROOFS, type Proof, sizeOf } from './proof/proofs.ts'
-import { findTests } from './testing/find-tests.ts'
-import { givenPostgres, startPostgres } from './testing/postgres.ts'
+import { findTests, type TestFile } from './testing/find-tests.ts'
 import { seconds } from './testing/report.ts'
 import { type FileResult, runFile } from './testing/run-file.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
-const USAGE = `npm run proof:bugs -- [--only TEXT] [--sqlite-only]
+const USAGE = `npm run proof:bugs -- [--only TEXT]... [--sqlite-only]
 
   Plants each bug, one at a time, in a copy of the tree, and runs the short forms of the proofs until one catches it,
-  starting with the proof that should. Exit code 1: a bug was not caught. --only plants the bugs whose name contains TEXT.`
+  starting with the proof that should. Exit code 1: a bug was not caught. --only plants those whose name or file contains a TEXT.`
 
 interface Failure {
   proof: string
@@ -42,12 +43,16 @@ interface Setting {
   signal: AbortSignal
 }
 
-/** Runs the files of a proof until an assertion fails. Crashes and time limits do not count: they may have other causes. */
-async function failureOf(proof: Proof, setting: Setting): Promise<Failure | null> {
-  const env = { ...setting.env, ...sizeOf(proof, 'short') }
-  for (const file of await findTests(setting.root, proof.files)) {
-    if (setting.signal.aborted) throw new Error('interrupted')
-    const result = await runFile(file, { ...setting, env })
+/**
+ * Runs the files of a proof until an assertion fails, those beside the bug first. Crashes and time limits do not count: they may have
+ * other causes.
+ */
+async function failureOf(proof: Proof, { root, env, signal }: Setting, beside = ''): Promise<Failure | null> {
+  const files = await findTests(root, proof.files)
+  const isFar = ({ path }: TestFile) => Number(dirname(path) !== dirname(beside))
+  for (const file of files.toSorted((a, b) => isFar(a) - isFar(b))) {
+    if (signal.aborted) throw new Error('interrupted')
+    const result = await runFile(file, { root, signal, env: { ...env, ...sizeOf(proof, 'short') } })
     if (result.failed > (result.problem ? 1 : 0))
       return { proof: proof.name, file: file.path, message: messageOf(result) }
     if (result.problem) console.log(`      ${file.path} ${result.problem}: not counted`)
@@ -55,18 +60,21 @@ async function failureOf(proof: Proof, setting: Setting): Promise<Failure | null
   return null
 }
 
-/** Without a bug every proof must pass, or its failures prove nothing. */
-async function holdWithoutBugs(setting: Setting): Promise<void> {
-  for (const proof of HUNTERS) {
-    const failure = await failureOf(proof, setting)
-    if (failure) throw new Error(`${proof.name} fails without a bug: ${failure.file}: ${failure.message}`)
-    console.log(`ok    ${proof.name} passes without a bug`)
-  }
+const held = new Set<Proof>()
+
+/** Without a bug a proof must pass, or its failures prove nothing. */
+async function holdWithoutBugs(proof: Proof, setting: Setting): Promise<void> {
+  if (held.has(proof)) return
+  const failure = await failureOf(proof, setting)
+  if (failure) throw new Error(`${proof.name} fails without a bug: ${failure.file}: ${failure.message}`)
+  console.log(`ok    ${proof.name} passes without a bug`)
+  held.add(proof)
 }
 
-async function hunt(bug: PlantedBug, setting: Setting): Promise<Failure | null> {
+async function hunt(tree: TreeCopy, bug: PlantedBug, setting: Setting): Promise<Failure | null> {
   for (const proof of inOrder(bug)) {
-    const failure = await failureOf(proof, setting)
+    await holdWithoutBugs(proof, setting)
+    const failure = await tree.withBug(bug, () => failureOf(proof, setting, bug.file))
     if (failure) return failure
   }
   return null
@@ -82,7 +90,7 @@ function messageOf({ output }: FileResult): string {
 
 async function judge(tree: TreeCopy, bug: PlantedBug, setting: Setting): Promise<Verdict> {
   const started = performance.now()
-  const caughtBy = await tree.withBug(bug, () => hunt(bug, setting))
+  const caughtBy = await hunt(tree, bug, setting)
   return { bug, caughtBy, took: performance.now() - started }
 }
 
@@ -94,27 +102,26 @@ function printVerdict({ bug, caughtBy, took }: Verdict): void {
 
 async function main(): Promise<boolean> {
   const { values } = parseArgs({
-    options: { only: { type: 'string', default: '' }, 'sqlite-only': { type: 'boolean', default: false } },
+    options: {
+      only: { type: 'string', multiple: true, default: [''] },
+      'sqlite-only': { type: 'boolean', default: false },
+    },
   })
   const interruption = new AbortController()
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => interruption.abort())
-  const given = process.env.TEST_POSTGRES_URL
-  const postgres = values['sqlite-only'] ? null : given ? givenPostgres(given) : startPostgres()
   const tree = await copyTree(ROOT)
+  const place = await openPlace(tree.root, { inMemory: true, sqliteOnly: values['sqlite-only'] })
   const verdicts: Verdict[] = []
+  const isChosen = ({ name, file }: PlantedBug) =>
+    values.only.some((text) => `${name} ${file}`.includes(text))
   try {
-    const env = {
-      ...process.env,
-      ...(postgres ? { TEST_POSTGRES_URL: await postgres.url } : { TEST_SQLITE_ONLY: '1' }),
-    }
-    const setting = { root: tree.root, env, signal: interruption.signal }
-    await holdWithoutBugs(setting)
-    for (const bug of PLANTED_BUGS.filter(({ name }) => name.includes(values.only))) {
-      verdicts.push(await judge(tree, bug, setting))
+    for (const bug of PLANTED_BUGS.filter(isChosen)) {
+      const env = { ...place.env, TEST_UNSHRUNK: '1' }
+      verdicts.push(await judge(tree, bug, { root: tree.root, env, signal: interruption.signal }))
       printVerdict(verdicts.at(-1) as Verdict)
     }
   } finally {
-    await postgres?.stop()
+    await place.close()
     await tree.remove()
   }
   const caught = verdicts.filter(({ caughtBy }) => caughtBy !== null)

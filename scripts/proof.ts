@@ -1,17 +1,15 @@
 import { execFileSync } from 'node:child_process'
-import { readFile, rm, writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { openPlace, type ProofPlace } from './proof/place.ts'
 import { ProgressDisplay } from './proof/progress.ts'
 import { type Form, PROOFS, type Proof, sizeOf } from './proof/proofs.ts'
 import { type ProofRow, proofHolds, proofTable, withTable } from './proof/table.ts'
-import { findTests, type TestFile } from './testing/find-tests.ts'
-import { givenPostgres, startPostgres, type TestPostgres } from './testing/postgres.ts'
+import { findTests, groupTests, type TestFile } from './testing/find-tests.ts'
 import { countsLine, printFile } from './testing/report.ts'
-import { runFile } from './testing/run-file.ts'
-import { compileCache } from './testing/run-tests.ts'
-import { makeScratch } from './testing/scratch.ts'
+import { runGroup } from './testing/run-file.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const GUIDE = 'server/guides/proofs.md'
@@ -86,41 +84,46 @@ async function chosenFiles({ proofs, afterTests }: Options): Promise<{ proof: Pr
   return (await Promise.all(chosen)).filter(({ files }) => files.length > 0)
 }
 
-/** Runs the files in their order: those of the short forms beside each other, but for those of proofs that run alone. */
-async function runProofs(
-  options: Options,
-  place: { postgres: TestPostgres | null; folder: string },
-  signal: AbortSignal,
-): Promise<ProofRow[]> {
+/** Neighbors share a process in the short form. */
+function groupsOf(files: TestFile[], form: Form): TestFile[][] {
+  const unhurried = files.map((file) => ({ ...file, limit: LIMIT_MS }))
+  return form === 'short' ? groupTests(unhurried) : unhurried.map((file) => [file])
+}
+
+/** Runs the files in their order: those of the short forms beside each other, and those of proofs under load apart, two at a time. */
+async function runProofs(options: Options, place: ProofPlace, signal: AbortSignal): Promise<ProofRow[]> {
   const display = new ProgressDisplay(process.stderr, () => performance.now())
-  const environment = {
-    ...process.env,
-    TEST_SEED: String(options.seed),
-    DRAIN_SECONDS: '0',
-    NODE_COMPILE_CACHE: compileCache(ROOT),
-    TEST_RUN_FOLDER: place.folder,
-    TMPDIR: place.folder,
-    ...(place.postgres ? { TEST_POSTGRES_URL: await place.postgres.url } : { TEST_SQLITE_ONLY: '1' }),
-  }
   const chosen = await chosenFiles(options)
   const rows: ProofRow[] = chosen.map(({ proof }) => ({ proof, results: [] }))
-  const all = chosen.flatMap(({ proof, files }, at) => files.map((file) => ({ proof, file, at })))
+  const all = chosen.flatMap(({ proof, files }, at) =>
+    groupsOf(files, options.form).map((group) => ({ proof, group, at })),
+  )
   const lane = async (queue: Iterable<(typeof all)[number]>) => {
-    for (const { proof, file, at } of queue) {
+    for (const { proof, group, at } of queue) {
       if (signal.aborted) return
-      const env: NodeJS.ProcessEnv = { ...environment, ...sizeOf(proof, options.form, options.scale) }
-      if (options.afterTests && proof.testedOnSqlite && place.postgres) env.TEST_POSTGRES_ONLY = '1'
+      const size = sizeOf(proof, options.form, options.scale)
+      const env: NodeJS.ProcessEnv = { ...place.env, TEST_SEED: String(options.seed), ...size }
+      if (options.afterTests && proof.testedOnSqlite && !options.sqliteOnly) env.TEST_POSTGRES_ONLY = '1'
       const onOutput = (chunk: string) => display.take(proof.name, chunk)
-      const result = await runFile({ ...file, limit: LIMIT_MS }, { root: ROOT, env, signal, onOutput })
+      const results = await runGroup(group, { root: ROOT, env, signal, onOutput })
       display.clear()
-      printFile((line) => process.stdout.write(`${line}\n`), result, false)
-      rows[at]?.results.push(result)
+      for (const result of results) printFile((line) => process.stdout.write(`${line}\n`), result, false)
+      rows[at]?.results.push(...results)
     }
   }
-  const isAlone = ({ proof }: (typeof all)[number]) => options.form === 'long' || proof.alone === true
-  const shared = all.filter((one) => !isAlone(one)).values()
-  await Promise.all(Array.from({ length: availableParallelism() }, () => lane(shared)))
-  await lane(all.filter(isAlone))
+  const beside = async (queue: typeof all, count: number) => {
+    const files = queue.values()
+    await Promise.all(Array.from({ length: count }, () => lane(files)))
+  }
+  const jobs = options.form === 'short' ? availableParallelism() : 1
+  await beside(
+    all.filter(({ proof }) => !proof.apart),
+    jobs,
+  )
+  await beside(
+    all.filter(({ proof }) => proof.apart),
+    Math.min(jobs, 2),
+  )
   return rows
 }
 
@@ -132,17 +135,9 @@ function commitOf(): string {
 async function main(options: Options): Promise<boolean> {
   const interruption = new AbortController()
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => interruption.abort())
-  const given = process.env.TEST_POSTGRES_URL
   // What the long forms write may be more than the memory holds.
-  const folder = await makeScratch(options.form === 'short')
-  const postgres = options.sqliteOnly ? null : given ? givenPostgres(given) : startPostgres(folder)
-  let rows: ProofRow[]
-  try {
-    rows = await runProofs(options, { postgres, folder }, interruption.signal)
-  } finally {
-    await postgres?.stop()
-    await rm(folder, { recursive: true, force: true })
-  }
+  const place = await openPlace(ROOT, { inMemory: options.form === 'short', sqliteOnly: options.sqliteOnly })
+  const rows = await runProofs(options, place, interruption.signal).finally(place.close)
   const databases = options.sqliteOnly ? 'SQLite' : 'SQLite and PostgreSQL'
   const table = proofTable(rows, {
     date: new Date().toISOString().slice(0, 10),

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import type { FastifyInstance } from 'fastify'
 import { type App, openApp } from './app.ts'
 import { createClickRecorder } from './clicks/clicks.service.ts'
 import type { HttpApp } from './http/context.ts'
@@ -42,10 +43,14 @@ export interface Service {
   stop(): Promise<void>
 }
 
+export interface ServiceOptions {
+  environment?: Record<string, string | undefined>
+  /** Adds routes and hooks to the role web, for development. */
+  extend?: (server: FastifyInstance, app: App) => void
+}
+
 /** Starts the roles that ROLES names in this process, on a database that it migrates first. */
-export async function startService(
-  options: { environment?: Record<string, string | undefined> } = {},
-): Promise<Service> {
+export async function startService({ extend, ...options }: ServiceOptions = {}): Promise<Service> {
   let listening: string | null = null
   let sandbox: Sandbox | null = null
   let drain = async () => {}
@@ -78,7 +83,7 @@ export async function startService(
       stops.push(() => news.stop())
     }
     if (config.ROLES.includes('web')) {
-      const web = await startWeb(app, presence)
+      const web = await startWeb(app, presence, extend && ((server) => extend(server, app)))
       stops.push(web.stop)
       listening = web.url
       drain = web.drain
@@ -128,10 +133,10 @@ function httpApp(app: App, presence: Presence): HttpApp {
   }
 }
 
-async function startWeb(app: App, presence: Presence) {
+async function startWeb(app: App, presence: Presence, extend: HttpApp['extend']) {
   const { HOST, PORT, DRAIN_SECONDS } = app.platform.config
   let isDraining = false
-  const shown = { ...httpApp(app, presence), isDraining: () => isDraining }
+  const shown = { ...httpApp(app, presence), isDraining: () => isDraining, ...(extend && { extend }) }
   const server = await createServer(shown)
   const url = await server.listen({ host: HOST, port: PORT })
   return {

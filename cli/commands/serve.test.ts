@@ -179,6 +179,30 @@ test('the banner says what to do next, and a service whose folder was deleted st
   assert.not.ok(existsSync(own))
 })
 
+test('a seeded service begins with the portal and the accounts, and has a practice shop', async () => {
+  const own = mkdtempSync(join(tmpdir(), 'affiliate-seeded-'))
+  const places = { DATA_DIR: 'data', DATABASE_URL: 'sqlite:data/affiliate.db' }
+  const served = startAffiliate(['serve', '--seed'], { folder: own, environment: { ...settings, ...places } })
+  running.add(served.child)
+  await served.until(() => served.printed.stdout.includes('Data:'))
+  const { stdout } = served.printed
+  const [, , open = '', account = ''] = stdout.split('\n')
+  assert.match(open, /^ {2}open +http:\/\/127\.0\.0\.1:\d+\/app$/)
+  assert.match(account, /^ {2}merchant +owner@/)
+  const shop = /practice shop +(\S+)/.exec(stdout)?.[1] ?? ''
+  const link = /href="(\/go\/\w+)"/.exec(await (await fetch(shop)).text())?.[1]
+  assert.match(await (await fetch(new URL(link ?? '', shop))).text(), /Buy and pay now/)
+  served.child.kill('SIGTERM')
+  assert.is((await served.ended).code, 0)
+  const again = startAffiliate(['serve', '--seed'], { folder: own, environment: { ...settings, ...places } })
+  running.add(again.child)
+  await again.until(() => again.printed.stdout.includes('Data:'))
+  assert.match(again.printed.stdout, account)
+  again.child.kill('SIGTERM')
+  assert.is((await again.ended).code, 0)
+  rmSync(own, { recursive: true })
+})
+
 test('an old Node gets one line that says what is missing', () => {
   // The entry thinks that it runs on Node 20; that it holds nothing which Node 20 cannot read is seen in its text.
   const entry = JSON.stringify(pathToFileURL(ENTRY).href)

@@ -59,8 +59,9 @@ export async function prepareOrders(
 }
 
 const SALE = 'path-landing-site'
-const SALE_PRICE = '4999.00'
+/** Of the fixture, and with its delivery, paisa. */
 const LEAST_PRICE = 499_900
+const DELIVERY = 20_000
 
 /** An order through the link whose commission is at least `commission` (paisa). */
 export async function prepareSale(
@@ -69,15 +70,26 @@ export async function prepareSale(
   commission: number,
 ): Promise<SignedEvent> {
   const { app, options } = session
+  const values = { ...(await clickValues(session, link)), notAfter: app.platform.clock.now() }
+  const body = Buffer.from(await saleBody(values, priceFor(link, commission)))
+  const sender = await sendingStore(app, { store: options.store, link: link.slug })
+  return signAsStore(session, sender, { fixture: SALE, expected: null }, body)
+}
+
+/** What one piece costs at least, so that its commission is `commission`; paisa. */
+export function priceFor(link: { commission_rate: number } | null, commission: number): number {
+  return Math.max(LEAST_PRICE, link ? Math.ceil((commission * 10_000) / link.commission_rate) : 0)
+}
+
+/** A new order of one piece at `price` (paisa), paid. */
+export async function saleBody(values: FixtureValues, price: number): Promise<string> {
   const { storeSales } = await readFixtures()
   const fixture = storeSales.find(({ name }) => name === SALE)
   if (!fixture) throw new Error(`there is no fixture ${SALE}`)
-  const price = Math.max(LEAST_PRICE, Math.ceil((commission * 10_000) / link.commission_rate))
   const text = freshOrder(await readFixture('store-sales', fixture.file), fixture)
-  const values = { ...(await clickValues(session, link)), notAfter: app.platform.clock.now() }
-  const body = Buffer.from(fillFixture(text.replaceAll(SALE_PRICE, formatMoney(price)), values))
-  const sender = await sendingStore(app, { store: options.store, link: link.slug })
-  return signAsStore(session, sender, { fixture: SALE, expected: null }, body)
+    .replaceAll(formatMoney(LEAST_PRICE), formatMoney(price))
+    .replaceAll(formatMoney(LEAST_PRICE + DELIVERY), formatMoney(price + DELIVERY))
+  return fillFixture(text, values)
 }
 
 function needsClick(text: string): boolean {
@@ -202,7 +214,7 @@ async function onlyStore({ platform }: App, slug: string | undefined): Promise<s
   })
 }
 
-function valuesWithoutClick(app: App): FixtureValues {
+export function valuesWithoutClick(app: App): FixtureValues {
   const clickAt = app.platform.clock.now()
   return { click: NO_CLICK, clickAt, creatorEmail: NO_CLICK, productId: FIXTURE_PRODUCT_ID }
 }
@@ -226,7 +238,7 @@ async function valuesFor(
   return needed.required ? null : clickValues(session, link)
 }
 
-async function linkValues(app: App, link: ShownLink) {
+export async function linkValues(app: App, link: ShownLink) {
   const { reader } = app.database
   const creator = (await peopleOf(reader, [link.creator_id])).get(link.creator_id)
   const coupon = (await couponCodesOf(reader, [link.id])).get(link.id)

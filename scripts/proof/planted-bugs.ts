@@ -440,6 +440,13 @@ const PROGRAMS: PlantedBug[] = [
     expectedIn: 'authorization',
   },
   {
+    name: 'a cookie opens a session for the pages of any origin',
+    file: 'server/http/session-cookie.ts',
+    find: "headers['x-session'] !== 'cookie' || headers.authorization",
+    replace: 'headers.authorization',
+    expectedIn: 'authorization',
+  },
+  {
     name: 'another call with the same idempotency key gets the first answer',
     file: 'server/platform/api/idempotency.ts',
     find: 'if (kept.request === request)',

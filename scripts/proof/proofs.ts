@@ -17,8 +17,8 @@ export interface Proof {
   /** Counts, multiplied by `--scale`, at least 1. */
   counts?: Record<Form, Record<string, number>>
   settings?: Record<Form, Record<string, string>>
-  /** Whether it is about how much load a service bears, so that nothing else runs beside it. */
-  alone?: true
+  /** Whether a load must find a processor idle most of the time, so that only another such proof runs beside it. */
+  apart?: true
   /** Whether `npm test` plays all of it on SQLite, so that after the tests only PostgreSQL is left. */
   testedOnSqlite?: true
 }
@@ -50,7 +50,7 @@ const MARKET_TESTS = [
     'users/',
     'watches/',
   ],
-  ...['test/hostile-secrets', 'test/processor-fixtures', 'test/stalled-disk', 'production-mark'],
+  ...['test/hostile-secrets', 'test/processor-fixtures', 'production-mark'],
   'http/idempotency',
 ].map((part) => `server/${part}`)
 const COMMAND_TESTS = [
@@ -91,7 +91,7 @@ export const PROOFS: readonly Proof[] = [
   },
   {
     name: 'stall',
-    alone: true,
+    apart: true,
     promise: 'a stalled or cut database: taken or answered 503, nothing lost around COMMIT',
     files: ['server/test/stall/', 'server/test/database-down', 'server/test/database-locked'],
     settings: { short: { STALLS: '1' }, long: { STALLS: '1,5,30' } },
@@ -104,7 +104,7 @@ export const PROOFS: readonly Proof[] = [
   },
   {
     name: 'failover',
-    alone: true,
+    apart: true,
     promise:
       'primary killed, switched or frozen, standby lost, web restarted, database migrated ahead: nothing lost, doubled or answered 500',
     files: ['server/test/failover/'],
@@ -150,7 +150,6 @@ export const PROOFS: readonly Proof[] = [
   },
   {
     name: 'hostile bodies',
-    alone: true,
     promise:
       'signed bodies of 2 MiB in any shape: no stall over 50 ms; a pile of them drains in a small heap',
     files: ['server/test/hostile/'],
@@ -162,7 +161,6 @@ export const PROOFS: readonly Proof[] = [
   },
   {
     name: 'webhooks',
-    alone: true,
     promise:
       '10,000 deliveries in under 20 s and in bounded memory, beside a dead endpoint; accounts share deliveries: slow endpoints hold back only themselves; slow, redirecting, resetting and lying receivers; no private address',
     files: [

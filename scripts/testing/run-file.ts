@@ -58,8 +58,15 @@ interface Ending {
 /** Runs one test file in a process group of its own and counts its tests. Never throws for what the file does. */
 export async function runFile(file: TestFile, setting: FileSetting): Promise<FileResult> {
   const started = performance.now()
-  const { ending, output, cpu } = await runProcess([file.path], file.limit, setting)
+  const flags = setting.env.PROOF_FORM ? [] : FOR_SHORT_RUNS
+  const { ending, output, cpu } = await runProcess([...flags, file.path], file.limit, setting)
   return resultOf(file, ending, output, performance.now() - started, cpu)
+}
+
+/** Runs a file in its own process, or several together. */
+export async function runGroup(files: TestFile[], setting: FileSetting): Promise<FileResult[]> {
+  const [first] = files
+  return first && files.length === 1 ? [await runFile(first, setting)] : runTogether(files, setting)
 }
 
 /**
@@ -67,10 +74,10 @@ export async function runFile(file: TestFile, setting: FileSetting): Promise<Fil
  * again in a process of its own, and those results are reported. If all of them pass alone, the file that failed beside the others
  * still counts as failed.
  */
-export async function runTogether(files: TestFile[], setting: FileSetting): Promise<FileResult[]> {
+async function runTogether(files: TestFile[], setting: FileSetting): Promise<FileResult[]> {
   const paths = files.map(({ path }) => path)
   const limit = GROUP_LIMIT_FACTOR * Math.max(...files.map((file) => file.limit))
-  const { ending, output } = await runProcess([SHARED_PROCESS, ...paths], limit, setting)
+  const { ending, output } = await runProcess([...FOR_SHORT_RUNS, SHARED_PROCESS, ...paths], limit, setting)
   const { ended, rest } = splitOutput(output)
   const together = files.map((file, at) => {
     const { text, took, cpu } = ended[at] ?? { text: '', took: 0, cpu: 0 }
@@ -121,8 +128,7 @@ async function runProcess(
 ): Promise<{ ending: Ending; output: string; cpu: number | null }> {
   const folder = await mkdtemp(join(tmpdir(), 'affiliate-test-file-'))
   const cpuFile = join(folder, 'cpu')
-  const flags = env.PROOF_FORM ? [] : FOR_SHORT_RUNS
-  const child = spawn(process.execPath, [...flags, '--import', REPORT_CPU, ...args], {
+  const child = spawn(process.execPath, ['--import', REPORT_CPU, ...args], {
     cwd: root,
     env: { ...env, TEST_CPU_FILE: cpuFile },
     detached: true,

@@ -4,7 +4,7 @@ import { findTests, groupTests, type TestFile } from './find-tests.ts'
 import type { RunOptions } from './options.ts'
 import { givenPostgres, startPostgres, type TestPostgres } from './postgres.ts'
 import { countsLine, indent, printFile, printTimes, seconds, type Totals, type Write } from './report.ts'
-import { type FileResult, runFile, runTogether } from './run-file.ts'
+import { type FileResult, runGroup } from './run-file.ts'
 import { letThrough, makeScratch } from './scratch.ts'
 
 interface Run {
@@ -90,7 +90,7 @@ async function runAll(run: Run, files: TestFile[]): Promise<void> {
 }
 
 async function runAndCount(run: Run, group: TestFile[]): Promise<void> {
-  for (const result of await runGroup(run, group)) {
+  for (const result of await runSafely(run, group)) {
     run.totals.passed += result.passed
     run.totals.failed += result.failed
     run.totals.skipped += result.skipped
@@ -99,13 +99,13 @@ async function runAndCount(run: Run, group: TestFile[]): Promise<void> {
   }
 }
 
-async function runGroup(run: Run, group: TestFile[]): Promise<FileResult[]> {
+async function runSafely(run: Run, group: TestFile[]): Promise<FileResult[]> {
   const [first] = group
   if (!first) return []
   try {
     const env = await environmentOf(run, first)
     const setting = { root: run.options.root, env, signal: run.signal }
-    return group.length === 1 ? [await runFile(first, setting)] : await runTogether(group, setting)
+    return await runGroup(group, setting)
   } catch (error) {
     const output = error instanceof Error ? error.message : String(error)
     const counts = { passed: 0, failed: 1, skipped: 0, skipReasons: [], took: 0, cpu: null }

@@ -4,7 +4,7 @@ import type { Application as WireApplication } from '../../shared/schemas/applic
 import { changeCoupon, couponCodesOf } from '../links/coupons.service.ts'
 import { createLink, type LinkRecord, linksOfApplications, linkUrl } from '../links/links.service.ts'
 import { publishEvents } from '../notifications/outbox.service.ts'
-import { authenticOffer, offerNotFound } from '../offers/offers.service.ts'
+import { authenticOffer, offerNotFound, offerTitles } from '../offers/offers.service.ts'
 import { checkProductUrl } from '../offers/product-url.rule.ts'
 import { vettingStateOf } from '../offers/vetting.rule.ts'
 import { type Page, pageById } from '../platform/api/page.ts'
@@ -49,6 +49,7 @@ export const APPLICATION_QUOTA = {
 
 /** An application as callers see it; times in epoch ms. */
 export interface ShownApplication extends ApplicationRow {
+  offer: { id: string; title: string }
   creator: { id: string; display_name: string }
   /** The link that the approval created, with its locked terms. */
   link: (LinkRecord & { couponCode: string | null }) | null
@@ -253,11 +254,15 @@ async function shownApplication(
   return shown as ShownApplication
 }
 
-/** Adds creators' names and links, in the given order. */
+/** Adds titles of offers, creators' names and links, in the given order. */
 async function shownApplications(rows: readonly ApplicationRow[], db: Queries): Promise<ShownApplication[]> {
   const people = await peopleOf(
     db,
     rows.map((row) => row.creator_id),
+  )
+  const titles = await offerTitles(
+    db,
+    rows.map((row) => row.offer_id),
   )
   const approved = rows.filter((row) => row.status === 'approved').map((row) => row.id)
   const links = await linksOfApplications(db, approved)
@@ -269,6 +274,7 @@ async function shownApplications(rows: readonly ApplicationRow[], db: Queries): 
     const link = links.get(row.id)
     return {
       ...row,
+      offer: { id: row.offer_id, title: titles.get(row.offer_id) ?? '' },
       creator: { id: row.creator_id, display_name: people.get(row.creator_id)?.display_name ?? '' },
       link: link ? { ...link, couponCode: codes.get(link.id) ?? null } : null,
     }
@@ -300,6 +306,7 @@ export function wireApplication(platform: Platform, row: ShownApplication): Wire
   return {
     id: row.id,
     offer_id: row.offer_id,
+    offer: row.offer,
     creator: row.creator,
     status: row.status,
     message: row.message,

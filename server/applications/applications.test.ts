@@ -59,6 +59,7 @@ for (const { it } of marketSuites<Context>('applications')) {
     assert.equal(made, {
       id: made.id,
       offer_id: offer.id,
+      offer: { id: offer.id, title: offer.title },
       creator: { id: creator.userId, display_name: 'Ayesha' },
       status: 'pending',
       message: 'Hello\nthere',

@@ -95,7 +95,7 @@ export function exportColumns(resource: ExportResource, role: Role): Column[] {
         ...text('promotion_url'),
         ...number('locked_commission_rate'),
         ...text('affiliate_link.slug', 'affiliate_link.url', 'decision_reason', 'decided_at', 'created_at'),
-        ...text('affiliate_link.coupon_code', 'affiliate_link.ended_at'),
+        ...text('affiliate_link.coupon_code', 'affiliate_link.ended_at', 'offer.id', 'offer.title'),
       ]
     case 'pending_orders':
       return [

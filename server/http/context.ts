@@ -1,10 +1,11 @@
-import type { FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { ClickRecorder } from '../clicks/clicks.service.ts'
 import type { InboxRecorder } from '../inbox/intake.service.ts'
 import type { Actor, RequestContext } from '../platform/api/procedure.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { SignatureScheme } from '../processor/signatures/hmac.ts'
 import { actorFromToken } from '../users/sessions.service.ts'
+import { sessionCookieOf } from './session-cookie.ts'
 
 /** What the composition root passes to the web edge. */
 export interface HttpApp {
@@ -21,6 +22,8 @@ export interface HttpApp {
   clockSkew?(): number
   /** The file that `/client.tgz` answers; the client package beside the service's code unless given. */
   clientPackage?: string
+  /** Adds routes and hooks, for development. */
+  extend?(server: FastifyInstance): void
   /** Why this process cannot write; `null` when it can. */
   writeFailure?(): unknown
 }
@@ -29,10 +32,13 @@ const BEARER = /^Bearer +(\S+) *$/i
 
 /**
  * The context of a request's procedures. The token is looked up once, when a procedure first needs the caller. An unknown or
- * expired token counts as no token: public procedures still answer, the others refuse with `unauthenticated`.
+ * expired token counts as no token: public procedures still answer, the others refuse with `unauthenticated`. With `reply`,
+ * the session may be in a cookie.
  */
-export function contextOf(platform: Platform, request: FastifyRequest): RequestContext {
+export function contextOf(platform: Platform, request: FastifyRequest, reply?: FastifyReply): RequestContext {
   let actor: Promise<Actor | null> | undefined
+  const cookie = reply && sessionCookieOf(platform, request, reply)
+  const token = cookie ? cookie.token : BEARER.exec(request.headers.authorization ?? '')?.[1]
   return {
     platform,
     requestId: request.id,
@@ -40,13 +46,9 @@ export function contextOf(platform: Platform, request: FastifyRequest): RequestC
     agent: request.headers['user-agent'],
     idempotencyKey: request.headers['idempotency-key']?.toString(),
     actor: () => {
-      actor ??= actorFromHeader(platform, request.headers.authorization)
+      actor ??= token === undefined ? Promise.resolve(null) : actorFromToken(platform, token)
       return actor
     },
+    ...(cookie && { sessionCookie: cookie }),
   }
-}
-
-async function actorFromHeader(platform: Platform, authorization: string | undefined): Promise<Actor | null> {
-  const token = BEARER.exec(authorization ?? '')?.[1]
-  return token === undefined ? null : actorFromToken(platform, token)
 }

@@ -24,7 +24,7 @@ export function registerJobFile(
     method: ['GET', 'HEAD'],
     url: '/jobs/:id/file',
     async handler(request, reply) {
-      const context = contextOf(platform, request)
+      const context = contextOf(platform, request, reply)
       await limits.admitUser(reply, context)
       const actor = await identify(context)
       if (!actor) throw new Refusal('unauthenticated', NOT_LOGGED_IN)

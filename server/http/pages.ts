@@ -60,7 +60,7 @@ async function readAsset(file: URL): Promise<Zipped> {
   return { plain, zipped: await promisify(gzip)(plain) }
 }
 
-interface Zipped {
+export interface Zipped {
   plain: Buffer
   zipped: Buffer
 }

@@ -15,6 +15,7 @@ import { registerProbes } from './health.ts'
 import { registerJobFile } from './job-file.ts'
 import { createMetrics, type Metrics, registerMetrics } from './metrics/metrics.ts'
 import { openApiDocument } from './openapi/openapi.ts'
+import { registerPortal } from './portal.ts'
 import { createRateLimits, type RateLimits } from './rate-limit.ts'
 import { followTyped, registerRedirect } from './redirect.ts'
 import { endEmptyBodies } from './request-body.ts'
@@ -79,6 +80,7 @@ export async function createServer(app: HttpApp): Promise<FastifyInstance> {
   keepConnections(server, platform.config.TRUST_PROXY === undefined ? MAX_CONNECTIONS / 4 : null)
   const known = collectRoutes(server)
   const metrics = createMetrics(app)
+  app.extend?.(server)
   // Two scopes, so that the hot paths run few hooks.
   await server.register((scope) => registerHotPaths(scope, metrics))
   await server.register(async (scope) => {
@@ -130,10 +132,11 @@ async function registerOthers(scope: FastifyInstance, metrics: Metrics): Promise
   registerSecurityTxt(scope, platform, limits.admitPublic)
   registerOpenApi(scope, app, limits)
   registerClientPackage(scope, app, limits.admitPublic)
-  registerIndex(scope, limits.admitPublic)
+  registerIndex(scope, platform, limits.admitPublic)
   registerDocs(scope, limits.admitPublic)
   registerAccountPages(scope, platform, limits.admitPublic)
   registerGuides(scope, platform, limits.admitPublic)
+  registerPortal(scope, app, limits.admitPublic)
   registerRest(scope, platform, appRouter, limits.admit)
   registerTrpc(scope, platform, appRouter, limits.admit)
   registerJobFile(scope, app, limits)

@@ -49,9 +49,10 @@ export function registerTrpc(
             maxBatchSize: MAX_BATCH,
             async createContext({ info }): Promise<RequestContext> {
               // Runs once a request, before any of its calls.
-              const context = contextOf(platform, request)
+              const context = contextOf(platform, request, reply)
               if (context.idempotencyKey !== undefined && info.calls.length > 1)
                 throw trpcErrorOf(KEY_OF_SEVERAL)
+              if (context.sessionCookie && info.accept !== null) throw trpcErrorOf(COOKIE_IN_STREAM)
               await admit?.(request, reply, context, requestedCalls(info)).catch((error: unknown) => {
                 throw trpcErrorOf(refusalOf(error, platform.database))
               })
@@ -69,6 +70,10 @@ export function registerTrpc(
   })
 }
 
+/** A streamed batch sends its headers before its calls run. */
+const COOKIE_IN_STREAM = invalidFields([
+  { path: 'X-Session', message: 'needs answers that are not streamed' },
+])
 const KEY_OF_SEVERAL = invalidFields([{ path: IDEMPOTENCY_HEADER, message: 'needs a request with one call' }])
 
 /** tRPC refuses a POST without a content type, even if it has no body. */

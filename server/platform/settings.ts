@@ -101,6 +101,9 @@ const Service = {
   LINK_FALLBACK_URL: optional(httpUrl).describe(
     'where a browser is redirected whose link is unknown, or belongs to a suspended merchant; without it, it gets a small page in English and Urdu',
   ),
+  PORTAL: choice('on', 'off').describe(
+    '`on` serves the portal, the pages for merchants and creators, at `/app`; `off` does not',
+  ),
   CORS_ORIGINS: optional(origins).describe(
     'origins of other web pages that may call the API from a browser, comma-separated',
   ),

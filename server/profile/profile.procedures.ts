@@ -6,11 +6,16 @@ import {
   updateMeInput,
   user,
 } from '../../shared/schemas/users.ts'
-import { procedure, publicProcedure, sessionProcedure } from '../platform/api/procedure.ts'
+import {
+  type Actor,
+  procedure,
+  publicProcedure,
+  type RequestContext,
+  sessionProcedure,
+} from '../platform/api/procedure.ts'
 import { isoTime } from '../platform/clock.ts'
-import type { Platform } from '../platform/platform.ts'
 import { login, register } from '../users/credentials.service.ts'
-import type { OpenedSession } from '../users/sessions.service.ts'
+import { logout, type OpenedSession } from '../users/sessions.service.ts'
 import { profileOf, updateProfile } from './profile.service.ts'
 
 const EVERY_ROLE = ['merchant', 'creator', 'admin'] as const
@@ -28,7 +33,7 @@ export const sessionProcedures = {
     .mutation(async ({ ctx, input }) => {
       const { display_name: displayName, ...account } = input
       const { platform, clientAddress: address, agent } = ctx
-      return sessionWire(platform, await register(platform, { ...account, displayName, address, agent }))
+      return sessionWire(ctx, await register(platform, { ...account, displayName, address, agent }))
     }),
 
   login: publicProcedure({
@@ -44,7 +49,7 @@ export const sessionProcedures = {
     .mutation(async ({ ctx, input }) => {
       const { email, password, code } = input
       const { platform, clientAddress, agent } = ctx
-      return sessionWire(platform, await login(platform, email, password, clientAddress, { agent, code }))
+      return sessionWire(ctx, await login(platform, email, password, clientAddress, { agent, code }))
     }),
 }
 
@@ -84,10 +89,17 @@ export const profileProcedures = {
     ),
 }
 
-async function sessionWire(platform: Platform, { userId, token, expiresAt, setupOnly }: OpenedSession) {
+/** With a cookie the token is in no answer, and the session that it replaces ends: no one has its token then. */
+async function sessionWire(
+  { platform, actor, sessionCookie }: RequestContext & { actor: Actor | null },
+  { userId, token, expiresAt, setupOnly }: OpenedSession,
+) {
+  const user = await profileOf(platform, userId)
+  if (sessionCookie && actor?.sessionId) await logout(platform, { ...actor, sessionId: actor.sessionId })
+  sessionCookie?.keep(token, expiresAt)
   return {
-    user: await profileOf(platform, userId),
-    token,
+    user,
+    token: sessionCookie ? '' : token,
     expires_at: isoTime(expiresAt),
     ...(setupOnly && { second_factor_setup_required: true }),
   }

@@ -1,13 +1,12 @@
 // mostly waits
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { startService } from '../service.ts'
 import { onPostgres, openTestDatabase } from './testkit/databases.ts'
 import { eventually } from './testkit/eventually.ts'
 import { cast, follow } from './testkit/outside-cast.ts'
 import { assertNone } from './testkit/pluck.ts'
 import { columnsOf } from './testkit/rows.ts'
-import { call, deliver, registerMerchant, type ServiceBed } from './testkit/service-bed.ts'
+import { call, deliver, registerMerchant, type ServiceBed, startQuietly } from './testkit/service-bed.ts'
 import { openTcpProxy, type TcpProxy } from './testkit/tcp-proxy.ts'
 
 const BROWSER = { accept: 'text/html,application/xhtml+xml' }
@@ -24,16 +23,8 @@ async function withService(
   const proxy = await openTcpProxy({ host: real.hostname, port: Number(real.port) })
   const through = new URL(testDatabase.url)
   through.host = `127.0.0.1:${proxy.port}`
-  const service = await startService({
-    environment: {
-      PORT: '0',
-      DATABASE_URL: through.href,
-      DATA_DIR: testDatabase.folder,
-      SCHEDULE_BILLING: 'off',
-      SCHEDULE_PAYOUTS: 'off',
-      LOG_LEVEL: 'silent',
-    },
-  })
+  const settings = { DATABASE_URL: through.href, DATA_DIR: testDatabase.folder }
+  const { service, url } = await startQuietly(settings)
   const count = async () => {
     const rows = await columnsOf(testDatabase, 'inbound_events', ['delivery_id'])
     return rows.map((row) => row.delivery_id)
@@ -44,7 +35,7 @@ async function withService(
     await testDatabase.close()
   }
   try {
-    await work({ service, url: service.url ?? '', testDatabase, close, proxy, count })
+    await work({ service, url, testDatabase, close, proxy, count })
   } finally {
     await close()
   }

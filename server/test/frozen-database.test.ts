@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { type Service, startService } from '../service.ts'
+import type { Service } from '../service.ts'
 import { onPostgres } from './testkit/databases.ts'
 import { eventually } from './testkit/eventually.ts'
-import { type Answer, call, deliver, registerMerchant } from './testkit/service-bed.ts'
+import { type Answer, call, deliver, registerMerchant, startQuietly } from './testkit/service-bed.ts'
 import { type PostgresCluster, startCluster } from './testkit/standby.ts'
 
 const STORE = { domain: 'frozen.myshopify.com', secret: 'shpss_0123456789abcdef' }
@@ -31,18 +31,12 @@ const it = suite<Context>('a database that hangs')
 it.before(async (context) => {
   context.cluster = await startCluster()
   context.folder = mkdtempSync(join(tmpdir(), 'affiliate-frozen-'))
-  context.service = await startService({
-    environment: {
-      PORT: '0',
-      DATABASE_URL: context.cluster.primary.url,
-      DATABASE_POOL_SIZE: `${POOL_SIZE}`,
-      DATA_DIR: context.folder,
-      SCHEDULE_BILLING: 'off',
-      SCHEDULE_PAYOUTS: 'off',
-      LOG_LEVEL: 'silent',
-    },
-  })
-  context.url = context.service.url ?? ''
+  const settings = {
+    DATABASE_URL: context.cluster.primary.url,
+    DATABASE_POOL_SIZE: `${POOL_SIZE}`,
+    DATA_DIR: context.folder,
+  }
+  Object.assign(context, await startQuietly(settings))
   context.token = await registerMerchant(context.url, STORE)
 })
 

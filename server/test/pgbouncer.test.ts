@@ -7,11 +7,10 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { startService } from '../service.ts'
 import { testDialects } from './testkit/databases.ts'
 import { eventually } from './testkit/eventually.ts'
 import { hasPgBouncer, startPgBouncer } from './testkit/pgbouncer.ts'
-import { call, deliver, registerMerchant } from './testkit/service-bed.ts'
+import { call, deliver, registerMerchant, startQuietly } from './testkit/service-bed.ts'
 import { startCluster } from './testkit/standby.ts'
 
 const STORE = { domain: 'pooled.myshopify.com', secret: 'shpss_0123456789abcdef' }
@@ -25,19 +24,13 @@ it('serves two processes under load without an error, and commands go past it', 
   const pooler = await startPgBouncer(cluster.primary.port)
   const folder = mkdtempSync(join(tmpdir(), 'affiliate-pooled-'))
   const environment = {
-    PORT: '0',
     DATABASE_URL: `postgres://postgres@127.0.0.1:${pooler.port}/postgres`,
     DATABASE_DIRECT_URL: cluster.primary.url,
     DATA_DIR: folder,
-    SCHEDULE_BILLING: 'off',
-    SCHEDULE_PAYOUTS: 'off',
-    LOG_LEVEL: 'silent',
-    RATE_LIMIT_PUBLIC: '0',
-    RATE_LIMIT_USER: '0',
   }
-  const first = await startService({ environment })
-  const second = await startService({ environment: { ...environment, ROLES: 'web' } })
-  const urls = [first.url ?? '', second.url ?? '']
+  const first = await startQuietly(environment)
+  const second = await startQuietly({ ...environment, ROLES: 'web' })
+  const urls = [first.url, second.url]
   try {
     const token = await registerMerchant(urls[0] ?? '', STORE)
     const statuses = await Promise.all(
@@ -68,7 +61,7 @@ it('serves two processes under load without an error, and commands go past it', 
     })
     assert.match(stdout, 'm@example.pk')
   } finally {
-    await Promise.all([first.stop(), second.stop()])
+    await Promise.all([first, second].map(({ service }) => service.stop()))
     await pooler.close()
     await cluster.close()
     rmSync(folder, { recursive: true, force: true })

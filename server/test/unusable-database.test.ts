@@ -10,11 +10,10 @@ import { runHere } from '../../cli/test/run-here.ts'
 import { unprivilegedAccount } from '../../scripts/testing/postgres-binaries.ts'
 import { withDatabaseName } from '../platform/database/postgres-address.ts'
 import { clientOf } from '../platform/database/postgres-hosts.ts'
-import { type Service, startService } from '../service.ts'
 import { selfSigned } from './storefront/self-signed.ts'
 import { onPostgres } from './testkit/databases.ts'
 import { eventually } from './testkit/eventually.ts'
-import { call } from './testkit/service-bed.ts'
+import { call, startQuietly } from './testkit/service-bed.ts'
 import { type PostgresCluster, type PostgresNode, startCluster } from './testkit/standby.ts'
 
 interface Context {
@@ -39,23 +38,14 @@ it.after.each(async ({ cluster, folder }) => {
 })
 
 const OFFER = '/offers/019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e'
-const SERVICE = {
-  APP_KEY,
-  PORT: '0',
-  LOG_LEVEL: 'silent',
-  SCHEDULE_BILLING: 'off',
-  SCHEDULE_PAYOUTS: 'off',
-  RATE_LIMIT_PUBLIC: '0',
-}
 
 /** Starts the service, ends it after `work`. */
 async function withService(
   settings: Record<string, string>,
   work: (url: string, environment: Record<string, string>) => Promise<void>,
 ) {
-  const environment = { ...SERVICE, ...settings }
-  const service: Service = await startService({ environment })
-  const url = service.url ?? ''
+  const environment = { APP_KEY, ...settings }
+  const { service, url } = await startQuietly(environment)
   try {
     await work(url, { ...environment, PUBLIC_BASE_URL: url })
   } finally {

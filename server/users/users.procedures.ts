@@ -98,7 +98,10 @@ export const authProcedures = {
   })
     .input(noInput)
     .output(z.void())
-    .mutation(({ ctx }) => logout(ctx.platform, ctx.actor)),
+    .mutation(async ({ ctx }) => {
+      await logout(ctx.platform, ctx.actor)
+      ctx.sessionCookie?.clear()
+    }),
 
   listSessions: sessionProcedure(EVERY_ROLE, {
     rest: { method: 'GET', path: '/auth/sessions' },

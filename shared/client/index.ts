@@ -12,7 +12,7 @@ import { limitedCalls } from './limited-calls.ts'
 import type { CallOptions, MarketplaceClient } from './procedures.ts'
 
 export { ERROR_STATUS, type ErrorCode, type Problem } from '../error-codes.ts'
-export type { EventName } from '../events.ts'
+export { CREATOR_EVENTS, type EventName, MERCHANT_EVENTS } from '../events.ts'
 export { CURRENCY, displayMoney, formatMoney, type Paisa, parseMoney } from '../money.ts'
 export { type BasisPoints, basisPointsToPercent, percentToBasisPoints } from '../rates.ts'
 export type { RejectionReason } from '../rejection-reasons.ts'
@@ -43,6 +43,11 @@ export interface ClientOptions {
   token?: string | (() => string | null | undefined) | undefined
   /** The API key of a program, in place of `token`. */
   apiKey?: string | undefined
+  /**
+   * For a page that the service itself serves: the session is in a cookie, which no script can read. Log in without `token`;
+   * the session's `token` is empty.
+   */
+  session?: 'cookie' | undefined
   /** Used instead of the global `fetch`. */
   fetch?: typeof globalThis.fetch | undefined
   /** How often a call that changes nothing is repeated after 429 and 503, once their `Retry-After` has passed; 2 by default. */
@@ -65,11 +70,12 @@ export function createClient(options: ClientOptions): MarketplaceClient {
       'url is missing: pass the address of the service, such as https://affiliates.example.pk',
     )
   }
-  const { token, apiKey, fetch, retries = 2, timeout = 30_000 } = options
+  const { token, apiKey, session, fetch, retries = 2, timeout = 30_000 } = options
   const url = `${options.url.replace(/\/+$/, '')}/trpc`
   const credential = (): Record<string, string> => {
     const shown = apiKey ?? (typeof token === 'function' ? token() : token)
-    return shown ? { authorization: `Bearer ${shown}` } : {}
+    if (shown) return { authorization: `Bearer ${shown}` }
+    return session ? { 'x-session': session } : {}
   }
   const calls = httpBatchLink<AppRouter>({
     url,
@@ -85,7 +91,7 @@ export function createClient(options: ClientOptions): MarketplaceClient {
     ...(fetch && { fetch }),
     headers: ({ op }) => ({ ...credential(), 'idempotency-key': String(keyOf(op)) }),
   })
-  // Not the browser's own EventSource, which can send no token.
+  // Not the browser's own EventSource, which can send no headers.
   const streams = httpSubscriptionLink<AppRouter, typeof EventSource>({
     url,
     EventSource,

@@ -72,7 +72,7 @@ export async function verifyWebhook(request: WebhookRequest): Promise<WebhookEve
     throw new WebhookVerificationError('webhook-timestamp is too far from now')
   }
   const body = typeof request.body === 'string' ? new TextEncoder().encode(request.body) : request.body
-  const signed = await new Blob([`${id}.${timestamp}.`, body]).arrayBuffer()
+  const signed = await new Blob([`${id}.${timestamp}.`, body as Uint8Array<ArrayBuffer>]).arrayBuffer()
   const secrets = typeof request.secret === 'string' ? [request.secret] : request.secret
   for (const secret of secrets) {
     const key = await keyOf(secret)

@@ -11,6 +11,9 @@ export const application = z
   .object({
     id: idParam,
     offer_id: idParam,
+    offer: z
+      .object({ id: idParam, title: z.string().describe('As creators see it.') })
+      .describe('That it is for, in any status.'),
     creator: party.describe('Who applies.'),
     status: applicationStatus,
     message: z.string().nullable().describe('To the merchant.'),

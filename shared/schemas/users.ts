@@ -212,7 +212,11 @@ export type UserWire = z.infer<typeof user>
 export const session = z
   .object({
     user: user.describe('Who has logged in.'),
-    token: z.string().describe('Send it as `Authorization: Bearer <token>`. It is shown only here.'),
+    token: z
+      .string()
+      .describe(
+        'Send it as `Authorization: Bearer <token>`. It is shown only here. Empty over tRPC with `X-Session: cookie`, which sets a cookie instead.',
+      ),
     expires_at: wireTime,
     second_factor_setup_required: z
       .boolean()

@@ -92,7 +92,7 @@ const OPERATIONS: Record<string, EdgeOperation> = {
     security: [{ bearer: [] }, { apiKey: [] }],
     summary: "An export's file",
     description:
-      'Only for the user who started the export. 404 until the file is ready, 410 once it has expired. New CSV columns are added after the existing ones.',
+      'Only for the user who started the export. 404 until the file is ready, 410 once it has expired. New CSV columns are added after the existing ones. A page of the service with a cookie session sends `X-Session: cookie`.',
     parameters: [{ ...parameter('path', 'id', ids.jobs), schema: { type: 'string', format: 'uuid' } }],
     answers: ok(
       'The file.',

@@ -40,7 +40,7 @@ for (const dialect of proofDialects()) {
     'x-shopify-webhook-id': deliveryId,
     'x-shopify-hmac-sha256': signShopifyBody(body, `secret-${merchantId}`),
   })
-  const deliver = async (context: Context, body: Buffer, deliveryId?: string) => {
+  const deliver = async (context: Context, body: Buffer<ArrayBuffer>, deliveryId?: string) => {
     const headers = headersOf(context, body, deliveryId)
     const answer = await fetch(`${context.bed.base}/webhooks/store-sales`, { method: 'POST', headers, body })
     await answer.arrayBuffer()

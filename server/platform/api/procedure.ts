@@ -24,6 +24,13 @@ export interface Actor {
 /** A caller who is logged in. */
 export type SessionActor = Actor & { sessionId: string }
 
+/** Where a page keeps its session: the browser sends it, and no script can read it. */
+export interface SessionCookie {
+  /** Until `expiresAt`, epoch ms. */
+  keep(token: string, expiresAt: number): void
+  clear(): void
+}
+
 /** What procedures know of a request. If `actor` is a function, the caller is looked up when a procedure runs. */
 export interface RequestContext {
   platform: Platform
@@ -35,6 +42,8 @@ export interface RequestContext {
   agent?: string | undefined
   /** The caller's `Idempotency-Key`, as sent. */
   idempotencyKey?: string | undefined
+  /** For a caller whose session is, or is to be, in a cookie. */
+  sessionCookie?: SessionCookie
   /** Response headers that the procedure may set, lower case; absent over tRPC. */
   answerHeaders?: Record<string, string>
   /** For a subscription: aborted when the caller disconnects. */

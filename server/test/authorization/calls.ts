@@ -63,7 +63,7 @@ export async function send(base: string, call: WebCall, authorization: string | 
     method: call.method,
     redirect: 'manual',
     headers: { ...call.headers, ...(authorization !== null && { authorization }) },
-    body: call.body,
+    body: call.body as BodyInit | undefined,
   })
   const { status, headers, body } = answer
   const streamed = body !== null && (headers.get('content-type')?.startsWith('text/event-stream') ?? false)

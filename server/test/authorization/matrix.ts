@@ -120,6 +120,9 @@ const EDGES = `
   GET /.well-known/security.txt     ok         ok        ok       ok     ok         ok     ok       ok       ok       ok
   GET /openapi.json                 ok         ok        ok       ok     ok         ok     ok       ok       ok       ok
   GET /docs                         ok         ok        ok       ok     ok         ok     ok       ok       ok       ok
+  GET /app                          ok         ok        ok       ok     ok         ok     ok       ok       ok       ok
+  GET /app/                         ok         ok        ok       ok     ok         ok     ok       ok       ok       ok
+  GET /app/*                        ok         ok        ok       ok     ok         ok     ok       ok       ok       ok
   GET /account/verify-email         ok         ok        ok       ok     ok         ok     ok       ok       ok       ok
   GET /account/reset-password       ok         ok        ok       ok     ok         ok     ok       ok       ok       ok
   GET /account/unsubscribe          ok         ok        ok       ok     ok         ok     ok       ok       ok       ok

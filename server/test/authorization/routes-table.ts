@@ -79,67 +79,30 @@ const TESTS: Record<string, string> = {
   webhooks: 'notifications/channels/webhooks/endpoints.test.ts',
 }
 
-/** What is no procedure: the file that answers, and its test. */
-const EDGES: Record<string, { file: string; test: string; callers: string }> = {
-  'GET /go/:slug': { file: 'http/redirect.ts', test: 'http/redirect.test.ts', callers: 'public' },
-  'GET /jobs/:id/file': { file: 'http/job-file.ts', test: 'http/job-file.test.ts', callers: 'its starter' },
-  'POST /webhooks/store-sales': {
-    file: 'http/webhooks/webhooks.ts',
-    test: 'http/webhooks/webhook-intake.test.ts',
-    callers: 'store, signed',
-  },
-  'POST /webhooks/processor': {
-    file: 'http/webhooks/webhooks.ts',
-    test: 'http/server.test.ts',
-    callers: 'processor, signed',
-  },
-  'GET /': { file: 'http/docs.ts', test: 'http/docs.test.ts', callers: 'public' },
-  'GET /store.js': { file: 'http/store-script.ts', test: 'http/store-script.test.ts', callers: 'public' },
-  'GET /client.tgz': {
-    file: 'http/client-package.ts',
-    test: 'http/client-package.test.ts',
-    callers: 'public',
-  },
-  'GET /healthz': { file: 'http/server.ts', test: 'http/server.test.ts', callers: 'public' },
-  'GET /readyz': { file: 'http/server.ts', test: 'http/server.test.ts', callers: 'public' },
-  'GET /metrics': {
-    file: 'http/metrics/metrics.ts',
-    test: 'http/metrics/metrics.test.ts',
-    callers: 'METRICS_TOKEN, or this machine outside production',
-  },
-  'GET /.well-known/security.txt': { file: 'http/docs.ts', test: 'http/docs.test.ts', callers: 'public' },
-  'GET /openapi.json': { file: 'http/server.ts', test: 'http/server.test.ts', callers: 'public' },
-  'GET /account/verify-email': {
-    file: 'http/account-pages.ts',
-    test: 'http/account-pages.test.ts',
-    callers: 'public',
-  },
-  'GET /account/reset-password': {
-    file: 'http/account-pages.ts',
-    test: 'http/account-pages.test.ts',
-    callers: 'public',
-  },
-  'GET /account/unsubscribe': {
-    file: 'http/account-pages.ts',
-    test: 'http/unsubscribe.test.ts',
-    callers: 'public',
-  },
-  'POST /account/unsubscribe': {
-    file: 'http/account-pages.ts',
-    test: 'http/unsubscribe.test.ts',
-    callers: 'public',
-  },
-  'GET /docs': { file: 'http/docs.ts', test: 'http/docs.test.ts', callers: 'public' },
-  'GET /docs/guides': {
-    file: 'http/guides/guides.ts',
-    test: 'http/guides/guides.test.ts',
-    callers: 'public',
-  },
-  'GET /docs/guides/:name': {
-    file: 'http/guides/guides.ts',
-    test: 'http/guides/guides.test.ts',
-    callers: 'public',
-  },
+/** What is no procedure: the file in `http/` that answers, whose test stands beside it, and who may call. */
+const EDGES: Record<string, readonly [file: string, callers?: string, test?: string]> = {
+  'GET /go/:slug': ['redirect'],
+  'GET /jobs/:id/file': ['job-file', 'its starter'],
+  'POST /webhooks/store-sales': ['webhooks/webhooks', 'store, signed', 'webhooks/webhook-intake'],
+  'POST /webhooks/processor': ['webhooks/webhooks', 'processor, signed', 'server'],
+  'GET /': ['docs'],
+  'GET /store.js': ['store-script'],
+  'GET /client.tgz': ['client-package'],
+  'GET /healthz': ['server'],
+  'GET /readyz': ['server'],
+  'GET /metrics': ['metrics/metrics', 'METRICS_TOKEN, or this machine outside production'],
+  'GET /.well-known/security.txt': ['docs'],
+  'GET /openapi.json': ['server'],
+  'GET /account/verify-email': ['account-pages'],
+  'GET /account/reset-password': ['account-pages'],
+  'GET /account/unsubscribe': ['account-pages', 'public', 'unsubscribe'],
+  'POST /account/unsubscribe': ['account-pages', 'public', 'unsubscribe'],
+  'GET /app': ['portal'],
+  'GET /app/': ['portal'],
+  'GET /app/*': ['portal'],
+  'GET /docs': ['docs'],
+  'GET /docs/guides': ['guides/guides'],
+  'GET /docs/guides/:name': ['guides/guides'],
 }
 
 /** Every route, those of the specification first and in its order. Throws for an undeclared route. */
@@ -169,14 +132,9 @@ export function routeRows(): RouteRow[] {
   const rest = edges.map((route): RouteRow => {
     const edge = EDGES[route]
     if (!edge) throw new Error(`${route}: no test is declared in routes-table.ts`)
-    const [, path = ''] = route.split(' ')
-    return {
-      route,
-      answeredBy: edge.file,
-      callers: edge.callers,
-      test: edge.test,
-      mentions: [beforeParameters(path)],
-    }
+    const [file, callers = 'public', test = file] = edge
+    const mentions = [beforeParameters(route.split(' ')[1] ?? '')]
+    return { route, answeredBy: `http/${file}.ts`, callers, test: `http/${test}.test.ts`, mentions }
   })
   const rows = [...procedures, ...rest]
   return [
@@ -186,7 +144,7 @@ export function routeRows(): RouteRow[] {
 }
 
 function beforeParameters(path: string): string {
-  return path.replace(/:.*/, '')
+  return path.replace(/[:*].*/, '')
 }
 
 function callersText(callers: Callers): string {

@@ -5,21 +5,21 @@ import * as assert from 'uvu/assert'
 import { systemClock } from '../../platform/clock.ts'
 import { openDatabase } from '../../platform/database/open-database.ts'
 import type { Platform } from '../../platform/platform.ts'
-import { type Sandbox, startSandbox } from '../../processor/sandbox/start-sandbox.ts'
+import { killableEnvironment } from '../kill/killable-server.ts'
+import { openOutsideProcessor } from '../kill/outside-processor.ts'
 import { setScene } from '../kill/round.ts'
+import { missing } from '../kill/world.ts'
 import { eventually } from '../testkit/eventually.ts'
 import { verify } from '../testkit/marketplace.ts'
 import type { StoreAccess } from '../testkit/orders.ts'
 import { registerMerchant } from '../testkit/service-bed.ts'
 import { openTcpProxy, type TcpProxy } from '../testkit/tcp-proxy.ts'
-import { platformOver, TESTBED_KEY } from '../testkit/testbed.ts'
+import { lookInto, platformOver } from '../testkit/testbed.ts'
 import { type Front, openDirect } from './front.ts'
 import { Load, type Shop } from './load.ts'
 import { PostgresPair } from './postgres-pair.ts'
 import { type Role, ServiceProcess } from './service-process.ts'
 
-const API_KEY = 'key-of-the-processor'
-const WEBHOOK_SECRET = `whsec_${Buffer.alloc(24, 9).toString('base64')}`
 export const DRAIN_SECONDS = 1
 
 /** Two servers of PostgreSQL, two processes of each role, and a load. */
@@ -29,30 +29,28 @@ export class FailoverWorld {
   readonly processes: Record<Role, [ServiceProcess, ServiceProcess]>
   readonly load: Load
   readonly #storeId: string
-  readonly #sandbox: Sandbox
-  readonly #folder: string
+  /** Closes what the processes use. */
+  readonly #close: () => Promise<void>
 
   static async open(options: { rate: number; random: () => number }): Promise<FailoverWorld> {
     const pair = await PostgresPair.open()
     const proxy = await openTcpProxy({ host: '127.0.0.1', port: pair.primary.port })
     const folder = mkdtempSync(join(tmpdir(), 'affiliate-failover-'))
-    const sandbox = await startSandbox({
-      databasePath: ':memory:',
-      host: '127.0.0.1',
-      port: 0,
-      apiKey: API_KEY,
-      webhookSecret: WEBHOOK_SECRET,
-      webhookUrl: () => null,
-    })
+    const processor = await openOutsideProcessor('http', { webhookUrl: () => null, now: Date.now })
     const close = async () => {
-      await sandbox.close()
+      await processor.close()
       await proxy.close()
       await pair.close()
       rmSync(folder, { recursive: true, force: true })
     }
     try {
       const scene = await prepare(pair.primary.url)
-      const environment = (url: string) => environmentOf(url, folder, sandbox)
+      const environment = (url: string) => ({
+        ...killableEnvironment({ url, folder }),
+        ...processor.settings,
+        DRAIN_SECONDS: String(DRAIN_SECONDS),
+        LOG_LEVEL: 'warn',
+      })
       const throughProxy = `postgres://postgres@127.0.0.1:${proxy.port}/postgres`
       const { primary, standby } = pair
       const bothHosts = `postgres://postgres@127.0.0.1:${primary.port},127.0.0.1:${standby.port}/postgres?target_session_attrs=read-write`
@@ -69,7 +67,7 @@ export class FailoverWorld {
       const token = await registerMerchant(processes.web[0].url)
       const shop: Shop = { slug: scene.slug, domain: scene.domain, secret: scene.secret, token }
       const load = new Load(shop, openDirect(processes.web), options)
-      return new FailoverWorld({ pair, proxy, processes, load, storeId: scene.storeId, sandbox, folder })
+      return new FailoverWorld({ pair, proxy, processes, load, storeId: scene.storeId, close })
     } catch (error) {
       await close()
       throw error
@@ -79,8 +77,7 @@ export class FailoverWorld {
   private constructor(
     parts: Pick<FailoverWorld, 'pair' | 'proxy' | 'processes' | 'load'> & {
       storeId: string
-      sandbox: Sandbox
-      folder: string
+      close: () => Promise<void>
     },
   ) {
     this.pair = parts.pair
@@ -88,8 +85,7 @@ export class FailoverWorld {
     this.processes = parts.processes
     this.load = parts.load
     this.#storeId = parts.storeId
-    this.#sandbox = parts.sandbox
-    this.#folder = parts.folder
+    this.#close = parts.close
   }
 
   get all(): ServiceProcess[] {
@@ -104,14 +100,8 @@ export class FailoverWorld {
   }
 
   /** Looks into the primary's database. */
-  async look<T>(work: (platform: Platform) => Promise<T>): Promise<T> {
-    const url = this.pair.primary.url
-    const database = await openDatabase(url, { create: false })
-    try {
-      return await work(platformOver(database, url, systemClock))
-    } finally {
-      await database.close()
-    }
+  look<T>(work: (platform: Platform) => Promise<T>): Promise<T> {
+    return lookInto(this.pair.primary, systemClock, work)
   }
 
   query<Row extends Record<string, unknown>>(sql: string): Promise<Row[]> {
@@ -193,16 +183,8 @@ export class FailoverWorld {
   async close(): Promise<void> {
     for (const one of this.all) await one.kill()
     await this.load.front.close()
-    await this.#sandbox.close()
-    await this.proxy.close()
-    await this.pair.close()
-    rmSync(this.#folder, { recursive: true, force: true })
+    await this.#close()
   }
-}
-
-function missing(acknowledged: Iterable<string>, stored: { id: string }[]): string[] {
-  const ids = new Set(stored.map(({ id }) => id))
-  return [...acknowledged].filter((id) => !ids.has(id))
 }
 
 interface Scene extends StoreAccess {
@@ -219,22 +201,5 @@ async function prepare(url: string): Promise<Scene> {
     return { storeId, slug: links.ayesha.slug, domain, secret }
   } finally {
     await database.close()
-  }
-}
-
-function environmentOf(url: string, folder: string, sandbox: Sandbox): Record<string, string> {
-  return {
-    DATABASE_URL: url,
-    DATA_DIR: folder,
-    APP_KEY: TESTBED_KEY.toString('base64'),
-    DRAIN_SECONDS: String(DRAIN_SECONDS),
-    PROCESSOR: 'http',
-    PROCESSOR_URL: sandbox.url,
-    PROCESSOR_API_KEY: API_KEY,
-    PROCESSOR_WEBHOOK_SECRETS: WEBHOOK_SECRET,
-    RATE_LIMIT_AUTH: '0',
-    RATE_LIMIT_PUBLIC: '0',
-    RATE_LIMIT_USER: '0',
-    LOG_LEVEL: 'warn',
   }
 }

@@ -5,16 +5,12 @@ import * as assert from 'uvu/assert'
 import { testDialects } from '../testkit/databases.ts'
 import { assertNone } from '../testkit/pluck.ts'
 import { proofCount } from '../testkit/proof-size.ts'
-import { seededRandom } from '../testkit/seeded-random.ts'
+import { seededRandom, testSeed } from '../testkit/seeded-random.ts'
 import { FailoverWorld } from './failover-world.ts'
 import { openBalancer, openDirect } from './front.ts'
 import { duringOutage, report, steady, worst } from './outage.ts'
 
-const USUAL_SEED = 20_261_125
-const SEED =
-  process.env.TEST_SEED === 'random'
-    ? Math.floor(Math.random() * 2 ** 31)
-    : Number(process.env.TEST_SEED ?? USUAL_SEED)
+const SEED = testSeed(20_261_125)
 /** Requests a second. */
 const RATE = proofCount('FAILOVER_RATE', 60)
 const ROUNDS = proofCount('FAILOVER_ROUNDS', 1)

@@ -1,6 +1,6 @@
 import { freePort } from '../../../scripts/testing/postgres-server.ts'
 import type { ScheduledJob } from '../kill/kill-at.ts'
-import { inheritedEnvironment, KillableServer } from '../kill/killable-server.ts'
+import { KillableServer } from '../kill/killable-server.ts'
 
 export type Role = 'web' | 'worker' | 'scheduler'
 
@@ -25,7 +25,7 @@ export class ServiceProcess {
     this.url = `http://127.0.0.1:${port}`
     const listen = { [role === 'web' ? 'PORT' : 'HEALTH_PORT']: String(port) }
     this.#server = new KillableServer({
-      environment: { ...inheritedEnvironment(), ...environment, HOST: '127.0.0.1', ROLES: role, ...listen },
+      environment: { ...environment, ROLES: role, ...listen },
       clockAhead: () => 0,
       onDeath: async () => {},
     })

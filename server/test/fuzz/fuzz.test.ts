@@ -1,12 +1,10 @@
 // proof only
-import { fork } from 'node:child_process'
-import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { appRouter } from '../../http/router.ts'
 import { proceduresOf, routesOf } from '../../platform/api/procedure.ts'
-import { type TestDialect, testDialects } from '../testkit/databases.ts'
+import { testDialects } from '../testkit/databases.ts'
+import { type Forked, forkModule } from '../testkit/forked.ts'
 import { proofCount } from '../testkit/proof-size.ts'
 import { fc } from '../testkit/property.ts'
 import { edgeRequest } from './edge-requests.ts'
@@ -88,18 +86,19 @@ for (const dialect of dialects) {
   const it = suite(`bad input on ${dialect}`)
   const share = Math.ceil(REQUESTS / dialects.length)
   const raw = Math.ceil(share * RAW_SHARE)
-  let service: FuzzedService
+  let service: Forked
+  let targets: Targets
   const statuses = new Map<number, number>()
   const succeeded = new Set<string>()
   let sent = 0
 
   it.before(async () => {
-    service = await startFuzzedService(dialect)
+    service = forkModule(new URL('fuzzed-service.ts', import.meta.url), dialect)
+    targets = await service.next()
   })
   it.after(() => service.kill())
 
   it('no answer of 500 or above, late, or in another shape than a problem', async () => {
-    const { targets } = service
     const pool = openPool(targets.url)
     const ask = (request: FuzzRequest) =>
       sendRequest(pool, request).catch((error) => {
@@ -125,7 +124,6 @@ for (const dialect of dialects) {
   })
 
   it('no bytes on a socket that it does not answer or close', async () => {
-    const { targets } = service
     const check = async (bytes: Buffer) => {
       const answer = await sendRaw(targets.url, bytes)
       sent += 1
@@ -140,7 +138,6 @@ for (const dialect of dialects) {
   })
 
   it('reaches the procedures, and no session is lost', async () => {
-    const { targets } = service
     for (const authorization of Object.values(targets.tokens)) {
       const answer = await fetch(`${targets.url}/me`, { headers: { authorization } })
       assert.is(answer.status, 200, await answer.text())
@@ -155,7 +152,7 @@ for (const dialect of dialects) {
   })
 
   it('left a process that lives, logged no bug, and books in order', async () => {
-    const { longestStall, events, breaches } = await service.takeStock()
+    const { longestStall, events, breaches } = await service.ask<Aftermath>('stop')
     const counts = events.reduce((sum, { count }) => sum + count, 0)
     console.log(`\nsize: fuzz on ${dialect}: ${counts} events, longest stall ${longestStall} ms of CPU time`)
     assert.equal(breaches, [])
@@ -165,43 +162,4 @@ for (const dialect of dialects) {
   })
 
   it.run()
-}
-
-interface FuzzedService {
-  targets: Targets
-  takeStock(): Promise<Aftermath>
-  /** What it wrote to stderr: its log from `error` upwards, and Node's warnings of unhandled rejections. */
-  complaints(): string[]
-  /** The exit code. */
-  ended: Promise<number>
-  kill(): void
-}
-
-async function startFuzzedService(dialect: TestDialect): Promise<FuzzedService> {
-  const child = fork(fileURLToPath(new URL('fuzzed-service.ts', import.meta.url)), [dialect], {
-    silent: true,
-  })
-  let stderr = ''
-  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-    stderr += text
-  })
-  const ended = once(child, 'exit').then(([code]) => code as number)
-  const message = async () => {
-    const early = ended.then((code) => {
-      throw new Error(`the service has ended with ${code}: ${stderr}`)
-    })
-    const [value] = await Promise.race([once(child, 'message'), early])
-    return value
-  }
-  const targets = (await message()) as Targets
-  return {
-    targets,
-    ended,
-    complaints: () => stderr.split('\n').filter(Boolean),
-    async takeStock() {
-      child.send('stop')
-      return (await message()) as Aftermath
-    },
-    kill: () => void child.kill(),
-  }
 }

@@ -1,11 +1,9 @@
 // proof only
-import { type ChildProcess, fork } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { standardWebhooks } from '../../processor/signatures/choose-scheme.ts'
+import { type Forked, forkModule } from '../testkit/forked.ts'
 import { orderHeaders } from '../testkit/orders.ts'
 import { PROOF_FORM, proofCount, proofDialects } from '../testkit/proof-size.ts'
 import { fc } from '../testkit/property.ts'
@@ -37,25 +35,18 @@ const dialects = proofDialects()
 
 for (const dialect of dialects) {
   const it = suite(`hostile bodies on ${dialect}`)
-  let child: ChildProcess
+  let child: Forked
   let target: StallTarget
   let worst = { shape: '', ms: 0 }
   let sent = 0
 
   it.before(async () => {
-    child = fork(fileURLToPath(new URL('stall-service.ts', import.meta.url)), [dialect], { silent: true })
-    let stderr = ''
-    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      stderr += text
-    })
-    const ended = once(child, 'exit').then(() => Promise.reject(new Error(`the service ended: ${stderr}`)))
-    ;[target] = (await Promise.race([once(child, 'message'), ended])) as [StallTarget]
-    ended.catch(() => {})
+    child = forkModule(new URL('stall-service.ts', import.meta.url), dialect)
+    target = await child.next()
   })
   it.after(async () => {
-    const exit = once(child, 'exit')
     child.send('stop')
-    await exit
+    await child.ended
   })
 
   const headersFor = {
@@ -70,13 +61,8 @@ for (const dialect of dialects) {
   }
   type Route = keyof typeof headersFor
 
-  const ask = async <T>(order: string): Promise<T> => {
-    const answer = once(child, 'message')
-    child.send(order)
-    return (await answer)[0] as T
-  }
   const stallOf = async (route: Route, body: Buffer): Promise<Stall> => {
-    await ask('begin')
+    await child.ask('begin')
     const headers = { 'content-type': 'application/json', ...headersFor[route](body) }
     const answer = await fetch(`${target.url}${route}`, {
       method: 'POST',
@@ -85,7 +71,7 @@ for (const dialect of dialects) {
     })
     assert.is(answer.status, 200, await answer.text())
     sent += 1
-    return ask<Stall>('end')
+    return child.ask<Stall>('end')
   }
   const check = async (route: Route, { shape, body }: HostileBody) => {
     assert.ok(body.length <= 2 * 1024 * 1024, shape)

@@ -1,63 +1,8 @@
-import { formatMoney, type Paisa } from '../../../shared/money.ts'
+import * as assert from 'uvu/assert'
 import type { Database } from '../../platform/database/database.ts'
 import { rowsOf } from '../testkit/rows.ts'
+import type { Arrival } from './mails.ts'
 import type { HeldOutside } from './outside-processor.ts'
-
-/** What has to come out of one round, as a reader of the books sees it. */
-export interface Figures {
-  /** `price verdict commission fee`, by price. */
-  sales: string[]
-  /** `state count commission fee due`, oldest first. */
-  cycles: string[]
-  /** `creator state amount`, sorted. */
-  payouts: string[]
-  /** Every account of the round's people that does not stand at zero. */
-  accounts: string[]
-  /** How many of the store's deliveries ended in which state. */
-  deliveries: Record<string, number>
-  /** What the processor holds for this round: `amount status`, sorted. */
-  invoicesThere: string[]
-  payoutsThere: string[]
-}
-
-/**
- * By hand, from the orders of the round: 12.5 % of 1,000.00 and of 333.33, 10 % of 2,499.99 and of 59.95, each half up to
- * the paisa, the fee a tenth of that; 500.00 has no link. 422.67 + 42.27 = 464.94. The late order of
- * 800.00 makes a cycle of its own. Everything is paid at the end, so no account of theirs holds anything.
- */
-const EXPECTED: Figures = {
-  sales: [
-    '59.95 accepted 6.00 0.60',
-    '333.33 accepted 41.67 4.17',
-    '500.00 rejected 0.00 0.00',
-    '800.00 accepted 100.00 10.00',
-    '1000.00 accepted 125.00 12.50',
-    '2499.99 accepted 250.00 25.00',
-  ],
-  cycles: ['charged 4 422.67 42.27 464.94', 'charged 1 100.00 10.00 110.00'],
-  payouts: ['ayesha paid 100.00', 'ayesha paid 166.67', 'bilal paid 256.00'],
-  accounts: [],
-  // One order came again under the same delivery id and one under another.
-  deliveries: { done: 6, ignored: 1 },
-  invoicesThere: ['110.00 paid', '464.94 paid'],
-  payoutsThere: ['100.00 paid', '166.67 paid', '256.00 paid'],
-}
-
-/** The same with payouts of whole rupees: 0.67 of the first one stays for the second, and of that one again. */
-const IN_WHOLE_RUPEES: Figures = {
-  ...EXPECTED,
-  payouts: ['ayesha paid 100.00', 'ayesha paid 166.00', 'bilal paid 256.00'],
-  accounts: ['creator_released of ayesha: -0.67'],
-  payoutsThere: ['100.00 paid', '166.00 paid', '256.00 paid'],
-}
-
-/** What has to come out of one round. `payoutUnit`: paisa. */
-export function expectedFigures(payoutUnit: number): Figures {
-  return payoutUnit === 100 ? IN_WHOLE_RUPEES : EXPECTED
-}
-
-/** What one round earns the platform, by hand: 42.27 + 10.00. */
-export const EARNED_A_ROUND: Paisa = 5227
 
 export interface Cast {
   merchantId: string
@@ -65,67 +10,90 @@ export interface Cast {
   creators: Record<string, string>
 }
 
-export async function readFigures(
-  database: Database,
-  processor: { invoices: HeldOutside[]; payouts: HeldOutside[] },
-  cast: Cast,
-): Promise<Figures> {
-  const { reader: db } = database
-  const of = { merchant: cast.merchantId, creators: Object.values(cast.creators) }
-  const sales = await rowsOf({ database }, 'sales', { merchant_id: of.merchant }, 'net_amount')
-  const cycles = await rowsOf({ database }, 'billing_cycles', { merchant_id: of.merchant }, 'period_start')
-  const payouts = await db.selectFrom('payouts').selectAll().where('creator_id', 'in', of.creators).execute()
-  const nameOf = (id: string) => Object.keys(cast.creators).find((name) => cast.creators[name] === id)
-  const there = (items: HeldOutside[], references: { id: string }[]) =>
+/** What the outside world has seen of the server. */
+export interface Outside {
+  held: { invoices: HeldOutside[]; payouts: HeldOutside[] }
+  /** Webhooks, in the order of their arrival. */
+  webhooks: readonly { id: string }[]
+  mails: readonly Arrival[]
+}
+
+/** What came of one round, without ids and times: the same whatever happened to the server. Lists are sorted. */
+export type Figures = Record<string, string[]>
+
+export async function readFigures(database: Database, outside: Outside, cast: Cast): Promise<Figures> {
+  const nameOf = new Map(
+    Object.entries({ ...cast.creators, merchant: cast.merchantId }).map(([a, b]) => [b, a]),
+  )
+  const read = { database }
+  const sales = await rowsOf(read, 'sales', { merchant_id: cast.merchantId })
+  const cycles = await rowsOf(read, 'billing_cycles', { merchant_id: cast.merchantId })
+  const payouts = (await rowsOf(read, 'payouts')).filter(({ creator_id }) => nameOf.has(creator_id))
+  const deliveries = await rowsOf(read, 'inbound_events', { scope: cast.storeId })
+  const postings = (await rowsOf(read, 'ledger_postings', {}, 'entry_id')).filter(({ owner_id }) =>
+    nameOf.has(owner_id),
+  )
+  const balances = [
+    ...Map.groupBy(postings, ({ account, owner_id }) => `${account} of ${nameOf.get(owner_id)}`),
+  ]
+  const there = (items: HeldOutside[], own: { id: string }[]) =>
     items
-      .filter((item) => references.some(({ id }) => id === item.reference))
-      .map((item) => `${item.amount} ${item.status}`)
-      .sort()
-  return {
+      .filter(({ reference }) => own.some(({ id }) => id === reference))
+      .map(({ amount, status }) => `${amount} ${status}`)
+  const figures: Figures = {
     sales: sales.map(
-      (sale) =>
-        `${formatMoney(sale.net_amount)} ${sale.acceptance_status} ${formatMoney(sale.commission)} ${formatMoney(sale.platform_fee)}`,
+      (row) => `${row.net_amount} ${row.acceptance_status} ${row.commission} ${row.platform_fee}`,
     ),
     cycles: cycles.map(
-      (cycle) =>
-        `${cycle.state} ${cycle.sales_count} ${formatMoney(cycle.commission_total)} ${formatMoney(cycle.fee_total)} ${formatMoney(cycle.amount_due)}`,
+      (row) => `${row.state} ${row.sales_count} ${row.commission_total} ${row.fee_total} ${row.amount_due}`,
     ),
-    payouts: payouts
-      .map((payout) => `${nameOf(payout.creator_id)} ${payout.state} ${formatMoney(payout.amount)}`)
-      .sort(),
-    accounts: await openAccounts(database, [of.merchant, ...of.creators], nameOf),
-    deliveries: await deliveriesOf(database, cast.storeId),
-    invoicesThere: there(processor.invoices, cycles),
-    payoutsThere: there(processor.payouts, payouts),
+    payouts: payouts.map((row) => `${nameOf.get(row.creator_id)} ${row.state} ${row.amount}`),
+    deliveries: deliveries.map(({ state }) => state),
+    balances: balances.map(([name, all]) => `${name}: ${all.reduce((sum, { amount }) => sum + amount, 0)}`),
+    'invoices there': there(outside.held.invoices, cycles),
+    'payouts there': there(outside.held.payouts, payouts),
+    notices: await readNotices(database, outside.webhooks, nameOf),
+    mails: await readMails(database, outside.mails, nameOf),
   }
+  return Object.fromEntries(Object.entries(figures).map(([what, lines]) => [what, lines.sort()]))
 }
 
-async function openAccounts(
-  { reader }: Database,
-  owners: string[],
-  nameOf: (id: string) => string | undefined,
+/**
+ * The different events that have arrived for each of a round's people. Fails for an event that has not arrived, and for one that first
+ * arrived before an earlier one about its subject.
+ */
+async function readNotices(
+  database: Database,
+  received: Outside['webhooks'],
+  nameOf: ReadonlyMap<string, string>,
 ): Promise<string[]> {
-  const accounts = await reader
-    .selectFrom('ledger_postings')
-    .select((row) => ['account', 'owner_id', row.fn.sum<number>('amount').as('balance')])
-    .where('owner_id', 'in', owners)
-    .groupBy(['account', 'owner_id'])
-    .execute()
-  return accounts
-    .filter(({ balance }) => balance !== 0)
-    .map(
-      ({ account, owner_id, balance }) =>
-        `${account} of ${nameOf(owner_id) ?? owner_id}: ${formatMoney(balance)}`,
+  const rows = (await rowsOf({ database }, 'outbox_events', {}, 'sequence')).filter((row) =>
+    nameOf.has(row.account_id),
+  )
+  const arrivals = received.map(({ id }) => id)
+  const late = rows.filter(({ id }) => !arrivals.includes(id)).map(({ type, id }) => `${type} ${id}`)
+  assert.equal(late, [], 'events that have not arrived')
+  for (const about of Map.groupBy(rows, (row) => `${row.account_id} ${row.subject_id}`).values()) {
+    const places = about.map(({ id }) => arrivals.indexOf(id))
+    const types = about.map(({ type }) => type).join(', ')
+    assert.equal(
+      places,
+      places.toSorted((a, b) => a - b),
+      `out of order: ${types}`,
     )
+  }
+  return rows.map(({ account_id, type }) => `${nameOf.get(account_id)}: ${type}`)
 }
 
-async function deliveriesOf({ reader }: Database, storeId: string): Promise<Record<string, number>> {
-  const states = await reader
-    .selectFrom('inbound_events')
-    .select((row) => ['state', row.fn.countAll<number>().as('events')])
-    .where('scope', '=', storeId)
-    .groupBy('state')
-    .orderBy('state')
-    .execute()
-  return Object.fromEntries(states.map(({ state, events }) => [state, events]))
+/** The mails to each of a round's people. Fails for one that has not arrived. */
+async function readMails(
+  database: Database,
+  arrivals: readonly Arrival[],
+  nameOf: ReadonlyMap<string, string>,
+): Promise<string[]> {
+  const rows = (await rowsOf({ database }, 'mails')).filter(({ user_id }) => nameOf.has(user_id))
+  const arrived = new Set(arrivals.map(({ id }) => id))
+  const late = rows.filter(({ id, state }) => state !== 'sent' || !arrived.has(id))
+  assert.equal(late, [], 'mails that have not arrived')
+  return rows.map(({ user_id, kind }) => `${nameOf.get(user_id)}: ${kind}`)
 }

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
+import { TESTBED_KEY } from '../testkit/testbed.ts'
 import type { Order } from './kill-at.ts'
 import type { Target } from './points.ts'
 
@@ -123,9 +124,26 @@ export class KillableServer {
   }
 }
 
-export function inheritedEnvironment(): Record<string, string> {
+/** The environment of a server on loopback over this database, without limits. */
+export function killableEnvironment({
+  url,
+  folder,
+}: {
+  url: string
+  folder: string
+}): Record<string, string> {
   const { PATH = '', NODE_COMPILE_CACHE } = process.env
-  return { PATH, ...(NODE_COMPILE_CACHE && { NODE_COMPILE_CACHE }) }
+  return {
+    PATH,
+    ...(NODE_COMPILE_CACHE && { NODE_COMPILE_CACHE }),
+    HOST: '127.0.0.1',
+    DATABASE_URL: url,
+    DATA_DIR: folder,
+    APP_KEY: TESTBED_KEY.toString('base64'),
+    RATE_LIMIT_AUTH: '0',
+    RATE_LIMIT_PUBLIC: '0',
+    RATE_LIMIT_USER: '0',
+  }
 }
 
 /** Rejects when the server dies before it listens. */

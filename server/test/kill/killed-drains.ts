@@ -3,16 +3,16 @@ import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
-import { openDatabase } from '../../platform/database/open-database.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { openTestDatabase, type TestDatabase, type TestDialect } from '../testkit/databases.ts'
 import { verify } from '../testkit/marketplace.ts'
 import { PiledOrders } from '../testkit/piled-orders.ts'
-import { platformOver } from '../testkit/testbed.ts'
+import { lookInto, platformOver } from '../testkit/testbed.ts'
 import type { Drain, LastWord } from './drainer.ts'
 
 const DRAINER = fileURLToPath(new URL('drainer.ts', import.meta.url))
 const NOW = Date.parse('2026-11-01T07:00:00.000Z')
+const CLOCK = { now: () => NOW }
 const STORES = 7
 /** So small that a pile of hundreds is many of them. */
 const BATCH = 16
@@ -34,8 +34,9 @@ export interface KilledDrain {
 export async function killDrains(dialect: TestDialect, random: () => number): Promise<KilledDrain> {
   const testDatabase = await openTestDatabase(dialect)
   try {
-    const pile = await PiledOrders.open(platformOf(testDatabase), STORES)
-    const orders = await pile.pile(platformOf(testDatabase), DELIVERIES)
+    const platform = platformOver(testDatabase.database, testDatabase.url, CLOCK)
+    const pile = await PiledOrders.open(platform, STORES)
+    const orders = await pile.pile(platform, DELIVERIES)
     // An open connection here would keep SQLite from recovering the file after a death.
     if (dialect === 'sqlite') await testDatabase.database.close()
     const words: LastWord[] = []
@@ -62,18 +63,8 @@ export async function killDrains(dialect: TestDialect, random: () => number): Pr
   }
 }
 
-function platformOf({ database, url }: Pick<TestDatabase, 'database' | 'url'>): Platform {
-  return platformOver(database, url, { now: () => NOW })
-}
-
-async function look<T>(testDatabase: TestDatabase, work: (platform: Platform) => Promise<T>): Promise<T> {
-  const { url, database: kept } = testDatabase
-  const database = kept.dialect === 'sqlite' ? await openDatabase(url, { create: false }) : kept
-  try {
-    return await work(platformOf({ database, url }))
-  } finally {
-    if (database !== kept) await database.close()
-  }
+function look<T>(testDatabase: TestDatabase, work: (platform: Platform) => Promise<T>): Promise<T> {
+  return lookInto(testDatabase, CLOCK, work)
 }
 
 /** One worker's life, `lives` after the first one: the leases of the dead have run out by then. */

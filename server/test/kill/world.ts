@@ -1,16 +1,16 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'kysely'
 import * as assert from 'uvu/assert'
-import { openDatabase } from '../../platform/database/open-database.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { openTestDatabase, type TestDatabase, type TestDialect } from '../testkit/databases.ts'
 import { type MailServerDouble, startMailServer } from '../testkit/mail-server.ts'
 import { verify } from '../testkit/marketplace.ts'
+import { rowsOf } from '../testkit/rows.ts'
 import { type Answer, call } from '../testkit/service-bed.ts'
-import { platformOver, TESTBED_KEY } from '../testkit/testbed.ts'
+import { lookInto } from '../testkit/testbed.ts'
 import { openWebhookReceiver, type WebhookReceiver } from '../testkit/webhook-receiver.ts'
 import type { ScheduledJob } from './kill-at.ts'
-import { inheritedEnvironment, KillableServer } from './killable-server.ts'
+import { KillableServer, killableEnvironment } from './killable-server.ts'
 import { type Arrival, arrivalOf } from './mails.ts'
 import { type OutsideProcessor, openOutsideProcessor, type ProcessorName } from './outside-processor.ts'
 
@@ -19,8 +19,18 @@ const DOWN_MS = 30_000
 /** Nothing has moved for so long that what waits, waits for the clock. */
 const QUIET_MS = 250
 const NEXT_RUN_MS = 1000
+/** SQLite's file is opened for each look. */
+const POLL_MS = 50
 const STUCK_MS = 300_000
 const MOST_TRIES = 10
+const WORLD_SETTINGS = {
+  PORT: '0',
+  DRAIN_SECONDS: '0',
+  PROCESSOR_TIMEOUT_MS: '5000',
+  BILLING_PERIOD: 'daily',
+  PAYOUT_THRESHOLD: '1.00',
+  LOG_LEVEL: 'silent',
+}
 
 interface WorldParts {
   dialect: TestDialect
@@ -92,7 +102,7 @@ export class World {
     const mail = { SMTP_URL: `smtp://127.0.0.1:${mailServer.port}`, MAIL_FROM: 'no-reply@bazaar.pk' }
     const given = { ...mail, ...processor.settings, ...settings }
     this.server = new KillableServer({
-      environment: { ...inheritedEnvironment(), ...environmentOf(testDatabase), ...given },
+      environment: { ...killableEnvironment(testDatabase), ...WORLD_SETTINGS, ...given },
       clockAhead: () => this.#ahead,
       onDeath: async () => {
         await this.verify()
@@ -106,14 +116,8 @@ export class World {
   }
 
   /** Looks into the database, or prepares something in it, beside the server. */
-  async look<T>(work: (platform: Platform) => Promise<T>): Promise<T> {
-    const { url, database: kept } = this.#testDatabase
-    const database = this.dialect === 'sqlite' ? await openDatabase(url, { create: false }) : kept
-    try {
-      return await work(platformOver(database, url, { now: () => this.now() }))
-    } finally {
-      if (database !== kept) await database.close()
-    }
+  look<T>(work: (platform: Platform) => Promise<T>): Promise<T> {
+    return lookInto(this.#testDatabase, { now: () => this.now() }, work)
   }
 
   /** Like `look`, for what writes: from the start when the server keeps the database to itself for too long. */
@@ -195,7 +199,7 @@ export class World {
         this.#settledStart = start
         return
       }
-      await pause(20)
+      await pause(POLL_MS)
     }
   }
 
@@ -227,8 +231,12 @@ export class World {
         nextRun = performance.now() + NEXT_RUN_MS
       }
       if (quiet > QUIET_MS && due !== null && due > this.now()) await this.passTime(due - this.now() + 1)
-      await pause(15)
+      await pause(POLL_MS)
     }
+  }
+
+  async assertNoFlags(): Promise<void> {
+    assert.equal(await this.look((platform) => rowsOf(platform, 'flags')), [], 'no flags are open')
   }
 
   /** The books hold, and everything that was acknowledged is on disk, once. */
@@ -280,7 +288,8 @@ export class World {
   }
 }
 
-function missing(acknowledged: Set<string>, stored: readonly { id: string }[]): string[] {
+/** What was acknowledged and is not stored. */
+export function missing(acknowledged: Iterable<string>, stored: readonly { id: string }[]): string[] {
   const ids = new Set(stored.map(({ id }) => id))
   return [...acknowledged].filter((id) => !ids.has(id))
 }
@@ -312,22 +321,4 @@ async function whatWaits({ database }: Platform): Promise<{ due: number | null; 
   }
   const due = all.length === 0 ? null : Math.max(...all.map((row) => Math.max(row.at, row.lease_until)))
   return { due, state: JSON.stringify(all) }
-}
-
-function environmentOf({ url, folder }: TestDatabase): Record<string, string> {
-  return {
-    HOST: '127.0.0.1',
-    PORT: '0',
-    DRAIN_SECONDS: '0',
-    DATABASE_URL: url,
-    DATA_DIR: folder,
-    APP_KEY: TESTBED_KEY.toString('base64'),
-    PROCESSOR_TIMEOUT_MS: '5000',
-    BILLING_PERIOD: 'daily',
-    PAYOUT_THRESHOLD: '1.00',
-    RATE_LIMIT_AUTH: '0',
-    RATE_LIMIT_PUBLIC: '0',
-    RATE_LIMIT_USER: '0',
-    LOG_LEVEL: 'silent',
-  }
 }

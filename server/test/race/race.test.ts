@@ -6,6 +6,7 @@ import { openProcessorDouble } from '../faults/processor-double.ts'
 import { type TestDialect, testDialects } from '../testkit/databases.ts'
 import { breachesIn, openMarketplace } from '../testkit/marketplace.ts'
 import { proofCount } from '../testkit/proof-size.ts'
+import { testSeed } from '../testkit/seeded-random.ts'
 import { writeUnsynced } from '../testkit/unsynced.ts'
 import type { Arena, Game } from './game.ts'
 import { MANUAL_GAMES } from './manual-games.ts'
@@ -32,7 +33,7 @@ const PLAYED: { game: Game; contract: Contract }[] = [
 
 /** Over all databases and games together; at least one each. TEST_SEED=N moves the pauses. */
 const RACES = proofCount('RACES', 1)
-const SEED = process.env.TEST_SEED === 'random' ? Date.now() % 1_000_000 : Number(process.env.TEST_SEED ?? 1)
+const SEED = testSeed(1)
 const ROUNDS = Math.ceil(RACES / testDialects().length / PLAYED.length)
 /** Books grow with each contest, and the games read them whole. */
 const ROUNDS_A_DATABASE = 50

@@ -1,10 +1,9 @@
-import { type ChildProcess, fork } from 'node:child_process'
-import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
+import { forkModule } from '../testkit/forked.ts'
 import { sharedNow } from './noise.ts'
 import type { Order, Place, Report, Start } from './racer.ts'
 import type { Task } from './tasks.ts'
 
+const RACER = new URL('racer.ts', import.meta.url)
 /** Time enough for both sides to hear when they start, ms. */
 const START_AFTER_MS = 2
 
@@ -30,49 +29,22 @@ export interface Racers {
 
 /** Two processes beside this one, each with connections of its own to the same database. */
 export function openRacers(): Racers {
-  const children = [startRacer(), startRacer()] as const
+  const children = [forkModule(RACER), forkModule(RACER)] as const
   const both = <T>(work: (index: 0 | 1) => Promise<T>) => Promise.all([work(0), work(1)])
   return {
     async enter(place) {
-      await both((index) => {
-        children[index].send(place)
-        return children[index].next()
-      })
+      await both((index) => children[index].ask(place))
     },
     async race(sides, seed) {
       // Both have their order and say so before either starts.
-      await both((index) => {
-        children[index].send({ ...sides[index], seed: seed * 2 + index })
-        return children[index].next()
-      })
+      await both((index) => children[index].ask({ ...sides[index], seed: seed * 2 + index } satisfies Order))
       const startAt = sharedNow() + START_AFTER_MS
-      const reports = await both((index) => {
-        children[index].send({ startAt })
-        return children[index].next() as Promise<Report>
-      })
+      const reports = await both((index) => children[index].ask<Report>({ startAt } satisfies Start))
       return { reports, collided: overlap(reports[0].spans, reports[1].spans) }
     },
     async close() {
-      await Promise.all(children.map((child) => child.stop()))
-    },
-  }
-}
-
-function startRacer() {
-  const child: ChildProcess = fork(fileURLToPath(new URL('racer.ts', import.meta.url)))
-  const ended = once(child, 'exit').then(([code, signal]) => {
-    throw new Error(`a racer ended with ${code ?? signal}`)
-  })
-  // A pending request rejects; a requested end is not an error.
-  ended.catch(() => {})
-  return {
-    send: (message: Place | Order | Start) => child.send(message),
-    next: async () => (await Promise.race([once(child, 'message'), ended]))[0],
-    async stop() {
-      if (child.exitCode !== null || child.signalCode !== null) return
-      const exit = once(child, 'exit')
-      child.send('stop')
-      await exit
+      for (const child of children) child.send('stop')
+      await Promise.all(children.map(({ ended }) => ended))
     },
   }
 }

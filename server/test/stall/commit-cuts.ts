@@ -28,14 +28,10 @@ export function commitCuts(all: boolean): Cut[] {
 export async function playCutRounds(cuts: readonly Cut[]): Promise<number> {
   const { world, proxy, close } = await openStalledPostgres()
   try {
-    for (const plan of planRounds(cuts, 1)) {
-      await playRound(world, cutAt(proxy, plan))
-    }
+    const usual = await playRound(world)
+    for (const plan of planRounds(cuts, 1)) assert.equal(await playRound(world, cutAt(proxy, plan)), usual)
     assert.is(world.server.deaths, 0)
-    const flags = await world.look(({ database }) =>
-      database.reader.selectFrom('flags').selectAll().execute(),
-    )
-    assert.equal(flags, [], 'no flags are open')
+    await world.assertNoFlags()
     return proxy.cuts
   } finally {
     await close()

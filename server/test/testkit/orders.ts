@@ -28,7 +28,7 @@ let counter = 1
 export function orderBody(changes: OrderChanges): string {
   const number = counter++
   const order = {
-    id: Number(changes.id ?? 7_000_000_000_000 + number),
+    id: 0,
     name: changes.name ?? `#${1000 + number}`,
     created_at: new Date(changes.createdAt).toISOString(),
     updated_at: new Date(changes.updatedAt ?? changes.createdAt).toISOString(),
@@ -47,7 +47,8 @@ export function orderBody(changes: OrderChanges): string {
       { product_id: 8_123_456_789_012, title: 'Kurta', quantity: 1, price: formatMoney(changes.price) },
     ],
   }
-  return JSON.stringify(order)
+  // An id may have more digits than a number holds.
+  return JSON.stringify(order).replace('"id":0', `"id":${changes.id ?? 7_000_000_000_000 + number}`)
 }
 
 export interface StoreAccess {

@@ -1,9 +1,11 @@
-import { createHmac } from 'node:crypto'
 import * as assert from 'uvu/assert'
+import { orderHeaders, type StoreAccess } from './orders.ts'
 import { type Answer, call, type ServiceBed } from './service-bed.ts'
 
-const SECRET = 'a-strangers-webhook-secret'
-const SHOP = 'a-strangers-shop.myshopify.com'
+const STORE: StoreAccess = {
+  domain: 'a-strangers-shop.myshopify.com',
+  secret: 'a-strangers-webhook-secret',
+}
 const IBAN = 'PK36SCBL0000001123456702'
 
 /** Tokens of a merchant and a creator, and the link between them. */
@@ -27,7 +29,7 @@ export async function cast({ url }: ServiceBed): Promise<Cast> {
   }
   const merchant = await register('merchant', 'owner@example.pk')
   const creator = await register('creator', 'creator@example.pk')
-  await ask(201, 'POST', '/stores', { shop_domain: SHOP, webhook_secret: SECRET }, merchant)
+  await ask(201, 'POST', '/stores', { shop_domain: STORE.domain, webhook_secret: STORE.secret }, merchant)
   const lamp = {
     ...{ title: 'Brass lamp', product_url: 'https://shop.pk/products/lamp?variant=7#top' },
     ...{ category: 'Home', niche: 'Lamps', commission_rate: 12.5 },
@@ -58,50 +60,14 @@ export async function follow(bed: ServiceBed, slug: string): Promise<string> {
   return reference as string
 }
 
-/** A store's report of a paid order of one lamp. */
-export function orderBody(id: string, reference: string, price: string): string {
-  return JSON.stringify({
-    id: 1,
-    name: `#${id}`,
-    created_at: new Date().toISOString(),
-    currency: 'PKR',
-    financial_status: 'paid',
-    cancelled_at: null,
-    test: false,
-    taxes_included: false,
-    email: 'person@example.com',
-    note_attributes: [],
-    landing_site: `/products/lamp?utm_source=x&aff_ref=${reference}`,
-    line_items: [
-      {
-        id: 2,
-        product_id: 3,
-        title: 'Lamp',
-        quantity: 1,
-        price,
-        discount_allocations: [],
-        tax_lines: [],
-        gift_card: false,
-      },
-    ],
-  }).replace('"id":1,', `"id":${id},`)
-}
-
 /** The store's signed delivery. */
 export function report(
   bed: ServiceBed,
   body: string,
   webhookId: string,
-  { secret = SECRET, topic = 'orders/paid' as string | null } = {},
+  { secret = STORE.secret, topic = 'orders/paid' as string | null } = {},
 ): Promise<Answer> {
-  return call(bed.url, 'POST', '/webhooks/store-sales', {
-    raw: body,
-    headers: {
-      'content-type': 'application/json',
-      ...(topic !== null && { 'x-shopify-topic': topic }),
-      'x-shopify-shop-domain': SHOP,
-      'x-shopify-webhook-id': webhookId,
-      'x-shopify-hmac-sha256': createHmac('sha256', secret).update(body).digest('base64'),
-    },
-  })
+  const { 'x-shopify-topic': _paid, ...signed } = orderHeaders({ ...STORE, secret }, webhookId, body)
+  const headers = { ...signed, ...(topic !== null && { 'x-shopify-topic': topic }) }
+  return call(bed.url, 'POST', '/webhooks/store-sales', { raw: body, headers })
 }

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { type Service, startService } from '../../service.ts'
+import { type Service, type ServiceOptions, startService } from '../../service.ts'
 import {
   openTestDatabase,
   type TestDatabase,
@@ -16,33 +16,34 @@ export interface ServiceBed {
   close(): Promise<void>
 }
 
+const QUIET = {
+  ...{ HOST: '127.0.0.1', PORT: '0', LOG_LEVEL: 'silent' },
+  ...{ SCHEDULE_BILLING: 'off', SCHEDULE_PAYOUTS: 'off', SCHEDULE_RECONCILIATION: 'off' },
+  ...{ RATE_LIMIT_AUTH: '0', RATE_LIMIT_PUBLIC: '0', RATE_LIMIT_USER: '0' },
+}
+
+/** The whole service with these settings: without a log, schedules and limits unless they say otherwise. */
+export async function startQuietly(
+  settings: Record<string, string>,
+  extend?: ServiceOptions['extend'],
+): Promise<{ service: Service; url: string }> {
+  const service = await startService({ ...(extend && { extend }), environment: { ...QUIET, ...settings } })
+  if (!service.url) throw new Error('the service does not listen')
+  return { service, url: service.url }
+}
+
 /** The whole service, started as its users start it: real HTTP, worker, sandbox, on a database of its own. */
 export async function openServiceBed(
   dialect: TestDialect,
   settings: Record<string, string> = {},
-  options: TestDatabaseOptions = {},
+  { extend, ...options }: TestDatabaseOptions & Pick<ServiceOptions, 'extend'> = {},
 ): Promise<ServiceBed> {
   const testDatabase = await openTestDatabase(dialect, options)
-  const service = await startService({
-    environment: {
-      HOST: '127.0.0.1',
-      PORT: '0',
-      DATABASE_URL: testDatabase.url,
-      DATA_DIR: testDatabase.folder,
-      SCHEDULE_BILLING: 'off',
-      SCHEDULE_PAYOUTS: 'off',
-      SCHEDULE_RECONCILIATION: 'off',
-      LOG_LEVEL: 'silent',
-      RATE_LIMIT_AUTH: '0',
-      RATE_LIMIT_PUBLIC: '0',
-      RATE_LIMIT_USER: '0',
-      ...settings,
-    },
-  })
-  if (!service.url) throw new Error('the service does not listen')
+  const own = { DATABASE_URL: testDatabase.url, DATA_DIR: testDatabase.folder }
+  const { service, url } = await startQuietly({ ...own, ...settings }, extend)
   return {
     service,
-    url: service.url,
+    url,
     testDatabase,
     async close() {
       await service.stop()
@@ -93,7 +94,9 @@ export async function callAny(
       ...(options.body !== undefined && { 'content-type': 'application/json' }),
       ...options.headers,
     },
-    body: options.raw ?? (options.body === undefined ? undefined : JSON.stringify(options.body)),
+    body:
+      (options.raw as BodyInit | undefined) ??
+      (options.body === undefined ? undefined : JSON.stringify(options.body)),
   })
   const text = await answer.text()
   return { status: answer.status, headers: answer.headers, body: text === '' ? null : parsed(text) }

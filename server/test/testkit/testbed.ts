@@ -98,7 +98,7 @@ export function platformOver(
     topics: new Topics(),
     caches: new Caches({ maxEntries: 1000 }),
     reportTampered: (row) => reportTamperedRow(platform, row),
-    publicBaseUrl: 'http://127.0.0.1:3000',
+    publicBaseUrl: config.PUBLIC_BASE_URL ?? 'http://127.0.0.1:3000',
   }
   return platform
 }

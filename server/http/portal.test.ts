@@ -1,0 +1,71 @@
+// database: none
+import { gunzipSync } from 'node:zlib'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { openWebTestbed, type WebTestbed } from '../test/testkit/web.ts'
+
+const it = suite<{ bed: WebTestbed }>('the portal')
+
+it.before(async (world) => {
+  world.bed = await openWebTestbed('sqlite')
+})
+it.after(({ bed }) => bed.close())
+
+/** The names of the page's scripts. */
+const scriptsIn = (page: string) => [...page.matchAll(/\/app\/assets\/([\w-]+\.js)/g)].map(([, name]) => name)
+
+it('is one page at every path, which allows its own script and styles only', async ({ bed }) => {
+  const first = await bed.server.inject('/app')
+  assert.is(first.statusCode, 200)
+  assert.is(first.headers['content-type'], 'text/html; charset=utf-8')
+  const policy = String(first.headers['content-security-policy'])
+  assert.match(policy, /^default-src 'none'; script-src 'self'; style-src 'self' 'sha256-[\w+/]{43}=';/)
+  assert.not.match(policy, /unsafe/)
+  assert.not.match(first.body, /<script>|\son\w+=|style=/)
+  for (const path of ['/app/', '/app/offers', '/app/sales/019c3f5e?x=1', '/app/../app/%3Cscript%3E'])
+    assert.is((await bed.server.inject(path)).body, first.body, path)
+  const { etag } = first.headers
+  const again = await bed.server.inject({ url: '/app', headers: { 'if-none-match': String(etag) } })
+  assert.equal([again.statusCode, again.body], [304, ''])
+})
+
+it('has scripts that are kept for good, compressed, and together small', async ({ bed }) => {
+  const { body, rawPayload } = await bed.server.inject({
+    url: '/app',
+    headers: { 'accept-encoding': 'gzip' },
+  })
+  assert.not.ok(body.startsWith('<!doctype'))
+  const names = new Set(scriptsIn(gunzipSync(rawPayload).toString()))
+  assert.ok(names.size > 0)
+  let bytes = rawPayload.length
+  // Chunks that are loaded on demand are named in the others.
+  for (const name of names) {
+    const url = `/app/assets/${name}`
+    const script = await bed.server.inject({ url, headers: { 'accept-encoding': 'gzip' } })
+    assert.is(script.headers['cache-control'], 'public, max-age=31536000, immutable')
+    assert.is(script.headers['content-type'], 'text/javascript; charset=utf-8')
+    bytes += script.rawPayload.length
+    const text = gunzipSync(script.rawPayload).toString()
+    assert.is((await bed.server.inject(url)).body, text)
+    for (const [, chunk] of text.matchAll(/"\.\/([\w-]+\.js)"/g)) names.add(chunk)
+  }
+  assert.ok(bytes < 120 * 1024, `${bytes} bytes`)
+  assert.is((await bed.server.inject('/app/assets/none.js')).statusCode, 404)
+})
+
+it('is not there with PORTAL=off, and browsers are led to the reference', async () => {
+  const bed = await openWebTestbed('sqlite', { PORTAL: 'off' })
+  try {
+    for (const path of ['/app', '/app/offers']) {
+      const { statusCode, body } = await bed.server.inject(path)
+      assert.equal([statusCode, JSON.parse(body).detail], [404, 'No such path.'])
+    }
+    const index = await bed.server.inject({ url: '/', headers: { accept: 'text/html' } })
+    assert.equal([index.statusCode, index.headers.location], [302, 'docs'])
+    assert.not('portal' in (await bed.server.inject('/')).json())
+  } finally {
+    await bed.close()
+  }
+})
+
+it.run()

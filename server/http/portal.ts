@@ -1,0 +1,103 @@
+import { hash } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { readdir, readFile } from 'node:fs/promises'
+import { findPackageJSON } from 'node:module'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { Refusal } from '../platform/api/refusal.ts'
+import type { HttpApp } from './context.ts'
+import { etagOf, type Guard, htmlReply, isCurrent, pagePolicy, sendZipped, type Zipped } from './pages.ts'
+
+const ROOT = dirname(findPackageJSON(import.meta.url) ?? '')
+const SOURCE = join(ROOT, 'shared', 'client', 'portal')
+const BUILT = join(ROOT, 'dist', 'portal')
+
+const NOT_BUILT =
+  'This service runs without its portal. In a checkout, "npm ci" installs what builds it; published packages have it.'
+
+/** The page is cached for as long as a look around takes; its scripts, whose names change with their content, for good. */
+const PAGE_CACHE = 'private, max-age=300'
+const SCRIPT_CACHE = 'public, max-age=31536000, immutable'
+
+interface Portal {
+  page: Zipped & { etag: string; policy: string }
+  scripts: ReadonlyMap<string, Zipped>
+}
+
+/** `GET /app` and everything below: the page, which finds its screen by the path, and its scripts. 404 with `PORTAL=off`. */
+export function registerPortal(
+  server: FastifyInstance,
+  { platform }: Pick<HttpApp, 'platform'>,
+  guard: Guard,
+): void {
+  if (platform.config.PORTAL === 'off') return
+  let loading: Promise<Portal> | undefined
+  const load = () => {
+    loading ??= loadPortal()
+    // Tried again: a build may have failed for a reason that passes.
+    loading.catch(() => {
+      loading = undefined
+    })
+    return loading
+  }
+  const page = async (request: FastifyRequest, reply: FastifyReply) => {
+    const { page } = await load()
+    reply.header('cache-control', PAGE_CACHE)
+    if (isCurrent(request, reply, `W/${page.etag}`)) return reply.code(304).send()
+    return sendZipped(request, htmlReply(reply, page.policy), page)
+  }
+  for (const path of ['/app', '/app/']) server.get(path, { onRequest: guard }, page)
+  server.get<{ Params: { '*': string } }>('/app/*', { onRequest: guard }, async (request, reply) => {
+    const [, name] = /^assets\/(.*)/.exec(request.params['*']) ?? []
+    if (name === undefined) return page(request, reply)
+    const script = (await load()).scripts.get(name)
+    if (!script) throw new Refusal('not_found', 'No such script. Load the page again.')
+    reply.header('cache-control', SCRIPT_CACHE).type('text/javascript; charset=utf-8')
+    return sendZipped(request, reply, script)
+  })
+}
+
+async function loadPortal(): Promise<Portal> {
+  const files = await readPortal()
+  const plain = files.get('index.html') ?? Buffer.alloc(0)
+  const [, styles = ''] = /<style>([\s\S]*)<\/style>/.exec(plain.toString()) ?? []
+  const allowed = `style-src 'self' 'sha256-${hash('sha256', styles, 'base64')}'`
+  const policy = pagePolicy(
+    `script-src 'self'; ${allowed}; img-src 'self' data: https:; connect-src 'self'`,
+    "'self'",
+  )
+  const scripts = [...files].filter(([name]) => name.endsWith('.js'))
+  return {
+    page: { ...(await zipped(plain)), etag: etagOf(plain), policy },
+    scripts: new Map(
+      await Promise.all(scripts.map(async ([name, text]) => [name, await zipped(text)] as const)),
+    ),
+  }
+}
+
+const zipped = async (plain: Buffer): Promise<Zipped> => ({
+  plain,
+  zipped: await promisify(gzip)(plain, { level: 9 }),
+})
+
+/** Of a checkout, made from its sources; else as packed. */
+async function readPortal(): Promise<Map<string, Buffer>> {
+  if (existsSync(SOURCE)) {
+    const builder = join(ROOT, 'scripts', 'build-portal.ts')
+    const built = await import(builder).catch(ignoreMissingPackages)
+    if (built) return built.buildPortal()
+  }
+  if (!existsSync(BUILT)) throw new Refusal('not_found', NOT_BUILT)
+  const names = await readdir(BUILT)
+  return new Map(
+    await Promise.all(names.map(async (name) => [name, await readFile(join(BUILT, name))] as const)),
+  )
+}
+
+/** Without the development dependencies there is no bundler. */
+function ignoreMissingPackages(error: NodeJS.ErrnoException): null {
+  if (error.code === 'ERR_MODULE_NOT_FOUND') return null
+  throw error
+}

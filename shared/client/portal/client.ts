@@ -1,0 +1,259 @@
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
+import { createClient, isRefusal, type Outputs, problemIn } from '../index.ts'
+import { kept, type Store, store } from './store.ts'
+import { t } from './text.ts'
+
+export type User = Outputs['users']['me']
+export type Role = User['role']
+export type LiveEvent = Outputs['live']['changes']['data']
+
+/** Whether the service answers. While it does not, the shell says so. */
+export const reachable = store(true)
+
+const PROBE_MS = 2000
+
+/** `fetch` that notices when the service is gone. */
+const watchedFetch: typeof fetch = async (address, init) => {
+  try {
+    return await fetch(address, init)
+  } catch (error) {
+    if (!init?.signal?.aborted && reachable.get()) {
+      reachable.set(false)
+      setTimeout(probe, PROBE_MS)
+    }
+    throw error
+  }
+}
+
+async function probe(): Promise<void> {
+  const answer = await fetch('/healthz').catch(() => null)
+  if (answer?.ok) reachable.set(true)
+  else setTimeout(probe, PROBE_MS)
+}
+
+/** The only client of the page. */
+export const client = createClient({ url: location.origin, session: 'cookie', fetch: watchedFetch })
+
+/** Saves a file of the service. A plain link could not: it sends no session. */
+export async function download(path: string): Promise<void> {
+  const answer = await watchedFetch(path, { headers: { 'X-Session': 'cookie' } })
+  if (!answer.ok) throw new Error(`answered with ${answer.status}`)
+  const [, name = ''] = /filename="([^"]+)"/.exec(answer.headers.get('content-disposition') ?? '') ?? []
+  const href = URL.createObjectURL(await answer.blob())
+  Object.assign(document.createElement('a'), { href, download: name }).click()
+  URL.revokeObjectURL(href)
+}
+
+/** The account that is logged in; `null` for a visitor, `undefined` until that is known. */
+export const session = store<User | null | undefined>(undefined)
+
+/** Whose session the browser has; all tabs share it. */
+const SIGNED_IN = 'portal.signed-in'
+
+/** Finds out who is logged in. A browser in which no one was, is not asked: the refusal would be an error in its console. */
+export async function startSession(): Promise<void> {
+  if (!kept.get(SIGNED_IN)) return session.set(null)
+  session.set(await client.users.me.query().catch(() => null))
+}
+
+export function logIn({ user }: Outputs['auth']['login']): void {
+  cache.clear()
+  kept.set(SIGNED_IN, user.id)
+  session.set(user)
+}
+
+/** Forgets the account in this page. */
+export function forgetSession(): void {
+  cache.clear()
+  // Another tab may have logged in to another account.
+  if (kept.get(SIGNED_IN) === session.get()?.id) kept.set(SIGNED_IN, '')
+  session.set(null)
+}
+
+// Another tab logged in or out.
+addEventListener('storage', ({ key }) => {
+  if (key !== SIGNED_IN) return
+  cache.clear()
+  void startSession()
+})
+
+/** A sentence for a failed call. */
+export function messageOf(error: unknown): string {
+  const problem = problemIn(error)
+  if (problem) return problem.detail
+  return reachable.get() ? t('Something went wrong. Try again.') : t('The service does not answer.')
+}
+
+/** A refused session ends in this page; the shell then shows the log-in. */
+function notice(error: unknown): void {
+  if (session.get() && isRefusal(error, 'unauthenticated')) forgetSession()
+}
+
+export interface Answer<Data> {
+  data?: Data | undefined
+  error?: unknown
+  loading: boolean
+}
+
+const cache = new Map<string, Store<Answer<unknown>>>()
+
+function entryOf<Data>(key: string): Store<Answer<Data>> {
+  const entry = cache.get(key) ?? store<Answer<unknown>>({ loading: true })
+  cache.set(key, entry)
+  return entry as Store<Answer<Data>>
+}
+
+/**
+ * What `load` answers, again when the key changes and after the service was gone. A key that was loaded before shows what it had until
+ * the answer comes. `update` changes what is shown.
+ */
+export function useQuery<Data>(key: string, load: (former?: Data) => Promise<Data>) {
+  const entry = entryOf<Data>(key)
+  const answer = entry.use()
+  const latest = useRef(load)
+  latest.current = load
+  const reload = useCallback(async (): Promise<void> => {
+    const former = entry.get()
+    const asked: Answer<Data> = { data: former.data, loading: true }
+    entry.set(asked)
+    const answered = await latest.current(former.data).then(
+      (data): Answer<Data> => ({ data, loading: false }),
+      (error: unknown): Answer<Data> => {
+        notice(error)
+        return { data: former.data, error, loading: false }
+      },
+    )
+    if (entry.get() === asked) entry.set(answered)
+    // An update came between: the answer may lack its row. A later call is newer anyway.
+    else if (!entry.get().loading) void reload()
+  }, [entry])
+  const isReachable = reachable.use()
+  useEffect(() => {
+    if (isReachable) void reload()
+  }, [reload, isReachable])
+  const update = (change: (data: Data) => Data) => {
+    const { data } = entry.get()
+    if (data !== undefined) entry.set({ data: change(data), loading: false })
+  }
+  return { ...answer, reload, update }
+}
+
+export interface Page<Row> {
+  items: Row[]
+  next_cursor: string | null
+}
+
+/**
+ * A list, page by page: `load` answers the page at a cursor. Loading it again puts the first page in place of its rows, and keeps the rows
+ * after them.
+ */
+export function useList<Row extends { id: string }>(
+  key: string,
+  load: (cursor: { cursor?: string }) => Promise<Page<Row>>,
+) {
+  const query = useQuery<Page<Row>>(key, async (former) => {
+    const page = await load({})
+    const ids = new Set(page.items.map(({ id }) => id))
+    const rest = former?.items.slice(former.items.findLastIndex(({ id }) => ids.has(id)) + 1) ?? []
+    const isPart = page.next_cursor !== null && ids.size > 0 && rest.length < (former?.items.length ?? 0)
+    return isPart && rest.length > 0
+      ? { items: [...page.items, ...rest], next_cursor: former?.next_cursor ?? null }
+      : page
+  })
+  const { data, update } = query
+  const more = useMutation(async (cursor: string) => {
+    const page = await load({ cursor })
+    update(({ items }) => ({ items: [...items, ...page.items], next_cursor: page.next_cursor }))
+  })
+  /** Puts a row in the place of the one with its id, or at the top. */
+  const put = (row: Row) =>
+    update(({ items, ...rest }) => ({
+      ...rest,
+      items: items.some(({ id }) => id === row.id)
+        ? items.map((one) => (one.id === row.id ? row : one))
+        : [row, ...items],
+    }))
+  const next = data?.next_cursor
+  return {
+    ...query,
+    put,
+    rows: data?.items,
+    error: query.error ?? more.error,
+    showMore: next ? () => more.run(next) : undefined,
+  }
+}
+export type List<Row extends { id: string }> = ReturnType<typeof useList<Row>>
+
+/** Set while a call waits for the password; the shell asks for it and calls `confirm` or `cancel`. */
+export const stepUp = store<{ confirm(): void; cancel(): void } | null>(null)
+
+async function confirmed<Result>(call: () => Promise<Result>): Promise<Result> {
+  try {
+    return await call()
+  } catch (error) {
+    if (!isRefusal(error, 'step_up_required')) throw error
+    await new Promise<void>((resolve, reject) =>
+      stepUp.set({ confirm: resolve, cancel: () => reject(error) }),
+    ).finally(() => stepUp.set(null))
+    return call()
+  }
+}
+
+/** A call that changes something. `run` answers `undefined` if it failed; `error` says why. Asks for the password where the service wants it. */
+export function useMutation<Input, Result>(call: (input: Input) => Promise<Result>) {
+  const [state, setState] = useState<{ busy: boolean; error?: unknown }>({ busy: false })
+  const run = async (input: Input): Promise<Result | undefined> => {
+    setState({ busy: true })
+    try {
+      const result = await confirmed(() => call(input))
+      setState({ busy: false })
+      return result
+    } catch (error) {
+      notice(error)
+      setState({ busy: false, error })
+    }
+  }
+  return { ...state, run }
+}
+
+/** Calls `look` every `ms` while the screen is seen, for what no live event tells. */
+export function usePoll(look: () => unknown, ms: number, isOn = true): void {
+  useEffect(() => {
+    const timer = setInterval(() => isOn && !document.hidden && look(), ms)
+    return () => clearInterval(timer)
+  }, [look, ms, isOn])
+}
+
+const followers = new Set<(event: LiveEvent) => void>()
+
+/** Calls `take` for each live change of this kind while the component is shown. */
+export function useLive<Kind extends LiveEvent['kind']>(
+  kind: Kind,
+  take: (event: Extract<LiveEvent, { kind: Kind }>) => void,
+): void {
+  const latest = useRef(take)
+  latest.current = take
+  useEffect(() => {
+    const follower = (event: LiveEvent) => {
+      if (event.kind === kind) latest.current(event as Extract<LiveEvent, { kind: Kind }>)
+    }
+    followers.add(follower)
+    return () => {
+      followers.delete(follower)
+    }
+  }, [kind])
+}
+
+/** Follows the account's changes until the answered function is called. The stream reconnects by itself and misses nothing. */
+export function followChanges(): () => void {
+  const { unsubscribe } = client.live.changes.subscribe(
+    {},
+    {
+      onData: ({ data }) => {
+        for (const follower of [...followers]) follower(data)
+      },
+      onError: notice,
+    },
+  )
+  return unsubscribe
+}

@@ -1,0 +1,12 @@
+import { render } from 'preact'
+import { startSession } from './client.ts'
+import { Shell } from './shell.tsx'
+import { startLanguage } from './text.ts'
+import { startTheme } from './theme.ts'
+
+startTheme()
+await Promise.all([startLanguage(), startSession()])
+const root = document.body
+// The placeholder of the page has been there since its first byte.
+root.replaceChildren()
+render(<Shell />, root)

@@ -1,0 +1,75 @@
+import type { ComponentChildren } from 'preact'
+import { type Page as ListedPage, useList } from '../client.ts'
+import { Link, useRoute } from '../router.tsx'
+import { t } from '../text.ts'
+import { type Field, Filters, field, inputOf, optionsOf } from './form.tsx'
+import { Answered, Empty, Page, type PageProps } from './page.tsx'
+import { ListTable, type TableProps } from './table.tsx'
+
+const ROWS = 50
+
+/** A filter by a field of the wire with these values. */
+export const choice = (name: string, values: readonly string[]): Field =>
+  field(`${name}?`, { type: 'select', options: [['', t('All')], ...optionsOf(values)] })
+
+/** A list with filters that stand in the address. `load` takes what they say, and `fixed`. */
+export function useFiltered<Row extends { id: string }>(
+  key: string,
+  filters: readonly Field[],
+  load: (input: never) => Promise<ListedPage<Row>>,
+  fixed?: object,
+) {
+  const input = inputOf(useRoute().query, filters)
+  const list = useList(`${key} ${JSON.stringify({ ...fixed, ...input })}`, (cursor) =>
+    load({ limit: ROWS, ...fixed, ...input, ...cursor } as never),
+  )
+  const chosen = Object.entries(input).filter(([, value]) => value !== undefined)
+  const fits = (row: Row) => chosen.every(([name, value]) => row[name as keyof Row] === value)
+  /** Shows a row that changed, or a new one that the filters let through. */
+  const put = (row: Row) => {
+    if (fits(row) || list.rows?.some(({ id }) => id === row.id)) list.put(row)
+  }
+  return { ...list, put, filters, isFiltered: chosen.length > 0 }
+}
+
+interface ListPageProps<Row extends { id: string }> extends PageProps {
+  list: ReturnType<typeof useFiltered<Row>>
+  /** What there would be, and how it comes about. */
+  empty: [title: string, hint: string]
+  /** How rows are shown: as a table with these columns, or each by `card`. */
+  columns?: TableProps<Row>['columns']
+  card?: (row: Row) => ComponentChildren
+}
+
+/** A screen that is a list; `children` stand above it. */
+export function ListPage<Row extends { id: string }>(props: ListPageProps<Row>) {
+  const { list, empty, columns, card, children, ...page } = props
+  const { rows, filters, isFiltered } = list
+  const { path } = useRoute()
+  const [title, hint] = isFiltered ? [t('Nothing fits these filters.')] : empty
+  return (
+    <Page {...page}>
+      {children}
+      <Filters fields={filters.filter(({ type }) => type !== 'hidden')} />
+      {isFiltered && <Link to={path}>{t('Remove all filters')}</Link>}
+      {columns ? (
+        <ListTable
+          label={page.title}
+          list={list}
+          columns={columns}
+          empty={<Empty title={title}>{hint}</Empty>}
+        />
+      ) : (
+        <Answered of={{ ...list, data: rows }}>
+          {(shown) =>
+            shown.length > 0 ? (
+              shown.map((row) => <section key={row.id}>{card?.(row)}</section>)
+            ) : (
+              <Empty title={title}>{hint}</Empty>
+            )
+          }
+        </Answered>
+      )}
+    </Page>
+  )
+}

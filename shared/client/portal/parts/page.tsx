@@ -1,0 +1,104 @@
+import type { ComponentChildren } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
+import { type Answer, messageOf } from '../client.ts'
+import { t } from '../text.ts'
+
+export interface PageProps {
+  title: string
+  /** One sentence below the title. */
+  lead?: ComponentChildren
+  /** Buttons and links beside the title. */
+  actions?: ComponentChildren
+  /** One form in the middle. */
+  narrow?: boolean
+  children?: ComponentChildren
+}
+
+/** A screen: its title, which takes the focus when the screen is opened, and its content. */
+export function Page({ title, lead, actions, narrow, children }: PageProps) {
+  const heading = useRef<HTMLHeadingElement>(null)
+  useEffect(() => heading.current?.focus({ preventScroll: true }), [])
+  useEffect(() => {
+    document.title = title
+  }, [title])
+  return (
+    <div class={narrow ? 'page narrow' : 'page'}>
+      <header class="page-head">
+        <div>
+          <h1 tabIndex={-1} ref={heading}>
+            <bdi>{title}</bdi>
+          </h1>
+          {lead && <p class="quiet">{lead}</p>}
+        </div>
+        {actions && <div class="actions">{actions}</div>}
+      </header>
+      {children}
+    </div>
+  )
+}
+
+/** A part of a screen in a box of its own. */
+export function Card({ title, actions, children }: Partial<PageProps>) {
+  return (
+    <section class="card">
+      {title && (
+        <header class="card-head">
+          <h2>{title}</h2>
+          {actions && <div class="actions">{actions}</div>}
+        </header>
+      )}
+      {children}
+    </section>
+  )
+}
+
+/** What a query answered, or a placeholder while it loads, or why it failed. */
+export function Answered<Data>({
+  of,
+  children,
+}: {
+  of: Answer<Data> & { reload(): unknown }
+  children: (data: Data) => ComponentChildren
+}) {
+  return (
+    <>
+      <Failed error={of.error} again={of.reload} />
+      {of.data !== undefined ? children(of.data) : !of.error && <Loading />}
+    </>
+  )
+}
+
+export function Loading() {
+  return (
+    <div class="skeleton" role="status" aria-label={t('Loading')}>
+      <i />
+      <i />
+      <i />
+    </div>
+  )
+}
+
+/** Why a call failed; nothing without an error. */
+export function Failed({ error, again }: { error?: unknown; again?: () => unknown }) {
+  if (!error) return null
+  return (
+    <div class="notice bad" role="alert">
+      <bdi>{messageOf(error)}</bdi>
+      {again && (
+        <button type="button" class="plain" onClick={() => void again()}>
+          {t('Try again')}
+        </button>
+      )}
+    </div>
+  )
+}
+
+/** In place of a list without rows: what belongs there, and what to do. */
+export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
+  return (
+    <div class="empty">
+      <strong>{title}</strong>
+      {children && <div class="quiet">{children}</div>}
+    </div>
+  )
+}

@@ -1,0 +1,80 @@
+import type { ComponentChildren } from 'preact'
+import type { List } from '../client.ts'
+import { fieldOf, type Kind } from '../fields.ts'
+import { t } from '../text.ts'
+import { Failed, Loading } from './page.tsx'
+import { Value } from './values.tsx'
+
+export interface Column<Row> {
+  head: string
+  cell: (row: Row) => ComponentChildren
+  /** For amounts and counts. */
+  end?: boolean
+}
+
+export interface TableProps<Row> {
+  /** What the rows are, for screen readers. */
+  label: string
+  rows: readonly Row[]
+  /** Each, or its field on the wire. */
+  columns: readonly (Column<Row> | (keyof Row & string))[]
+  rowKey?: (row: Row) => string
+}
+
+/** A table; on narrow screens, each row is a card. */
+export function Table<Row extends object>({ label, rows, rowKey = idOf, ...given }: TableProps<Row>) {
+  const columns = given.columns.map((column) => (typeof column === 'string' ? columnOf<Row>(column) : column))
+  return (
+    <table class="table" aria-label={label}>
+      <thead>
+        <tr>
+          {columns.map(({ head, end }) => (
+            <th key={head} scope="col" class={end ? 'end' : ''}>
+              {head}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((row) => (
+          <tr key={rowKey(row)}>
+            {columns.map(({ head, cell, end }) => (
+              <td key={head} data-head={head} class={end ? 'end' : ''}>
+                {cell(row)}
+              </td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}
+
+const ENDS: readonly Kind[] = ['money', 'percent', 'count']
+
+function columnOf<Row extends object>(name: string): Column<Row> {
+  const { label, kind } = fieldOf(name)
+  return { head: label, end: ENDS.includes(kind), cell: (row) => <Value of={row} name={name} /> }
+}
+
+const idOf = (row: unknown) => (row as { id: string }).id
+
+/** The table of a list, with "Show more"; `empty` is shown without rows. */
+export function ListTable<Row extends { id: string }>({
+  list,
+  empty,
+  ...table
+}: { list: List<Row>; empty: ComponentChildren } & Omit<TableProps<Row>, 'rows'>) {
+  const { rows, error, loading, reload, showMore } = list
+  return (
+    <>
+      <Failed error={error} again={reload} />
+      {rows ? rows.length > 0 ? <Table rows={rows} {...table} /> : empty : loading && <Loading />}
+      {showMore && (
+        <button type="button" class="more" onClick={() => void showMore()}>
+          {t('Show more')}
+        </button>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,129 @@
+import type { ComponentChildren } from 'preact'
+import { useState } from 'preact/hooks'
+import { fieldOf, type Kind } from '../fields.ts'
+import { count, money, percent, t, useLanguage, when } from '../text.ts'
+import { WORDS, word } from '../words.ts'
+
+/** An amount of the wire. */
+export function Money({ amount }: { amount: string }) {
+  return (
+    <bdi dir="ltr" class="money">
+      {money(amount)}
+    </bdi>
+  )
+}
+
+/** A moment of the wire, in Pakistan's time; a dash for none. */
+export function When({ at, style }: { at: string | null; style?: 'date' | 'minute' }) {
+  useLanguage()
+  if (at === null) return '–'
+  return <time dateTime={at}>{when(at, style)}</time>
+}
+
+/** Text that another account wrote. */
+export function Theirs({ children }: { children: string | null | undefined }) {
+  return <bdi class="theirs">{children}</bdi>
+}
+
+/** A state, reason or kind of the wire as a colored word. */
+export function Status({ value }: { value: string }) {
+  return <span class={`status ${WORDS[value]?.[1] ?? ''}`}>{word(value)}</span>
+}
+
+const SHOWN: Partial<Record<Kind, (value: never) => ComponentChildren>> = {
+  money: (amount: string) => <Money amount={amount} />,
+  percent,
+  count,
+  time: (at: string) => <When at={at} />,
+  date: (at: string) => <When at={at} style="date" />,
+  word: (value: string) => <Status value={value} />,
+  url: (href: string) => <Outside href={href} />,
+  checks: (values: string[]) => values.join(', '),
+}
+
+/** A value as its field of the wire is shown; of offers, accounts and stores their name; a dash for none. */
+export function Value({ of, name }: { of: object; name: string }) {
+  const value = (of as Record<string, never>)[name]
+  if (value === null || value === undefined || value === '') return <>–</>
+  const { title, display_name, shop_domain } = value as Record<string, string>
+  const show = SHOWN[fieldOf(name).kind]
+  return show ? <>{show(value)}</> : <Theirs>{title ?? display_name ?? shop_domain ?? value}</Theirs>
+}
+
+interface FactsProps {
+  /** A resource whose fields are named in `items`. */
+  of?: object
+  items: readonly (string | [name: string, value: ComponentChildren])[]
+}
+
+/** Names with values beside them; given ones without a value are left out. */
+export function Facts({ of = {}, items }: FactsProps) {
+  const pairs = items.map((item) =>
+    typeof item === 'string' ? [fieldOf(item).label, <Value key={item} of={of} name={item} />] : item,
+  )
+  return (
+    <dl class="facts">
+      {pairs.map(
+        ([name, value]) =>
+          value && (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd>{value}</dd>
+            </div>
+          ),
+      )}
+    </dl>
+  )
+}
+
+/** Figures in large type. */
+export function Figures({ items }: { items: [name: string, value: ComponentChildren, hint?: string][] }) {
+  return (
+    <dl class="figures">
+      {items.map(([name, value, hint]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+          {hint && <dd class="quiet">{hint}</dd>}
+        </div>
+      ))}
+    </dl>
+  )
+}
+
+/** A text to take along, with a button that copies it. */
+export function Copy({ text, label }: { text: string; label: string }) {
+  const [isCopied, setCopied] = useState(false)
+  const copy = async () => {
+    // Refused on pages without TLS: the text can be selected instead.
+    const done = await navigator.clipboard?.writeText(text).then(
+      () => true,
+      () => false,
+    )
+    setCopied(done === true)
+  }
+  return (
+    <div class="copy">
+      <input
+        readOnly
+        dir="ltr"
+        aria-label={label}
+        value={text}
+        onFocus={(event) => event.currentTarget.select()}
+      />
+      <button type="button" onClick={() => void copy()}>
+        {isCopied ? t('Copied') : t('Copy')}
+      </button>
+    </div>
+  )
+}
+
+/** A product's address: a link if it is one of the web, else plain text. */
+export function Outside({ href }: { href: string }) {
+  if (!/^https?:\/\//i.test(href)) return <bdi class="theirs">{href}</bdi>
+  return (
+    <a href={href} target="_blank" rel="noopener noreferrer nofollow" class="theirs" dir="ltr">
+      {href}
+    </a>
+  )
+}

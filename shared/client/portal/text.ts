@@ -1,0 +1,58 @@
+import { displayMoney, parseMoney } from '../index.ts'
+import { kept, store } from './store.ts'
+
+export type Language = 'en' | 'ur'
+
+const LANGUAGE = 'portal.language'
+let urdu: Record<string, string> = {}
+const current = store<Language>('en')
+
+/** The text in the current language. `{name}` stands for a value. Keys are literals, so that a test finds those without an Urdu text. */
+export function t(english: string, values: Record<string, string | number> = {}): string {
+  const text = (current.get() === 'ur' && urdu[english]) || english
+  return text.replace(/\{(\w+)\}/g, (whole, name: string) => String(values[name] ?? whole))
+}
+
+/** Marks a text that is shown with `t` elsewhere. */
+export const key = (english: string): string => english
+
+/** Makes the component render again when the language changes. */
+export const useLanguage = (): Language => current.use()
+
+export async function setLanguage(language: Language): Promise<void> {
+  if (language === 'ur') urdu = (await import('./ur.json', { with: { type: 'json' } })).default
+  kept.set(LANGUAGE, language)
+  Object.assign(document.documentElement, { lang: language, dir: language === 'ur' ? 'rtl' : 'ltr' })
+  current.set(language)
+}
+
+/** The language of the last visit, else the browser's. */
+export function startLanguage(): Promise<void> {
+  const preferred = kept.get(LANGUAGE) ?? navigator.language
+  return setLanguage(preferred.startsWith('ur') ? 'ur' : 'en')
+}
+
+const locale = () => (current.get() === 'ur' ? 'ur-PK' : 'en-GB')
+
+/** An amount of the wire, such as `1250.00`, for people. */
+export function money(amount: string): string {
+  const paisa = parseMoney(amount)
+  return paisa === null ? amount : displayMoney(paisa)
+}
+
+/** A moment of the wire in Pakistan's time. */
+export function when(at: string, style: 'date' | 'minute' = 'minute'): string {
+  const format = { dateStyle: 'medium', timeZone: 'Asia/Karachi' } as const
+  const time = style === 'minute' ? ({ timeStyle: 'short' } as const) : {}
+  return new Intl.DateTimeFormat(locale(), { ...format, ...time }).format(new Date(at))
+}
+
+/** A period of the wire, whose end is exclusive, in days. */
+export function period(from: string, to: string): string {
+  const format = new Intl.DateTimeFormat(locale(), { dateStyle: 'medium', timeZone: 'Asia/Karachi' })
+  return format.formatRange(new Date(from), new Date(Date.parse(to) - 1))
+}
+
+export const count = (value: number): string => new Intl.NumberFormat(locale()).format(value)
+
+export const percent = (value: number): string => `${value}%`
