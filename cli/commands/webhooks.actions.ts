@@ -39,7 +39,12 @@ export async function fixtures(_options: object, command: Command): Promise<void
   const { out } = openContext(command)
   const { storeSales, processor } = await readFixtures()
   const name = { title: 'Fixture', cell: (fixture: { name: string }) => fixture.name }
-  const title = { title: 'What it is', flexible: true, cell: (fixture: { title: string }) => fixture.title }
+  const title = {
+    title: 'What it is',
+    flexible: true,
+    least: 42,
+    cell: (fixture: { title: string }) => fixture.title,
+  }
   out.show({ store_sales: storeSales, processor }, () => [
     out.heading('Orders (orders/paid), on the terms that the manifest names'),
     ...out.table(storeSales, [
@@ -196,7 +201,7 @@ export const listen = reads(async ({ platform, out }, options: ListenOptions) =>
       const state = out.style(COLOUR[row.state], row.state.padEnd(9))
       const cells = [fromText(row, senders), row.topic ?? '–', outcomeText(row), row.id]
       if (out.json) printJson(wireEvent(row, senders))
-      else printLines([[out.time(row.received_at), state, ...cells].join('  ')])
+      else printLines([out.shortIds([out.shortTime(row.received_at), state, ...cells].join('  '))])
     }
     left -= rows.length
     return left > 0
