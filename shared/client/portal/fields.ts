@@ -52,6 +52,35 @@ const FIELDS: Record<string, [label: string, kind?: Kind, autocomplete?: string]
   fee_total: [key('Fees'), 'money'],
   credit_total: [key('Credit'), 'money'],
   amount_due: [key('Due'), 'money'],
+  commission_min: [key('Commission from, in percent'), 'percent'],
+  paid_rate_90d: [key('Paid on delivery'), 'percent'],
+  sort: [key('Order')],
+  days: [key('Period')],
+  clicks: [key('Clicks'), 'count'],
+  sales: [key('Sales'), 'count'],
+  accepted_sales: [key('Sales'), 'count'],
+  commission_earned: [key('Commission'), 'money'],
+  net_amount: [key('Net amount'), 'money'],
+  rejection_reason: [key('Rejected because')],
+  order_id: [key('Order in the store')],
+  sub_id: [key('Placement')],
+  expected_commission: [key('Expected commission'), 'money'],
+  placed_at: [key('Ordered'), 'time'],
+  processor_payout_id: [key('Reference')],
+  failure_reason: [key('Failed because')],
+  settled_at: [key('Confirmed'), 'time'],
+  iban: [key('IBAN')],
+  iban_last4: [key('End of the IBAN')],
+  account_title: [key('Name of the account')],
+  current_password: [key('Password'), 'password', 'current-password'],
+  quantity: [key('Pieces'), 'count'],
+  gross: [key('Price'), 'money'],
+  discount: [key('Discount'), 'money'],
+  tax: [key('Tax'), 'money'],
+  net: [key('Net'), 'money'],
+  platform_fee_rate: [key('Platform fee'), 'percent'],
+  platform_fee: [key('Platform fee'), 'money'],
+  verdict: [key('Holds'), 'word'],
   resource: [key('Rows'), 'select'],
   format: [key('Format'), 'select'],
   url: [key('Address'), 'url'],
@@ -80,6 +109,7 @@ const HINTS: Record<string, string> = {
 
 /** What is known of a field of the wire, in the current language. */
 export function fieldOf(name: string) {
-  const [label = name, kind = 'text', autocomplete] = FIELDS[name] ?? []
+  const [label = name.replaceAll('_', ' '), kind = name.endsWith('_at') ? 'time' : 'text', autocomplete] =
+    FIELDS[name] ?? []
   return { label: t(label), kind, autocomplete, hint: t(HINTS[name] ?? '') }
 }

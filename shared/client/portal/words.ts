@@ -65,5 +65,29 @@ export const WORDS: Record<string, [text: string, tone: Tone]> = {
   admin: [key('Admin'), ''],
 }
 
+/** The checks of a sale: what is wrong if one fails, and what holds if it passes. */
+export const CHECKS: Record<string, [failed: string, passed: string]> = {
+  test_order: [key('Test order'), key('The order is no test')],
+  not_paid: [key('Not paid'), key('It is paid and not canceled')],
+  currency_not_pkr: [key('Not in rupees'), key('It is in rupees')],
+  no_tracking_reference: [key('No link'), key('It names a click')],
+  coupon_not_in_force: [key('Coupon code not in force'), key('Its coupon code was in force')],
+  unknown_tracking_reference: [key('Unknown click'), key('The click is known')],
+  other_merchants_link: [key("Another merchant's link"), key("The link is to this merchant's offer")],
+  untracked_click: [key('Click not counted'), key('The click was counted')],
+  click_after_order: [key('Click after the order'), key('The click came before the order')],
+  outside_attribution_window: [
+    key('Too late after the click'),
+    key('The order came in time after the click'),
+  ],
+  creator_suspended: [key('Creator suspended'), key('The creator was not suspended')],
+  merchant_suspended: [key('Merchant suspended'), key('The merchant was not suspended')],
+  self_purchase: [key('Own purchase'), key('The buyer was not the creator')],
+  product_unknown: [key('Unknown product'), key('The store knows the product')],
+  product_not_in_offer: [key('Other product'), key('A product of the offer was ordered')],
+  nothing_payable: [key('Nothing to pay'), key('There is something to pay')],
+}
+
 /** An enum value of the wire for people. */
-export const word = (value: string): string => t(WORDS[value]?.[0] ?? value.replaceAll('_', ' '))
+export const word = (value: string): string =>
+  t(WORDS[value]?.[0] ?? CHECKS[value]?.[0] ?? value.replaceAll('_', ' '))
