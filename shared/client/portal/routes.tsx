@@ -1,8 +1,10 @@
 import type { FunctionComponent } from 'preact'
 import type { Role } from './client.ts'
+import { AccountSettings } from './screens/account.tsx'
 import { Dashboard } from './screens/dashboard.tsx'
+import { Flags } from './screens/flags.tsx'
 import { Links } from './screens/links.tsx'
-import { LogIn, Register } from './screens/log-in.tsx'
+import { ForgotPassword, LogIn, Register } from './screens/log-in.tsx'
 import { OfferPage, Offers } from './screens/offers.tsx'
 import { Payouts } from './screens/payouts.tsx'
 import { Receipt } from './screens/receipt.tsx'
@@ -31,6 +33,9 @@ export const ROUTES: readonly ScreenRoute[] = [
   { path: '/payouts', screen: Payouts, roles: BOTH, nav: key('Payouts') },
   { path: '/offers', screen: Offers, nav: key('Offers') },
   { path: '/offers/:id', screen: OfferPage },
+  { path: '/flags', screen: Flags, roles: ['admin'], nav: key('Flags') },
+  { path: '/account', screen: AccountSettings, roles: ['merchant', 'creator', 'admin'] },
   { path: '/login', screen: LogIn, roles: ['visitor'] },
   { path: '/register', screen: Register, roles: ['visitor'] },
+  { path: '/forgot-password', screen: ForgotPassword, roles: ['visitor'] },
 ]

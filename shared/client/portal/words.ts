@@ -1,93 +1,13 @@
-import { key, t } from './text.ts'
+import names from './names.json' with { type: 'json' }
+import { t } from './text.ts'
 
-type Tone = '' | 'good' | 'warn' | 'bad'
-
-/** What the enum values of the wire are called. */
-export const WORDS: Record<string, [text: string, tone: Tone]> = {
-  accepted: [key('Accepted'), 'good'],
-  rejected: [key('Rejected'), 'bad'],
-  pending: [key('Pending'), 'warn'],
-  approved: [key('Approved'), 'good'],
-  withdrawn: [key('Withdrawn'), ''],
-  draft: [key('Draft'), ''],
-  live: [key('Live'), 'good'],
-  paused: [key('Paused'), 'warn'],
-  ended: [key('Ended'), ''],
-  active: [key('Active'), 'good'],
-  not_required: [key('Not required'), ''],
-  open: [key('Open'), ''],
-  closed: [key('Closed'), 'warn'],
-  charged: [key('Paid'), 'good'],
-  submitted: [key('On its way'), 'warn'],
-  paid: [key('Paid'), 'good'],
-  failed: [key('Failed'), 'bad'],
-  became_sale: [key('Became a sale'), 'good'],
-  cancelled: [key('Canceled'), 'bad'],
-  expired: [key('Expired'), ''],
-  resolved: [key('Resolved'), 'good'],
-  waiting: [key('Waiting'), 'warn'],
-  receiving: [key('Receiving'), 'good'],
-  silent: [key('Silent'), 'warn'],
-  rejecting: [key('Refused'), 'bad'],
-  no_order_payment: [key('No paid orders'), 'warn'],
-  xml: [key('Wrong format'), 'bad'],
-  cart: [key('Cart'), ''],
-  line: [key('Buy now'), ''],
-  landing: [key('Landing page'), ''],
-  coupon: [key('Coupon code'), ''],
-  none: [key('No link'), ''],
-  granted: [key('Granted'), 'good'],
-  declined: [key('Declined'), 'bad'],
-  queued: [key('Queued'), ''],
-  running: [key('Running'), 'warn'],
-  succeeded: [key('Ready'), 'good'],
-  enabled: [key('Enabled'), 'good'],
-  disabled: [key('Disabled'), 'warn'],
-  delivered: [key('Delivered'), 'good'],
-  owner: [key('You disabled it'), ''],
-  operator: [key('An operator disabled it'), ''],
-  gone: [key('It answered 410'), ''],
-  failing: [key('It failed for 5 days'), ''],
-  sales: [key('Sales'), ''],
-  pending_orders: [key('Pending orders'), ''],
-  clicks: [key('Clicks'), ''],
-  applications: [key('Applications'), ''],
-  billing_cycles: [key('Billing cycles'), ''],
-  payouts: [key('Payouts'), ''],
-  excel: [key('CSV for Excel'), ''],
-  csv: [key('CSV'), ''],
-  ndjson: [key('NDJSON'), ''],
-  low: [key('Low'), ''],
-  medium: [key('Medium'), 'warn'],
-  high: [key('High'), 'bad'],
-  merchant: [key('Merchant'), ''],
-  creator: [key('Creator'), ''],
-  admin: [key('Admin'), ''],
-}
-
-/** The checks of a sale: what is wrong if one fails, and what holds if it passes. */
-export const CHECKS: Record<string, [failed: string, passed: string]> = {
-  test_order: [key('Test order'), key('The order is no test')],
-  not_paid: [key('Not paid'), key('It is paid and not canceled')],
-  currency_not_pkr: [key('Not in rupees'), key('It is in rupees')],
-  no_tracking_reference: [key('No link'), key('It names a click')],
-  coupon_not_in_force: [key('Coupon code not in force'), key('Its coupon code was in force')],
-  unknown_tracking_reference: [key('Unknown click'), key('The click is known')],
-  other_merchants_link: [key("Another merchant's link"), key("The link is to this merchant's offer")],
-  untracked_click: [key('Click not counted'), key('The click was counted')],
-  click_after_order: [key('Click after the order'), key('The click came before the order')],
-  outside_attribution_window: [
-    key('Too late after the click'),
-    key('The order came in time after the click'),
-  ],
-  creator_suspended: [key('Creator suspended'), key('The creator was not suspended')],
-  merchant_suspended: [key('Merchant suspended'), key('The merchant was not suspended')],
-  self_purchase: [key('Own purchase'), key('The buyer was not the creator')],
-  product_unknown: [key('Unknown product'), key('The store knows the product')],
-  product_not_in_offer: [key('Other product'), key('A product of the offer was ordered')],
-  nothing_payable: [key('Nothing to pay'), key('There is something to pay')],
-}
+/** What enum values of the wire are called, and their tone: `good`, `warn` or `bad`. */
+const WORDS: Record<string, string[]> = names.words
+/** What holds if a check of a sale passes, by its name. */
+export const CHECKS: Record<string, string> = names.checks
+export const REJECTION_REASONS = Object.keys(CHECKS)
 
 /** An enum value of the wire for people. */
-export const word = (value: string): string =>
-  t(WORDS[value]?.[0] ?? CHECKS[value]?.[0] ?? value.replaceAll('_', ' '))
+export const word = (value: string): string => t(WORDS[value]?.[0] ?? value.replaceAll('_', ' '))
+
+export const toneOf = (value: string): string => WORDS[value]?.[1] ?? ''

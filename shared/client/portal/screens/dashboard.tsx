@@ -13,7 +13,8 @@ type Summary = Outputs['summaries']['get']
 type By = Inputs['summaries']['series']['by']
 
 const DAY_MS = 86_400_000
-const PERIODS = ['7', '30', '90', '365']
+const PERIODS = ['', '7', '90', '365']
+const USUAL = '30'
 /** What else than days figures are grouped by, and the filter of sales that each stands for. */
 const GROUPS = {
   link: [key('Links'), 'affiliate_link_slug'],
@@ -58,14 +59,14 @@ export function Dashboard() {
   const isCreator = session.use()?.role === 'creator'
   const groups = ['link', isCreator ? 'sub_id' : 'offer'] as const
   const chosen = useRoute().query.get('days') ?? ''
-  const days = PERIODS.includes(chosen) ? chosen : '30'
+  const days = (PERIODS.includes(chosen) && chosen) || USUAL
   const query = useQuery(`dashboard ${days}`, () => load(days, groups))
   useLive('sale', query.reload)
-  const options = PERIODS.map((days) => [days, t('{days} days', { days })] as const)
+  const options = PERIODS.map((days) => [days, t('{days} days', { days: days || USUAL })] as const)
   const plots = { commission: t('Commission by day, in rupees'), visits: t('Clicks and sales by day') }
   return (
     <Page title={t('Dashboard')}>
-      <Filters fields={[field('days?', { type: 'select', options, value: days })]} />
+      <Filters fields={[field('days?', { options })]} />
       <Answered of={query}>
         {({ summary, clicks, days, grouped, ...lines }) => (
           <>

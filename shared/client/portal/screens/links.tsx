@@ -6,7 +6,7 @@ import { Dialog } from '../parts/dialog.tsx'
 import { field } from '../parts/form.tsx'
 import { ListPage, useFiltered } from '../parts/list.tsx'
 import { Qr } from '../parts/pictures.tsx'
-import { Copy, Status, Theirs } from '../parts/values.tsx'
+import { Copy, Status } from '../parts/values.tsx'
 import { Link } from '../router.tsx'
 import { t } from '../text.ts'
 
@@ -45,10 +45,6 @@ export function Links() {
       <Link to={`/sales?affiliate_link_slug=${link.slug}`}>{t('Sales')}</Link>
     </div>
   )
-  const merchant = {
-    head: t('Merchant'),
-    cell: ({ offer }: Shared) => <Theirs>{offer.merchant.display_name}</Theirs>,
-  }
   return (
     <ListPage
       title={t('Links')}
@@ -56,7 +52,7 @@ export function Links() {
       empty={[t('No links yet.'), t('An approved application makes one.')]}
       columns={[
         'offer',
-        isMerchant ? 'creator' : merchant,
+        ...(isMerchant ? (['creator'] as const) : []),
         { head: t('Status'), cell: (link) => <Status value={stateOf(link)} /> },
         'coupon_code',
         'commission_rate',

@@ -119,7 +119,7 @@ function Story({ moments }: { moments: Moment[] }) {
   const steps = moments.map(([text, at, note]): [string, ComponentChildren] => [
     text,
     <p class="quiet">
-      {at ? <When at={at} /> : t('Not yet')} {note && <bdi>· {note}</bdi>}
+      {at ? <When at={at} /> : t('Not yet')} {note && <bdi>{note}</bdi>}
     </p>,
   ])
   return <Steps all steps={steps} at={current < 0 ? moments.length : current} />
@@ -141,19 +141,22 @@ const counts = () => ({
 
 /** Each check, its verdict, and what it looked at. */
 const checks = () => [
-  { head: t('Check'), cell: ({ name }: Check) => t(CHECKS[name]?.[1] ?? name) },
+  { head: t('Check'), cell: ({ name }: Check) => t(CHECKS[name] ?? name) },
   'verdict' as const,
   {
     head: t('Saw'),
-    cell: ({ saw }: Check) =>
-      // The sentence of a check says the same as its yes or no.
-      Object.keys(saw).map(
-        (name) =>
-          typeof saw[name] !== 'boolean' && (
-            <p key={name}>
-              {fieldOf(name).label}: <Value of={saw} name={name} />
-            </p>
-          ),
-      ),
+    // A yes or no says the same as the check's sentence.
+    cell: ({ saw }: Check) => (
+      <div>
+        {Object.entries(saw).map(
+          ([name, value]) =>
+            typeof value !== 'boolean' && (
+              <p key={name}>
+                <bdi>{fieldOf(name).label}</bdi>: <Value of={saw} name={name} />
+              </p>
+            ),
+        )}
+      </div>
+    ),
   },
 ]

@@ -5,7 +5,7 @@ import { choice, ListPage, useFiltered } from '../parts/list.tsx'
 import { Status, Theirs } from '../parts/values.tsx'
 import { Link } from '../router.tsx'
 import { t } from '../text.ts'
-import { CHECKS } from '../words.ts'
+import { REJECTION_REASONS } from '../words.ts'
 
 type Sale = Outputs['sales']['list']['items'][number]
 type Pending = Outputs['pendingOrders']['list']['items'][number]
@@ -17,7 +17,7 @@ export function Sales() {
   const isMerchant = session.use()?.role === 'merchant'
   const filters = [
     choice('acceptance_status', ['accepted', 'rejected']),
-    choice('rejection_reason', Object.keys(CHECKS)),
+    choice('rejection_reason', REJECTION_REASONS),
     field('order_name?'),
     field('from?'),
     field('to?'),
