@@ -1,8 +1,14 @@
 import type { FunctionComponent } from 'preact'
 import type { Role } from './client.ts'
+import { Applications } from './screens/applications.tsx'
+import { Billing } from './screens/billing.tsx'
+import { Deliveries, Endpoints } from './screens/endpoints.tsx'
+import { Exports } from './screens/exports.tsx'
 import { LogIn, Register } from './screens/log-in.tsx'
 import { Offers } from './screens/offers.tsx'
+import { EditOffer, MyOffers, NewOffer } from './screens/offers-manage.tsx'
 import { Sales } from './screens/sales.tsx'
+import { ConnectStore, Stores } from './screens/stores.tsx'
 import { key } from './text.ts'
 
 export interface ScreenRoute {
@@ -15,9 +21,21 @@ export interface ScreenRoute {
   nav?: string
 }
 
+const BOTH = ['merchant', 'creator'] as const
+
 /** Every screen, in the order of the navigation. `/` leads to the first one that the role sees in the navigation. */
 export const ROUTES: readonly ScreenRoute[] = [
-  { path: '/sales', screen: Sales, roles: ['merchant', 'creator'], nav: key('Sales') },
+  { path: '/sales', screen: Sales, roles: BOTH, nav: key('Sales') },
+  { path: '/my-offers', screen: MyOffers, roles: ['merchant'], nav: key('My offers') },
+  { path: '/my-offers/new', screen: NewOffer, roles: ['merchant'] },
+  { path: '/my-offers/:id', screen: EditOffer, roles: ['merchant'] },
+  { path: '/applications', screen: Applications, roles: BOTH, nav: key('Applications') },
+  { path: '/stores', screen: Stores, roles: ['merchant'], nav: key('Stores') },
+  { path: '/stores/new', screen: ConnectStore, roles: ['merchant'] },
+  { path: '/billing', screen: Billing, roles: ['merchant'], nav: key('Billing') },
+  { path: '/exports', screen: Exports, roles: BOTH, nav: key('Exports') },
+  { path: '/webhooks', screen: Endpoints, roles: BOTH, nav: key('Webhooks') },
+  { path: '/webhooks/:id', screen: Deliveries, roles: BOTH },
   { path: '/offers', screen: Offers, nav: key('Offers') },
   { path: '/login', screen: LogIn, roles: ['visitor'] },
   { path: '/register', screen: Register, roles: ['visitor'] },
