@@ -9,6 +9,7 @@ export interface GlobalOptions {
   json?: boolean
   databaseUrl?: string
   yes?: boolean
+  fullIds?: boolean
 }
 
 /** The environment of the service; `--database-url` stands for all database addresses. */
@@ -137,13 +138,20 @@ export interface ReasonOption {
 export const EXAMPLE_ID = '019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e'
 const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
-/** For an argument that is one of our ids, in any case. Refuses (exit 2) anything else. */
+/** Whether a value may be the end of an id, as lists show it; see `resolveShortIds`. */
+export function isIdTail(value: unknown): value is string {
+  return typeof value === 'string' && /^\s*[0-9a-f][0-9a-f-]{4,33}[0-9a-f]\s*$/i.test(value)
+}
+
+/** For an argument that is one of our ids or the end of one, in any case. Refuses (exit 2) anything else. */
 export function idOf(what: string): (text: string) => string {
   return (text) => {
     const id = text.trim().toLowerCase()
-    if (ID.test(id)) return id
+    if (ID.test(id) || isIdTail(id)) return id
     const article = /^[aeio]/.test(what) ? 'an' : 'a'
-    throw wrongUsage(`"${text}" is not the id of ${article} ${what}: ids look like ${EXAMPLE_ID}.`)
+    throw wrongUsage(
+      `"${text}" is not the id of ${article} ${what}: give one such as ${EXAMPLE_ID}, or its last six or more characters.`,
+    )
   }
 }
 

@@ -43,10 +43,10 @@ export function openContext(
   { service = false }: { service?: boolean } = {},
 ): CommandContext {
   const options = command.optsWithGlobals<GlobalOptions>()
-  const { json = false, yes = false } = options
+  const { json = false, yes = false, fullIds = false } = options
   const environment = service ? serviceEnvironment(options) : commandEnvironment(options)
   const config = readSettings(environment)
-  const layout = layoutOf(process.stdout, environment)
+  const layout = { ...layoutOf(process.stdout, environment), fullIds }
   return { config, yes, environment, out: new Output({ json, zone: config.BILLING_TIMEZONE, layout }) }
 }
 

@@ -79,13 +79,46 @@ async function usageFailure(
 }
 
 /** Words of other programs, and where to find what they do. */
-const ELSEWHERE: Readonly<Record<string, string>> = {
-  version: 'Run "affiliate --version".',
-  logs: 'The service logs to its standard output: journalctl -u affiliate, or docker compose logs app.',
-  start: 'Run "affiliate serve".',
-  stop: 'Stop it where it was started: systemctl stop affiliate, or Ctrl-C.',
-}
-const SAME: Readonly<Record<string, string>> = { log: 'logs', run: 'start', up: 'start' }
+const ELSEWHERE: readonly [words: string, advice: string][] = [
+  ['version v', 'Run "affiliate --version".'],
+  ['man manual-page usage', 'Run "affiliate --help".'],
+  [
+    'logs log',
+    'The service logs to its standard output: journalctl -u affiliate, or docker compose logs app.',
+  ],
+  ['start run up', 'Run "affiliate serve".'],
+  ['stop restart down kill', 'Do it where the service was started: systemctl restart affiliate, or Ctrl-C.'],
+  ['quit exit q', 'There is nothing to quit: each command ends by itself, and "serve" with Ctrl-C.'],
+  ['config settings env set', 'Settings are environment variables and .env: "affiliate doctor" checks them.'],
+  ['login logout auth', 'There is no log-in: commands work on the database of DATABASE_URL.'],
+  ['update upgrade install', 'See the guide server/guides/upgrade.md, then "affiliate db migrate".'],
+  ['health ping check test', 'Run "affiliate doctor".'],
+  ['ps top info dashboard', 'Run "affiliate status".'],
+  ['ls list', 'Name what to list, such as "affiliate users list".'],
+  ['show get view cat', 'Name what to show, such as "affiliate users show USER".'],
+  [
+    'rm delete remove',
+    'Nothing is deleted: see "users suspend", "links end", "stores release", "endpoints disable".',
+  ],
+  ['orders order', 'Run "affiliate sales list" or "affiliate pending-orders list".'],
+  ['invoices cycles', 'Run "affiliate billing cycles".'],
+  ['merchants creators admins accounts', 'Run "affiliate users list --role ROLE".'],
+  ['shops', 'Run "affiliate stores list".'],
+  ['clicks exports export', 'Run "affiliate jobs export".'],
+]
+
+/** The same in a group: the first of these commands that the group has. */
+const IN_GROUPS: readonly [words: string, meant: string][] = [
+  ['ls all list', 'list cycles events due balances fixtures'],
+  ['get view cat info', 'show'],
+  ['rm delete remove block ban', 'suspend end disable release'],
+  ['resend', 'replay retry'],
+  ['approve reject', 'vet'],
+  ['check', 'verify status'],
+]
+
+const adviceFor = (typed: string, table: readonly [words: string, advice: string][]) =>
+  table.find(([words]) => words.split(' ').includes(typed))?.[1]
 
 /** Commander looks for the nearest word where it stands; what was typed may be a command of a group, or a value. */
 async function withSuggestion(
@@ -95,16 +128,23 @@ async function withSuggestion(
 ): Promise<string> {
   const value = /^unknown option '(-[^-'][^']*)'/.exec(words)?.[1]
   if (value !== undefined) {
-    const line = ` ${args.join(' ')} `
-    const name = commandNames.find((one) => line.includes(` ${one} `)) ?? 'COMMAND'
-    return `${words}. If it is a value, put -- before the values: affiliate ${name} -- ${value}`
+    const line = args.filter((word) => !word.startsWith('--')).join(' ')
+    const name = commandNames.find((one) => line.startsWith(`${one} `)) ?? 'COMMAND'
+    const values = name === 'COMMAND' ? value : line.slice(name.length + 1)
+    return `${words}. If it is a value, put -- before the values: affiliate ${name} -- ${values}`
   }
   if (words === "missing required argument 'order'") {
     return `${words}. Put quotes around a name that begins with #: affiliate sales explain '#1001'`
   }
   const typed = /^unknown command '([^']*)'/.exec(words)?.[1]
   if (typed === undefined) return words
-  const elsewhere = ELSEWHERE[SAME[typed] ?? typed]
+  const group = args.slice(0, args.indexOf(typed)).findLast((word) => !word.startsWith('-'))
+  const meant = (adviceFor(typed, IN_GROUPS) ?? '').split(' ').map((word) => `${group} ${word}`)
+  const name = meant.find((one) => commandNames.includes(one))
+  if (name !== undefined) return `unknown command '${typed}'. Did you mean ${name}?`
+  const elsewhere = commandNames.some((one) => one.startsWith(`${group} `))
+    ? undefined
+    : adviceFor(typed, ELSEWHERE)
   if (elsewhere !== undefined) return `unknown command '${typed}'. ${elsewhere}`
   if (words !== `unknown command '${typed}'`) return words
   const { nearestWord } = await import('../server/platform/nearest-word.ts')

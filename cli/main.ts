@@ -11,7 +11,7 @@ async function run(args: readonly string[]): Promise<void> {
   for (const file of SETTINGS_FILES) if (existsSync(file)) process.loadEnvFile(file)
   const program = buildProgram()
   try {
-    await program.parseAsync(helpArguments(args), { from: 'user' })
+    await program.parseAsync(helpArguments(args, program), { from: 'user' })
   } catch (error) {
     process.exitCode = await reportFailure(error, args, commandNames(program))
   }

@@ -19,7 +19,7 @@ const SEEDED = 'seeded'
  */
 export async function markProduction(database: OpenDatabase, config: Config): Promise<void> {
   if (config.NODE_ENV === 'production') {
-    if ((await readWatermark(database.reader, SEEDED)) !== undefined) {
+    if (await isSeeded(database.reader)) {
       throw new SettingError(
         'DATABASE_URL',
         'this database was filled by "affiliate seed": its accounts have a published password. Use another one in production',
@@ -39,6 +39,11 @@ export async function markProduction(database: OpenDatabase, config: Config): Pr
 /** Marks a database that `affiliate seed` fills: production refuses it for good. */
 export async function markSeeded(database: Database, at: number): Promise<void> {
   await database.transaction((tx) => setWatermark(tx, SEEDED, isoTime(at)))
+}
+
+/** Whether `affiliate seed` has filled this database. */
+export async function isSeeded(db: Queries): Promise<boolean> {
+  return (await readWatermark(db, SEEDED)) !== undefined
 }
 
 /** Whether a service with NODE_ENV=production has used this database, or the one that it was copied from. */

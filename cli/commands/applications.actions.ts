@@ -15,13 +15,14 @@ export const list = reads(async ({ platform, out }, options: ListOptions) => {
   const person = await peopleOf(platform, page.items, (row) => [row.creator_id, row.merchant_id])
   out.showPage(page, {
     columns: [
-      out.moment('Made', (row) => row.created_at),
       { title: 'Creator', flexible: true, cell: (row) => nameOf(person(row.creator_id)) },
       { title: 'Offer', flexible: true, cell: (row) => row.offer.title },
       { title: 'Status', cell: (row) => row.status },
       { title: 'Link', cell: (row) => row.link?.slug ?? null },
-      { title: 'Rate', right: true, optional: true, cell: (row) => row.link && rateOf(row.link) },
+      out.moment('Made', (row) => row.created_at),
+      { title: 'Rate', right: true, cell: (row) => row.link && rateOf(row.link) },
     ],
+    none: 'No applications.',
     wire: (row) => ({
       ...wireApplication(platform, row),
       creator: person(row.creator_id),

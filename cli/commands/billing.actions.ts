@@ -39,18 +39,19 @@ export const cycles = reads(async ({ platform, out }, options: CyclesOptions) =>
     (calls.has(id) ? null : processor_invoice_id) ?? callText(out, calls.get(id), `billing reissue ${id}`)
   out.showPage(page, {
     columns: [
-      { title: 'Merchant', flexible: true, cell: (row) => nameOf(person(row.merchant_id)) },
+      { title: 'Id', cell: (row) => row.id },
       { title: 'State', cell: (row) => row.state },
-      out.moment('From', (row) => row.period_start),
-      out.moment('To', (row) => row.period_end),
+      { title: 'Merchant', flexible: true, cell: (row) => nameOf(person(row.merchant_id)) },
+      money('Due', (row) => row.amount_due),
+      out.moment('Ends', (row) => row.period_end),
+      { title: 'Invoice', flexible: true, cell: invoice },
       { title: 'Sales', right: true, cell: (row) => row.sales_count },
       money('Commission', (row) => row.commission_total),
       money('Fee', (row) => row.fee_total),
       money('Credit', (row) => row.credit_total),
-      money('Due', (row) => row.amount_due),
-      { title: 'Invoice', flexible: true, cell: invoice },
-      { title: 'Id', cell: (row) => row.id },
+      out.moment('Begins', (row) => row.period_start),
     ],
+    none: 'No billing cycles.',
     wire: (row) => ({
       ...wireCycle(platform, row),
       merchant: person(row.merchant_id),
@@ -94,15 +95,15 @@ export const close = movesMoney(async (context, { dryRun = false, ...options }: 
     currency: CURRENCY,
   }))
   const table = out.table(outcomes, [
-    { title: 'Merchant', flexible: true, cell: (outcome) => nameOf(person(outcome.merchantId)) },
     { title: 'Cycle', cell: (outcome) => outcome.cycleId },
     { title: 'Becomes', cell: (outcome) => outcome.kind },
-    { title: 'Period ends', cell: (outcome) => out.time(outcome.periodEnd) },
+    { title: 'Merchant', flexible: true, cell: (outcome) => nameOf(person(outcome.merchantId)) },
+    money('Due', (outcome) => outcome.amountDue),
+    out.moment('Period ends', (outcome) => outcome.periodEnd),
     { title: 'Sales', right: true, cell: (outcome) => outcome.salesCount },
     money('Commission', (outcome) => outcome.commissionTotal),
     money('Fee', (outcome) => outcome.feeTotal),
     money('Credit', (outcome) => outcome.creditTotal),
-    money('Due', (outcome) => outcome.amountDue),
   ])
   out.show({ as_of: wireTime(asOf), dry_run: dryRun, items }, () => [
     ...(outcomes.length > 0 ? table : []),
@@ -245,10 +246,10 @@ function reconciliationLines({ compared, differing, unanswered }: ReconcileOutco
   const table = out.table(differing, [
     { title: 'What', cell: ({ ours }) => ours.kind },
     { title: 'Id', cell: ({ ours }) => ours.id },
+    { title: 'Difference', flexible: true, cell: ({ differences }) => describeDifferences(differences) },
     money('Amount', ({ ours }) => ours.amount),
     { title: 'Here', cell: ({ ours }) => ours.standing },
     { title: 'There', flexible: true, cell: there },
-    { title: 'Difference', flexible: true, cell: ({ differences }) => describeDifferences(differences) },
     { title: 'Flag', cell: ({ flag }) => FLAG_WORDS[flag] },
   ])
   return [
@@ -262,10 +263,10 @@ function unknownLines(records: readonly HeldRecord[], out: Output): string[] {
   const amountText = ({ amount }: HeldRecord) => (amount === null ? 'unreadable' : displayMoney(amount))
   const table = out.table(records, [
     { title: 'At the processor, not ours', cell: ({ type }) => type },
-    { title: 'Status', cell: ({ status }) => status },
     { title: 'Amount', right: true, cell: amountText },
-    out.moment('Made', ({ at }) => Date.parse(at)),
     { title: 'Id', flexible: true, cell: ({ id }) => id },
+    { title: 'Status', cell: ({ status }) => status },
+    out.moment('Made', ({ at }) => Date.parse(at)),
   ])
   return records.length === 0 ? [] : ['', ...table]
 }

@@ -3,10 +3,7 @@ import { amount, type CliCommand, EXAMPLE_ID, idOf, lazy } from '../command.ts'
 const actions = lazy(() => import('./billing.actions.ts'))
 
 export function addBillingCommands(program: CliCommand): void {
-  const group = program.subcommand(
-    'billing',
-    'billing cycles: look at them, close what is due, grant credits',
-  )
+  const group = program.subcommand('billing', 'billing cycles: list, close, credit, reconcile')
   group
     .subcommand('cycles', 'the newest billing cycles')
     .option('--merchant <user>', 'of one merchant, by id or e-mail')

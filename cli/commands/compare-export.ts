@@ -87,9 +87,9 @@ function section<Item extends ListedOrder>(
     ...out.table(items, [
       { title: 'Order', flexible: true, cell: (item) => item.order_name },
       { title: 'Id', cell: (item) => item.order_id },
-      out.moment('Paid', (item) => item.paid_at),
       { title: 'Subtotal', right: true, cell: amountText },
       { title: more, flexible: true, cell },
+      out.moment('Paid', (item) => item.paid_at),
     ]),
   ]
 }

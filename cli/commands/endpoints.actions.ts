@@ -27,14 +27,13 @@ export const list = reads(async ({ platform, out }, options: PageOptions & { use
   const person = await peopleOf(platform, page.items, (endpoint) => endpoint.account_id)
   out.showPage(page, {
     columns: [
-      { title: 'Host', flexible: true, cell: (endpoint) => new URL(endpoint.url).host },
-      { title: 'User', flexible: true, cell: (endpoint) => nameOf(person(endpoint.account_id)) },
-      { title: 'State', cell: stateText },
-      out.moment('Since', (one) => one.disabled_at ?? one.failing_since ?? one.created_at, {
-        optional: true,
-      }),
       { title: 'Id', cell: (endpoint) => endpoint.id },
+      { title: 'Host', flexible: true, cell: (endpoint) => new URL(endpoint.url).host },
+      { title: 'State', cell: stateText },
+      { title: 'User', flexible: true, cell: (endpoint) => nameOf(person(endpoint.account_id)) },
+      out.moment('Since', (one) => one.disabled_at ?? one.failing_since ?? one.created_at),
     ],
+    none: 'No webhook endpoints.',
     wire: (endpoint) => wireOperatorEndpoint(endpoint, person(endpoint.account_id)),
   })
 })
@@ -60,15 +59,15 @@ export const show = reads(async ({ platform, out }, endpointId: string) => {
     { title: 'State', cell: (delivery) => delivery.state },
     { title: 'Attempts', right: true, cell: (delivery) => delivery.attempts },
     { title: 'Status', right: true, cell: (delivery) => delivery.response_status },
-    out.moment('Queued', (delivery) => delivery.created_at),
     { title: 'Problem', flexible: true, cell: (delivery) => delivery.error },
+    out.moment('Queued', (delivery) => delivery.created_at),
   ])
   const problem = newest.find((delivery) => delivery.error !== null && attemptsOf(delivery).length > 0)
   const attempts = out.table(problem ? attemptsOf(problem) : [], [
     out.moment('Ended', ({ at }) => at),
     { title: 'Status', right: true, cell: ({ status }) => status },
-    { title: 'Took', right: true, cell: ({ durationMs }) => `${durationMs} ms` },
     { title: 'Problem', flexible: true, cell: ({ error }) => error },
+    { title: 'Took', right: true, cell: ({ durationMs }) => `${durationMs} ms` },
   ])
   out.show({ ...wire, counts, deliveries: newest.map(wireDelivery) }, () => [
     `${wire.origin} of ${nameOf(user)}: ${stateText(found)}`,

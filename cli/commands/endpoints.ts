@@ -3,7 +3,7 @@ import { type CliCommand, EXAMPLE_ID, idOf, lazy } from '../command.ts'
 const actions = lazy(() => import('./endpoints.actions.ts'))
 
 export function addEndpointCommands(program: CliCommand): void {
-  const group = program.subcommand('endpoints', "users' webhook endpoints: look at them, send again, disable")
+  const group = program.subcommand('endpoints', "users' webhook endpoints: list, show, replay, disable")
   group
     .subcommand('list', 'the newest webhook endpoints, and which of them fail')
     .option('--user <user>', 'of one user, by id or e-mail')

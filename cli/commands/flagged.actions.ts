@@ -23,16 +23,22 @@ export const list = reads(async ({ platform, out }, options: ListOptions) => {
   const { subject: subjectId } = options
   out.showPage(await listFlags(platform, { ...options, subjectId }), {
     columns: [
+      { title: 'Id', cell: (flag) => flag.id },
       { title: 'Severity', cell: (flag) => flag.severity },
-      { title: 'Kind', cell: (flag) => flag.kind },
       {
         title: 'What',
         flexible: true,
+        least: 30,
         cell: ({ summary, note }) => (note === null ? summary : `${summary} Resolved: ${note}`),
       },
-      { title: 'About', flexible: true, cell: (flag) => `${flag.subject_type} ${flag.subject_id}` },
+      {
+        title: 'About',
+        flexible: true,
+        least: 24,
+        cell: (flag) => `${flag.subject_type} ${flag.subject_id}`,
+      },
       out.moment('Since', (flag) => flag.created_at),
-      { title: 'Id', cell: (flag) => flag.id },
+      { title: 'Kind', cell: (flag) => flag.kind },
     ],
     wire: wireFlag,
     none: `No ${options.status} flags.`,

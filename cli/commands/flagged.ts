@@ -6,7 +6,7 @@ const auditActions = lazy(() => import('./audit.actions.ts'))
 /** `flagged` and `audit`. */
 export function addFlagCommands(program: CliCommand): void {
   const group = program
-    .subcommand('flagged', 'what waits for a person: walk through it, list it, resolve it')
+    .subcommand('flagged', 'what waits for a person: walk through, list, resolve')
     .examples('flagged', 'flagged list --severity high')
     // Alone it is the walk; a word that is no command is a slip of the pen.
     .allowExcessArguments()
@@ -16,7 +16,7 @@ export function addFlagCommands(program: CliCommand): void {
     .option('--kind <kind>', 'of one kind, such as self_purchase')
     .choice('--severity <severity>', 'low, medium, high')
     .choice('--status <status>', 'open or resolved', 'open')
-    .option('--subject <id>', 'about one account, offer, link, sale or payout')
+    .option('--subject <subject>', 'about one account, offer, link, sale or payout')
     .paged()
     .examples('flagged list --severity high', 'flagged list --status resolved --json')
     .action(actions.list)
@@ -38,11 +38,14 @@ export function addFlagCommands(program: CliCommand): void {
     .choice('--severity <severity>', 'low, medium, high')
     .examples('flagged walk --kind offer_vetting')
     .action(actions.walk)
-  const audit = program.subcommand('audit', 'the audit trail: who did what with money and people, and why')
+  const audit = program.subcommand('audit', 'who did what with money and people, and why')
   audit
     .subcommand('list', 'the newest entries')
     .option('--actor <user>', 'of one admin, by id or e-mail, or "operator" for the command line')
-    .option('--subject <id>', 'about one account, by id or e-mail, or one offer, link, sale, store …, by id')
+    .option(
+      '--subject <subject>',
+      'about one account, by id or e-mail, or one offer, link, sale, store …, by id',
+    )
     .option('--since <time>', 'of this moment and later: RFC 3339, or a date')
     .paged()
     .remarks(

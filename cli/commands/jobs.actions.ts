@@ -19,15 +19,16 @@ export const list = reads(async ({ platform, out }, options: PageOptions) => {
   const person = await peopleOf(platform, page.items, (job) => job.user_id)
   out.showPage(page, {
     columns: [
-      { title: 'Started by', flexible: true, cell: (job) => nameOf(person(job.user_id)) },
       { title: 'What', cell: (job) => `${job.resource} as ${job.format}${job.excel ? ' for Excel' : ''}` },
       { title: 'State', cell: (job) => job.state },
+      { title: 'Started by', flexible: true, cell: (job) => nameOf(person(job.user_id)) },
       { title: 'Rows', right: true, cell: rowsText },
+      { title: 'Error', flexible: true, cell: (job) => job.error },
       out.moment('Begun', (job) => job.created_at),
       out.moment('Ended', (job) => job.finished_at),
-      { title: 'Error', flexible: true, cell: (job) => job.error },
       { title: 'Id', cell: (job) => job.id },
     ],
+    none: 'No exports.',
     wire: (job) => ({
       ...wireJob(platform, job),
       user: person(job.user_id),

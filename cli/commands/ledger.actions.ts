@@ -25,7 +25,7 @@ import { readMoment } from '../arguments.ts'
 import { assertMigrated, reads, readsDatabase, withDatabase, writes } from '../context.ts'
 import { Failure, wrongUsage } from '../failures.ts'
 import { nameOf, peopleOf, userIdOf } from '../lists.ts'
-import { counted, displayMoney, formatMoney, type Output, sum, wireTime } from '../terminal/output.ts'
+import { counted, displayMoney, formatMoney, many, type Output, sum, wireTime } from '../terminal/output.ts'
 import { showStatement } from './statement-output.ts'
 
 /** The owner of the accounts that are no user's. */
@@ -33,10 +33,13 @@ const PLATFORM = 'platform'
 /** What `--against` says for SEAL_STORAGE instead of a digest. */
 const STORAGE = 'storage'
 
-type VerifyOptions = { full?: boolean; replica?: boolean; against?: string }
+type VerifyOptions = { full?: boolean; all?: boolean; replica?: boolean; against?: string }
 
 /** Reads only, except that it stores what a successful run has covered, for the next one. */
-export function verify({ full, against, replica = false }: VerifyOptions, command: Command): Promise<void> {
+export function verify(
+  { full, all = false, against, replica = false }: VerifyOptions,
+  command: Command,
+): Promise<void> {
   return withDatabase(
     command,
     async ({ config, database, out }) => {
@@ -62,8 +65,8 @@ export function verify({ full, against, replica = false }: VerifyOptions, comman
         keying: await describeKeys(books),
       }
       out.show({ ...verdictOf(results, state), operator_events: effects }, () => [
-        ...verifyLines(out, results, state),
-        ...operatorLines(effects),
+        ...verifyLines(out, results, state, all),
+        ...operatorLines(out, effects, all),
       ])
       if (broken.length === 0) return
       const names = broken.map(({ name }) => name).join(', ')
@@ -169,28 +172,46 @@ function wireSeal({ position, sealedAt, digest }: Seal) {
   return { position, sealed_at: wireTime(sealedAt), digest }
 }
 
-function verifyLines(out: Output, results: readonly InvariantResult[], state: JournalState): string[] {
-  const { last, keying } = state
+/** What is broken and one line of sum; with `all` each invariant, the last seal and the keys too. */
+function verifyLines(
+  out: Output,
+  results: readonly InvariantResult[],
+  state: JournalState,
+  all: boolean,
+): string[] {
   const total = sum(results.map(({ rows }) => rows))
   const broken = results.filter((result) => result.breaches.length > 0)
+  const table = out.table(results, [
+    { title: 'Invariant', cell: (result) => result.name },
+    { title: 'Rows', right: true, cell: (result) => result.rows },
+    { title: 'Breaches', right: true, cell: (result) => result.breaches.length },
+    { title: 'What must hold', flexible: true, cell: (result) => result.statement },
+    { title: 'ms', right: true, cell: (result) => Math.round(result.ms) },
+  ])
+  const verdict =
+    broken.length === 0
+      ? out.style('green', `All ${results.length} invariants hold`)
+      : out.style('red', `${broken.length} of ${results.length} invariants are broken`)
   return [
-    ...out.table(results, [
-      { title: 'Invariant', cell: (result) => result.name },
-      { title: 'Rows', right: true, cell: (result) => result.rows },
-      { title: 'Breaches', right: true, cell: (result) => result.breaches.length },
-      { title: 'ms', right: true, cell: (result) => Math.round(result.ms) },
-      { title: 'What must hold', flexible: 'wrap', cell: (result) => result.statement },
-    ]),
+    ...(all ? [...table, ''] : []),
     ...broken.flatMap((result) => [
-      '',
-      out.style('red', `${result.name} is broken:`),
+      out.style('red', `${result.name} is broken: ${result.statement}`),
       ...result.breaches.map(({ subject, detail }) => `  ${subject}: ${detail}`),
+      '',
     ]),
-    '',
-    ...(broken.length === 0
-      ? [out.style('green', `All ${results.length} invariants hold (${total} rows checked).`)]
-      : []),
-    basisLine(out, state),
+    `${verdict} (${many(total, 'row')} checked${state.mark === null ? '' : `, new since seal ${state.mark.covered.seal.position}`}).`,
+    ...(state.problem === null
+      ? []
+      : [out.style('yellow', `The mark of the last verification cannot be used: ${state.problem}.`)]),
+    ...(all ? journalLines(out, state) : []),
+  ]
+}
+
+function journalLines(out: Output, { mark, last, keying }: JournalState): string[] {
+  return [
+    mark === null
+      ? 'Every row was checked.'
+      : `What was verified at ${out.time(mark.verifiedAt)}, up to seal ${mark.covered.seal.digest} of ${out.time(mark.sealedAt)}, was left out; --full checks it too.`,
     last
       ? `Last seal: ${last.digest} (number ${last.position}, of ${out.time(last.sealedAt)})`
       : 'The journal was never sealed.',
@@ -198,24 +219,21 @@ function verifyLines(out: Output, results: readonly InvariantResult[], state: Jo
   ]
 }
 
-function basisLine(out: Output, { mark, problem }: JournalState): string {
-  if (problem !== null)
-    return out.style('yellow', `The mark of the last verification cannot be used: ${problem}.`)
-  if (!mark) return 'Every row was checked.'
-  const { covered, sealedAt, verifiedAt } = mark
-  const { position, digest } = covered.seal
-  return `Checked what is new since seal ${position}, ${digest}, of ${out.time(sealedAt)}, verified at ${out.time(verifiedAt)}. All rows: --full`
-}
-
 /** What rests on events that an operator sent: a note, not a breach. */
-function operatorLines({ sales, billing_cycles, payouts }: OperatorEffects): string[] {
+function operatorLines(
+  out: Output,
+  { sales, billing_cycles, payouts }: OperatorEffects,
+  all: boolean,
+): string[] {
   const effects = { sale: sales, 'charged billing cycle': billing_cycles, 'settled payout': payouts }
   const named = Object.entries(effects).filter(([, ids]) => ids.length > 0)
   if (named.length === 0) return []
+  const counts = named.map(([what, ids]) => counted(ids.length, what)).join(', ')
   return [
-    '',
-    'These rest on events that an operator sent with "webhooks replay":',
-    ...named.map(([what, ids]) => `  ${counted(ids.length, what)}: ${shortList(ids)}`),
+    `On events that an operator sent with "webhooks replay" rest: ${counts}${all ? '' : ' (--all names them)'}.`,
+    ...(all
+      ? named.map(([what, ids]) => `  ${counted(ids.length, what)}: ${out.shortIds(shortList(ids))}`)
+      : []),
   ]
 }
 

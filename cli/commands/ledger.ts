@@ -21,6 +21,7 @@ export function addLedgerCommands(program: CliCommand): void {
       'check every invariant of the books, for what is new since the last verified seal; exit 1 when a row breaks one',
     )
     .option('--full', 'check all rows, also those that an earlier run has verified')
+    .option('--all', 'show each invariant with what was checked, the last seal and the keys')
     .option('--replica', 'with --full: check the replica of DATABASE_READ_URL, and store nothing')
     .option(
       '--against <digest>',

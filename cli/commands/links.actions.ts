@@ -18,14 +18,15 @@ export const list = reads(async ({ platform, out }, options: PageOptions) => {
     columns: [
       { title: 'Link', cell: (link) => link.slug },
       { title: 'Creator', flexible: true, cell: (link) => nameOf(person(link.creator_id)) },
-      { title: 'Offer', flexible: true, cell: (link) => link.offer.title },
-      { title: 'Active', cell: (link) => (link.ended_at ? 'ended' : link.active ? 'yes' : 'no') },
-      { title: 'Code', optional: true, cell: (link) => link.couponCode },
-      { title: 'Rate', right: true, optional: true, cell: rateOf },
-      { title: 'Clicks', right: true, cell: (link) => link.clicks },
-      { title: 'Sales', right: true, cell: (link) => link.acceptedSales },
       money('Earned', (link) => link.commissionEarned),
+      { title: 'Sales', right: true, cell: (link) => link.acceptedSales },
+      { title: 'Clicks', right: true, cell: (link) => link.clicks },
+      { title: 'Active', cell: (link) => (link.ended_at ? 'ended' : link.active ? 'yes' : 'no') },
+      { title: 'Offer', flexible: true, cell: (link) => link.offer.title },
+      { title: 'Code', cell: (link) => link.couponCode },
+      { title: 'Rate', right: true, cell: rateOf },
     ],
+    none: 'No links.',
     wire: (link) => ({ ...wireLink(platform, link), creator: person(link.creator_id) }),
   })
 })

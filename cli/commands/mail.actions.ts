@@ -21,15 +21,16 @@ export const list = reads(async ({ platform, out }, { user, ...options }: ListOp
   const userId = (await userIdOf(platform, user)) ?? undefined
   out.showPage(await listMails(platform, { ...options, userId }), {
     columns: [
+      { title: 'Id', cell: (mail) => mail.id },
+      { title: 'State', cell: (mail) => mail.state },
       { title: 'To', flexible: true, cell: (mail) => mail.address },
       { title: 'Kind', cell: (mail) => mail.kind },
-      { title: 'State', cell: (mail) => mail.state },
-      { title: 'Tries', right: true, cell: (mail) => mail.attempts },
-      out.moment('Written', (mail) => mail.created_at),
       { title: 'Error', flexible: true, cell: (mail) => mail.last_error },
-      { title: 'Id', cell: (mail) => mail.id },
+      out.moment('Written', (mail) => mail.created_at),
+      { title: 'Tries', right: true, cell: (mail) => mail.attempts },
     ],
     wire: wireMail,
+    none: 'No mails.',
   })
 })
 

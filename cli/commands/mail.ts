@@ -57,7 +57,7 @@ export function addMailCommands(program: CliCommand): void {
     .option('--user <user>', "only the rows of this user's own lists, by id or e-mail")
     .choice('--format <format>', 'csv or ndjson', 'csv')
     .option('--excel', 'CSV that Excel shows right: byte order mark, order ids as text')
-    .option('--cycle <id>', 'only the sales of this billing cycle', idOf('billing cycle'))
+    .option('--cycle <cycle>', 'only the sales of this billing cycle', idOf('billing cycle'))
     .option('--from <time>', 'RFC 3339, or a date: its midnight in BILLING_TIMEZONE; inclusive')
     .option('--to <time>', 'the same; exclusive')
     .demand(

@@ -94,7 +94,7 @@ export const due = reads(async (context, { limit }: { limit: number }) => {
     { title: 'Number', cell: (row: TransferRow) => row.number },
     money('Amount', (row: TransferRow) => row.amount),
   ]
-  const since = out.moment('Since', (row: TransferRow) => row.created_at, { optional: true })
+  const since = out.moment('Since', (row: TransferRow) => row.created_at)
   const who = (title: string) => ({ title, flexible: true, cell: (row: TransferRow) => nameOf(ownerOf(row)) })
   out.show(document, () => [
     `${out.heading('To receive')}: ${sumText(receive)}`,

@@ -21,10 +21,7 @@ function toService(command: CliCommand): CliCommand {
 }
 
 export function addManualCommands(program: CliCommand): void {
-  const group = program.subcommand(
-    'manual',
-    'bank transfers by hand (PROCESSOR=manual): what is due, what was received, what was paid',
-  )
+  const group = program.subcommand('manual', 'bank transfers by hand, for PROCESSOR=manual')
   group
     .subcommand('due', 'what is to be received and paid, the oldest first, on one screen')
     .option('--limit <n>', 'how many of each at most', wholeNumber(1, 1000), 6)

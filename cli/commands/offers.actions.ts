@@ -22,15 +22,16 @@ export const list = reads(async ({ platform, out }, options: ListOptions) => {
   )
   out.showPage(page, {
     columns: [
+      { title: 'Id', cell: (offer) => offer.id },
       { title: 'Title', flexible: true, cell: (offer) => offer.title },
-      { title: 'Merchant', flexible: true, cell: (offer) => offer.merchant.display_name },
       { title: 'Rate', right: true, cell: (offer) => `${offer.commission_rate / 100} %` },
       { title: 'Status', cell: (offer) => offer.status },
       { title: 'Vetting', cell: (offer) => offer.vetting },
+      { title: 'Merchant', flexible: true, cell: (offer) => offer.merchant.display_name },
       out.moment('Made', (offer) => offer.created_at),
-      { title: 'Id', cell: (offer) => offer.id },
     ],
     wire: wireOffer,
+    none: 'No offers.',
   })
 })
 

@@ -7,7 +7,7 @@ const linkActions = lazy(() => import('./links.actions.ts'))
 
 /** `offers`, `applications` and `links`. */
 export function addOfferCommands(program: CliCommand): void {
-  const group = program.subcommand('offers', "merchants' offers: look at them, decide on high commissions")
+  const group = program.subcommand('offers', "merchants' offers: list, show, vet high commissions")
   group
     .subcommand('list', 'the newest offers, in every status')
     .option('--merchant <user>', 'of one merchant, by id or e-mail')
@@ -40,17 +40,17 @@ export function addOfferCommands(program: CliCommand): void {
     .subcommand('list', 'the newest applications, decided or not')
     .option('--merchant <user>', "to one merchant's offers, by id or e-mail")
     .option('--creator <user>', 'of one creator, by id or e-mail')
-    .option('--offer <id>', 'to one offer', idOf('offer'))
+    .option('--offer <offer>', 'to one offer', idOf('offer'))
     .choice('--status <status>', 'pending, approved, rejected or withdrawn')
     .paged()
     .examples('applications list --status pending')
     .action(applicationActions.list)
-  const links = program.subcommand('links', "creators' affiliate links, with their visits and earnings")
+  const links = program.subcommand('links', "creators' affiliate links: list, show, codes, end")
   links
     .subcommand('list', 'the newest links')
     .option('--merchant <user>', 'of one merchant, by id or e-mail')
     .option('--creator <user>', 'of one creator, by id or e-mail')
-    .option('--offer <id>', 'of one offer', idOf('offer'))
+    .option('--offer <offer>', 'of one offer', idOf('offer'))
     .paged()
     .examples('links list --creator sana@example.com')
     .action(linkActions.list)

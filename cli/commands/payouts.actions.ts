@@ -33,14 +33,15 @@ export const list = reads(async ({ platform, out }, options: ListOptions) => {
     failure_reason ?? callText(out, calls.get(id), `payouts retry ${id}`)
   out.showPage(page, {
     columns: [
-      { title: 'Creator', flexible: true, cell: (row) => nameOf(person(row.creator_id)) },
+      { title: 'Id', cell: (row) => row.id },
       { title: 'State', cell: (row) => row.state },
       money('Amount', (row) => row.amount),
+      { title: 'Creator', flexible: true, cell: (row) => nameOf(person(row.creator_id)) },
+      { title: 'Why', flexible: true, cell: why },
       out.moment('Made', (row) => row.created_at),
       out.moment('Settled', (row) => row.settled_at),
-      { title: 'Why', flexible: true, cell: why },
-      { title: 'Id', cell: (row) => row.id },
     ],
+    none: 'No payouts.',
     wire: (row) => ({
       ...wirePayout(row),
       creator: person(row.creator_id),
@@ -78,7 +79,7 @@ export const run = movesMoney(async (context, { dryRun = false }: { dryRun?: boo
   const table = out.table(outcomes, [
     { title: 'Creator', flexible: true, cell: (outcome) => nameOf(person(outcome.creatorId)) },
     money('Amount', (outcome) => outcome.amount),
-    { title: 'What happens', cell: whatHappens },
+    { title: 'What happens', flexible: 'wrap', cell: whatHappens },
   ])
   out.show({ dry_run: dryRun, items }, () =>
     outcomes.length === 0 ? ['No creator has a released balance.'] : [...table, endLine(outcomes, dryRun)],

@@ -32,13 +32,14 @@ export const list = reads(async ({ platform, out, config }, options: ListOptions
     { ...page, items },
     {
       columns: [
-        out.moment('Placed', (row) => row.placed_at),
         { title: 'Order', cell: (row) => row.order_name },
-        { title: 'Store', flexible: true, optional: true, cell: (row) => row.store.shop_domain },
         { title: 'State', cell: (row) => row.state },
         money('Expected', (row) => row.expected_commission),
+        out.moment('Placed', (row) => row.placed_at),
         { title: 'Creator', flexible: true, cell: (row) => nameOf(person(row.creator_id)) },
+        { title: 'Store', flexible: true, cell: (row) => row.store.shop_domain },
       ],
+      none: 'No pending orders.',
       wire: (row) => ({
         ...wirePendingOrder(row, 'merchant'),
         merchant: person(row.merchant_id),

@@ -14,20 +14,20 @@ import { displayMoney, formatMoney, type Output, wireTime } from '../terminal/ou
 import { money, type RowColumn } from '../terminal/table.ts'
 
 const columnsOf = (out: Output): RowColumn<Difference>[] => [
-  out.moment('Received', (difference) => difference.received_at),
   { title: 'Order', flexible: true, cell: ({ order_name, order_id }) => order_name ?? order_id },
   { title: 'Was', flexible: true, cell: ({ before }) => wordsFor(before) },
   { title: 'Would be', flexible: true, cell: ({ after }) => wordsFor(after) },
+  { title: 'Billed by', right: true, cell: ({ before, after }) => signed(billed(after) - billed(before)) },
+  { title: 'Remark', flexible: true, cell: (difference) => remarksOn(difference).join('; ') || null },
+  out.moment('Received', (difference) => difference.received_at),
+  { title: 'Event', cell: (difference) => difference.event_id },
   money('Basis was', ({ before }) => before.net_amount),
   money('Basis', ({ after }) => after.net_amount),
   money('Commission was', ({ before }) => before.commission),
   money('Commission', ({ after }) => after.commission),
   money('Fee was', ({ before }) => before.platform_fee),
   money('Fee', ({ after }) => after.platform_fee),
-  { title: 'Billed by', right: true, cell: ({ before, after }) => signed(billed(after) - billed(before)) },
   { title: 'Store', cell: (difference) => difference.store_id },
-  { title: 'Event', cell: (difference) => difference.event_id },
-  { title: 'Remark', flexible: true, cell: (difference) => remarksOn(difference).join('; ') || null },
 ]
 
 /** Decides stored orders again, and shows what would differ, in words or as JSON, as it comes. */

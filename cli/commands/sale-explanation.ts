@@ -4,7 +4,7 @@ import { rateSource, wireLine, wireSaleCycle } from '../../server/sales/sale-wir
 import { displayLineAmount } from '../../shared/line-amount.ts'
 import { CURRENCY } from '../../shared/money.ts'
 import { type BasisPoints, basisPointsToPercent } from '../../shared/rates.ts'
-import { displayMoney, formatMoney, type Output, wireTime } from '../terminal/output.ts'
+import { counted, displayMoney, formatMoney, type Output, wireTime } from '../terminal/output.ts'
 import { money } from '../terminal/table.ts'
 import { pendingDocument, pendingMoments } from './pending-orders.actions.ts'
 
@@ -90,16 +90,17 @@ function percent(rate: BasisPoints | null): number | null {
   return rate === null ? null : basisPointsToPercent(rate)
 }
 
-/** The story of a sale as one would tell it to its merchant. */
+/** The story of a sale as one would tell it to its merchant; with `all`, every check with what it saw. */
 export function explanationLines(
   story: SaleExplanation,
   pending: ExplainedPendingOrder | null,
   out: Output,
+  all: boolean,
 ): string[] {
   const { sale, creator, receipt } = story
   const { decision } = receipt
   const paid = `commission ${displayMoney(decision.commission)} to ${creator ? nameOf(creator) : '–'}, platform fee ${displayMoney(decision.platform_fee)}`
-  return [
+  const lines = [
     `Order ${sale.order_name ?? sale.order_id} (${sale.order_id}) of ${sale.store.shop_domain}, merchant ${nameOf(story.merchant)}`,
     decision.acceptance_status === 'rejected'
       ? out.style('red', `REJECTED: ${decision.rejection_reason}`)
@@ -109,8 +110,7 @@ export function explanationLines(
     ...eventLines(story, pending, out),
     '',
     out.heading('Checks'),
-    `  By version ${decision.rule_version} of the rule; the first that does not hold rejects the sale.`,
-    ...checkLines(decision, out),
+    ...checkLines(decision, out, all),
     '',
     out.heading('What commission is taken of'),
     ...basisLines(receipt, out),
@@ -118,6 +118,7 @@ export function explanationLines(
     out.heading('What came of it'),
     ...moneyLines(story, out),
   ]
+  return lines.map((line) => out.shortIds(line))
 }
 
 function nameOf({ display_name, email }: SaleExplanation['merchant']): string {
@@ -172,7 +173,7 @@ function eventLines(story: SaleExplanation, pending: ExplainedPendingOrder | nul
   // Stores write whole seconds: within one, an order does not come before its click.
   const second = (moment: number) => Math.floor(moment / 1000)
   timeline.sort(([one], [other]) => second(one) - second(other))
-  const lines = timeline.map(([moment, text]) => `  ${out.time(moment)}  ${text}`)
+  const lines = timeline.map(([moment, text]) => `  ${out.shortTime(moment)}  ${text}`)
   if (link) return lines
   return [...lines, '  The order led to no click on a link of this merchant and has no coupon code in force.']
 }
@@ -189,15 +190,15 @@ const NOT_COUNTED: Record<NonNullable<BasisLine['why_not']>, string> = {
 function basisLines({ facts, decision }: SaleExplanation['receipt'], out: Output): string[] {
   const table = out.table(decision.basis_lines, [
     { title: 'Line', flexible: true, cell: (line) => line.title || line.product_id },
+    money('Net', (line) => line.net),
+    { title: 'Counts', cell: (line) => (line.why_not === null ? 'yes' : NOT_COUNTED[line.why_not]) },
     { title: 'Pieces', right: true, cell: (line) => line.quantity },
     { title: 'Price', right: true, cell: (line) => displayLineAmount(line.unit_price) },
     money('Discount', (line) => line.discount),
-    money('Tax', (line) => line.tax),
     ...(decision.basis_lines.some((line) => line.refunded !== undefined)
       ? [money<BasisLine>('Refunded', (line) => line.refunded ?? 0)]
       : []),
-    money('Net', (line) => line.net),
-    { title: 'Counts', cell: (line) => (line.why_not === null ? 'yes' : NOT_COUNTED[line.why_not]) },
+    money('Tax', (line) => line.tax),
   ])
   const rate = percent(decision.commission_rate)
   const feeRate = percent(decision.platform_fee_rate)
@@ -207,7 +208,6 @@ function basisLines({ facts, decision }: SaleExplanation['receipt'], out: Output
       ? table
       : ['  The order is not in PKR, so none of its amounts count.']),
     ...amountNotes(facts.order),
-    '',
     `  Basis         ${net}`,
     ...(decision.acceptance_status === 'accepted'
       ? [
@@ -238,7 +238,7 @@ function amountNotes({
 function moneyLines(story: SaleExplanation, out: Output): string[] {
   const { cycle, creditRequest: request } = story
   if (!cycle) return ['  Nothing is billed and nothing is paid for a rejected sale.']
-  const period = `${out.time(cycle.period_start)} to ${out.time(cycle.period_end)}`
+  const period = `${out.shortTime(cycle.period_start)} to ${out.shortTime(cycle.period_end)}`
   const lines = [`  Billing cycle ${cycle.id} (${period}) is ${cycle.state}.`]
   if (request)
     lines.push(`  The merchant's request for a credit of Rs ${request.amount} is ${request.status}.`)
@@ -246,12 +246,12 @@ function moneyLines(story: SaleExplanation, out: Output): string[] {
     return [...lines, '  It is billed when the cycle closes; the creator waits for its payment.']
   const credit = cycle.credit_total > 0 ? ` after a credit of ${displayMoney(cycle.credit_total)}` : ''
   lines.push(
-    `  Closed ${out.time(cycle.closed_at)}: ${displayMoney(cycle.amount_due)} due for the whole cycle${credit}.`,
+    `  Closed ${out.shortTime(cycle.closed_at)}: ${displayMoney(cycle.amount_due)} due for the whole cycle${credit}.`,
   )
   if (cycle.processor_invoice_id) lines.push(`  Invoice ${cycle.processor_invoice_id} at the processor.`)
   else lines.push(`  No invoice yet${cycle.invoiceProblem ? `: ${cycle.invoiceProblem}` : ''}.`)
   if (cycle.state === 'closed') return [...lines, '  The merchant has not paid it yet.']
-  lines.push(`  Paid ${out.time(cycle.charged_at)}, payment ${cycle.processor_payment_reference}.`)
+  lines.push(`  Paid ${out.shortTime(cycle.charged_at)}, payment ${cycle.processor_payment_reference}.`)
   lines.push(`  That released ${displayMoney(cycle.creatorShare)} to the creator for this cycle.`)
   return [...lines, ...payoutLines(story.payouts, out)]
 }
@@ -262,12 +262,12 @@ function payoutLines(payouts: SaleExplanation['payouts'], out: Output): string[]
     const end = {
       pending: 'is about to be sent to the processor',
       submitted: 'is with the processor',
-      paid: `was paid ${out.time(settled_at)}`,
-      failed: `failed ${out.time(settled_at)}: ${failure_reason ?? 'no reason given'}; its amount went back into the balance`,
+      paid: `was paid ${out.shortTime(settled_at)}`,
+      failed: `failed ${out.shortTime(settled_at)}: ${failure_reason ?? 'no reason given'}; its amount went back into the balance`,
     }[state]
     const instead = payouts[index - 1]?.state === 'failed' ? ' in place of the failed one' : ''
     const there = processor_payout_id ? ` (${processor_payout_id} at the processor)` : ''
-    return `  Payout ${id}${there} of ${displayMoney(amount)}, made ${out.time(created_at)}${instead}, ${end}.`
+    return `  Payout ${id}${there} of ${displayMoney(amount)}, made ${out.shortTime(created_at)}${instead}, ${end}.`
   })
   const waiting = payouts.every((payout) => payout.state === 'failed')
   return waiting
@@ -299,15 +299,31 @@ const SENTENCES: Record<Check['name'], string> = {
 
 const VERDICTS = { passed: 'yes', failed: 'NO', not_applicable: 'not asked' } as const
 
-/** Every check with its verdict and what it saw. */
-function checkLines(decision: SaleExplanation['receipt']['decision'], out: Output): string[] {
-  const saw = (check: Check) => Object.entries(check.saw).map(([name, value]) => sawText(name, value, out))
-  return out.table(decision.checks, [
-    { title: 'Check', cell: (check) => SENTENCES[check.name] },
-    { title: 'Holds', cell: (check) => VERDICTS[check.verdict] },
-    { title: 'Saw', flexible: true, cell: (check) => saw(check).join(', ') },
-    { title: 'Code', cell: (check) => check.name },
-  ])
+/** The checks that failed with what they saw, and how many passed; with `all`, each. */
+function checkLines(
+  { checks, rule_version }: SaleExplanation['receipt']['decision'],
+  out: Output,
+  all: boolean,
+): string[] {
+  const countOf = (verdict: Check['verdict']) => checks.filter((check) => check.verdict === verdict).length
+  const saw = (check: Check) =>
+    Object.entries(check.saw)
+      .map(([name, value]) => sawText(name, value, out))
+      .join(', ')
+  if (all) {
+    return out.table(checks, [
+      { title: 'Code', cell: (check) => check.name },
+      { title: 'Holds', cell: (check) => VERDICTS[check.verdict] },
+      { title: 'Saw', flexible: 'wrap', least: 24, cell: saw },
+      { title: 'Check', flexible: true, cell: (check) => SENTENCES[check.name] },
+    ])
+  }
+  return [
+    ...checks
+      .filter(({ verdict }) => verdict === 'failed')
+      .map((check) => `  ${out.style('red', '✗')} ${SENTENCES[check.name]}: no; saw ${saw(check)}`),
+    `  ${out.style('green', '✓')} ${counted(countOf('passed'), 'check')} passed by version ${rule_version} of the rule, ${countOf('not_applicable')} not asked; --all shows each and what it saw.`,
+  ]
 }
 
 function sawText(name: string, value: Check['saw'][string], out: Output): string {

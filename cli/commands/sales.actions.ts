@@ -19,6 +19,7 @@ import type { PageOptions } from '../command.ts'
 import { reads } from '../context.ts'
 import { Failure, wrongUsage } from '../failures.ts'
 import { nameOf, peopleOf, saleScope } from '../lists.ts'
+import { idEndingWith } from '../short-ids.ts'
 import { type Output, wireTime } from '../terminal/output.ts'
 import { money } from '../terminal/table.ts'
 import { showPending } from './pending-orders.actions.ts'
@@ -38,15 +39,17 @@ export const list = reads(async ({ platform, out, config }, options: ListOptions
   const domains = await shopDomainsOf(reader, [...storeIds])
   out.showPage(page, {
     columns: [
-      out.moment('Recorded', (sale) => sale.created_at),
       { title: 'Order', cell: (sale) => sale.order_name ?? sale.order_id },
-      { title: 'Store', flexible: true, optional: true, cell: ({ store_id: id }) => domains.get(id) ?? id },
       { title: 'Decision', flexible: true, cell: (sale) => sale.rejection_reason ?? sale.acceptance_status },
-      money('Net', (sale) => sale.net_amount),
       money('Commission', (sale) => sale.commission),
-      money('Fee', (sale) => sale.platform_fee, { optional: true }),
+      out.moment('Recorded', (sale) => sale.created_at),
       { title: 'Creator', flexible: true, cell: ({ creator_id: id }) => id && nameOf(person(id)) },
+      money('Net', (sale) => sale.net_amount),
+      { title: 'Id', cell: (sale) => sale.id },
+      money('Fee', (sale) => sale.platform_fee),
+      { title: 'Store', flexible: true, cell: ({ store_id: id }) => domains.get(id) ?? id },
     ],
+    none: 'No sales.',
     wire: (sale) => ({
       ...wireSale(sale, 'merchant'),
       store: { id: sale.store_id, shop_domain: domains.get(sale.store_id) ?? null },
@@ -56,16 +59,21 @@ export const list = reads(async ({ platform, out, config }, options: ListOptions
   })
 })
 
+type ExplainOptions = { store?: string | null; all?: boolean }
+
 export const explain = reads(
-  async ({ platform, out }, order: string, { store = null }: { store?: string | null }) => {
+  async ({ platform, out }, order: string, { store = null, all = false }: ExplainOptions) => {
     let setAside: SetAsideOrder[] = []
     let waiting: ExplainedPendingOrder[] = []
     const candidates = await findOrder(platform, order, store).catch(async (error: unknown) => {
       if (!(error instanceof Refusal)) throw error
       waiting = await findPendingOrder(platform, order, store)
       setAside = await findSetAsideOrders(platform, order, store)
-      if (waiting.length + setAside.length === 0) throw error
-      return []
+      if (waiting.length + setAside.length > 0) return []
+      // A name or order id, which may look like one, comes before the end of a sale's id.
+      const saleId = await idEndingWith(platform.database.reader, ['sales'], order)
+      if (saleId === null) throw error
+      return findOrder(platform, saleId, store)
     })
     const [pending] = waiting
     if (pending && waiting.length === 1) return showPending(pending, out)
@@ -75,7 +83,7 @@ export const explain = reads(
     if (!only || candidates.length > 1) throw ambiguous(order, candidates, out)
     const explanation = await explainSale(platform, 'all', only.id)
     const [placed = null] = await findPendingOrder(platform, only.order_id, only.store_id)
-    out.show(explanationDocument(explanation, placed), () => explanationLines(explanation, placed, out))
+    out.show(explanationDocument(explanation, placed), () => explanationLines(explanation, placed, out, all))
   },
 )
 

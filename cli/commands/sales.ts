@@ -5,11 +5,12 @@ const pendingActions = lazy(() => import('./pending-orders.actions.ts'))
 
 /** `sales` and `pending-orders`. */
 export function addSaleCommands(program: CliCommand): void {
-  const group = program.subcommand('sales', 'sales: why one was accepted or rejected, and what came of it')
+  const group = program.subcommand('sales', 'sales: list, explain why one was accepted or rejected')
   group
     .subcommand('explain', 'the whole story of one order, from the click and the placement to the payout')
     .argument('<order>', "the store's order id, its name such as '#1001', or the sale's id")
     .option('--store <store>', 'host name or id, where a name stands for orders of several stores')
+    .option('--all', 'every check with what it saw, not only those that failed')
     .examples("sales explain '#1001' --store my-shop.myshopify.com", 'sales explain 6100000001009')
     .action(actions.explain)
   group
@@ -18,7 +19,7 @@ export function addSaleCommands(program: CliCommand): void {
     .option('--merchant <user>', 'of one merchant, by id or e-mail')
     .option('--creator <user>', 'of one creator, by id or e-mail')
     .demand('Name a merchant or a creator, not both.', ({ merchant, creator }) => !merchant || !creator)
-    .option('--offer <id>', 'of one offer', idOf('offer'))
+    .option('--offer <offer>', 'of one offer', idOf('offer'))
     .option('--from <time>', 'RFC 3339, or a date: its midnight in BILLING_TIMEZONE; inclusive')
     .option('--to <time>', 'the same; exclusive')
     .paged()
@@ -34,7 +35,7 @@ export function addSaleCommands(program: CliCommand): void {
     .option('--merchant <user>', 'of one merchant, by id or e-mail')
     .option('--creator <user>', 'of one creator, by id or e-mail')
     .demand('Name a merchant or a creator, not both.', ({ merchant, creator }) => !merchant || !creator)
-    .option('--offer <id>', 'of one offer', idOf('offer'))
+    .option('--offer <offer>', 'of one offer', idOf('offer'))
     .option('--from <time>', 'placed from this time: RFC 3339, or a date: its midnight in BILLING_TIMEZONE')
     .option('--to <time>', 'the same; exclusive')
     .paged()

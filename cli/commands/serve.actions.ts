@@ -7,13 +7,13 @@ import { migrationState } from '../../server/platform/database/migration-state.t
 import { notifySystemd } from '../../server/platform/systemd.ts'
 import { type Service, startService } from '../../server/service.ts'
 import { type CommandContext, databasePlace, openContext } from '../context.ts'
-import type { Seeded } from '../seed/seed.ts'
-import { seedDatabase, seededLines } from './seed.actions.ts'
+import type { SeededAccounts } from '../seed/seed.ts'
+import { accountLines, nameLine, seedDatabase } from './seed.actions.ts'
 
 export async function serve({ seed = false }: { seed?: boolean }, command: Command): Promise<void> {
   const context = openContext(command, { service: true })
   await refuseTakenPort(context)
-  const seeded = seed ? await seedDatabase(context) : null
+  const seeded = seed ? await seedDatabase(context, true) : null
   const interruption = catchSignals()
   const extend = seed ? (await import('../practice/practice-shop.ts')).addPracticeShop : undefined
   const service = await startService({ environment: context.environment, ...(extend && { extend }) })
@@ -82,7 +82,7 @@ const PRODUCTION_STEPS: Steps = [
   ['affiliate --help', 'all other commands'],
 ]
 
-function announce({ out, config }: CommandContext, service: Service, seeded: Seeded | null): void {
+function announce({ out, config }: CommandContext, service: Service, seeded: SeededAccounts | null): void {
   const { url, sandboxUrl, migrated } = service
   const database = databasePlace(config)
   const folder = resolve(dataFolder(config))
@@ -114,12 +114,21 @@ function announce({ out, config }: CommandContext, service: Service, seeded: See
     out.heading('What to do next, in another terminal'),
     ...firstSteps.flatMap(([line, what]) => [`  ${line}`, `      ${out.style('dim', what)}`]),
   ]
-  const start = `${url}/${config.PORTAL === 'off' ? 'docs' : 'app'}`
   out.show(document, () => [
     out.heading('The affiliate marketplace is running. Ctrl-C ends it.'),
     '',
-    ...(seeded && url
-      ? [...seededLines(seeded, { url, start }), '', `  Data: ${folder}. API: ${url}/docs`]
-      : general()),
+    ...(seeded && url ? [...practiceLines(seeded, url, config.PORTAL), '', `  Data: ${folder}`] : general()),
   ])
+}
+
+/** Where a person begins who looks around. */
+function practiceLines(seeded: SeededAccounts, url: string, portal: 'on' | 'off'): string[] {
+  return [
+    nameLine('open', portal === 'on' ? `${url}/app` : `${url}/docs`),
+    ...accountLines(seeded),
+    nameLine('practice shop', `${url}/practice`),
+    '',
+    "Buy in the practice shop by a creator's link: the sale appears at once, and within a minute its billing",
+    'cycle is paid and the creator has the payout.',
+  ]
 }

@@ -184,7 +184,7 @@ test('a seeded service begins with the portal and the accounts, and has a practi
   const places = { DATA_DIR: 'data', DATABASE_URL: 'sqlite:data/affiliate.db' }
   const served = startAffiliate(['serve', '--seed'], { folder: own, environment: { ...settings, ...places } })
   running.add(served.child)
-  await served.until(() => served.printed.stdout.includes('/docs'))
+  await served.until(() => served.printed.stdout.includes('Data:'))
   const { stdout } = served.printed
   const [, , open = '', account = ''] = stdout.split('\n')
   assert.match(open, /^ {2}open +http:\/\/127\.0\.0\.1:\d+\/app$/)
@@ -194,6 +194,12 @@ test('a seeded service begins with the portal and the accounts, and has a practi
   assert.match(await (await fetch(new URL(link ?? '', shop))).text(), /Buy and pay now/)
   served.child.kill('SIGTERM')
   assert.is((await served.ended).code, 0)
+  const again = startAffiliate(['serve', '--seed'], { folder: own, environment: { ...settings, ...places } })
+  running.add(again.child)
+  await again.until(() => again.printed.stdout.includes('Data:'))
+  assert.match(again.printed.stdout, account)
+  again.child.kill('SIGTERM')
+  assert.is((await again.ended).code, 0)
   rmSync(own, { recursive: true })
 })
 

@@ -8,14 +8,15 @@ export const list = reads(async ({ platform, out }, user: string, options: PageO
   const { id } = await findUser(platform, user)
   out.showPage(await listSessions(platform, id, options), {
     columns: [
-      out.moment('Logged in', (session) => session.created_at),
+      { title: 'Id', cell: (session) => session.id },
       out.moment('Last used', (session) => session.last_used_at),
       { title: 'From', cell: (session) => session.address_prefix },
       { title: 'Program', flexible: true, cell: (session) => session.agent },
-      out.moment('Expires', (session) => session.expires_at, { optional: true }),
-      { title: 'Id', optional: true, cell: (session) => session.id },
+      out.moment('Logged in', (session) => session.created_at),
+      out.moment('Expires', (session) => session.expires_at),
     ],
     wire: wireSession,
+    none: 'No open sessions.',
   })
 })
 

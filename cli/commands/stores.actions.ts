@@ -27,12 +27,13 @@ export const list = reads(async ({ platform, out }, options: PageOptions) => {
     { items: stores, next_cursor },
     {
       columns: [
-        { title: 'Domain', flexible: true, cell: ({ row }) => row.shop_domain },
-        { title: 'Merchant', flexible: true, cell: ({ row }) => nameOf(person(row.merchant_id)) },
+        { title: 'Domain', flexible: true, least: 30, cell: ({ row }) => row.shop_domain },
         { title: 'Status', cell: ({ row, shown }) => stateText(row, shown?.status, out) },
-        out.moment('Since', ({ row }) => row.created_at, { optional: true }),
-        { title: 'Id', optional: true, cell: ({ row }) => row.id },
+        { title: 'Merchant', flexible: true, cell: ({ row }) => nameOf(person(row.merchant_id)) },
+        { title: 'Id', cell: ({ row }) => row.id },
+        out.moment('Since', ({ row }) => row.created_at),
       ],
+      none: 'No stores.',
       wire: ({ row, shown }) => ({ ...shown, ...wireStore(row, person(row.merchant_id)) }),
     },
   )
@@ -121,8 +122,8 @@ async function checkAllStores(platform: Platform, out: Output): Promise<void> {
           ...out.table(stores, [
             { title: 'Domain', flexible: true, cell: ({ store }) => store.shop_domain },
             { title: 'Merchant', flexible: true, cell: ({ row }) => nameOf(person(row.merchant_id)) },
-            out.moment('Last refused', ({ row }) => row.last_refused_at ?? 0),
             { title: 'Reason', cell: ({ store }) => store.last_refusal?.reason ?? '' },
+            out.moment('Last refused', ({ row }) => row.last_refused_at ?? 0),
           ]),
         ]),
     ...(domains.length === 0

@@ -3,10 +3,7 @@ import { type CliCommand, lazy, wholeNumber } from '../command.ts'
 const actions = lazy(() => import('./stores.actions.ts'))
 
 export function addStoreCommands(program: CliCommand): void {
-  const group = program.subcommand(
-    'stores',
-    'connected shops: list and check them, decide who may claim a domain',
-  )
+  const group = program.subcommand('stores', 'connected shops: list, check, decide who may claim one')
   group
     .subcommand('list', 'the newest stores, removed ones too')
     .option('--merchant <user>', 'of one merchant, by id or e-mail: those in use')

@@ -20,14 +20,15 @@ type ListOptions = PageOptions & { role?: UserRow['role']; suspended?: boolean }
 export const list = reads(async ({ platform, out }, options: ListOptions) => {
   out.showPage(await users.listUsers(platform, options), {
     columns: [
-      { title: 'E-mail', flexible: true, cell: (user) => user.email },
+      { title: 'E-mail', flexible: true, least: 30, cell: (user) => user.email },
       { title: 'Role', cell: (user) => user.role },
-      { title: 'Name', flexible: true, cell: (user) => user.display_name },
       { title: 'State', cell: (user) => (user.suspended_at === null ? 'active' : 'suspended') },
-      out.moment('Since', (user) => user.created_at, { optional: true }),
-      { title: 'Id', optional: true, cell: (user) => user.id },
+      { title: 'Id', cell: (user) => user.id },
+      { title: 'Name', flexible: true, cell: (user) => user.display_name },
+      out.moment('Since', (user) => user.created_at),
     ],
     wire: wireUser,
+    none: 'No accounts.',
   })
 })
 

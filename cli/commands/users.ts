@@ -6,10 +6,7 @@ const sessionActions = lazy(() => import('./sessions.actions.ts'))
 
 /** `users` and `sessions`. */
 export function addUserCommands(program: CliCommand): void {
-  const group = program.subcommand(
-    'users',
-    'accounts: list and show them, make admins, suspend and reinstate',
-  )
+  const group = program.subcommand('users', 'accounts: list, show, make admins, suspend, reinstate')
   group
     .subcommand('list', 'the newest accounts')
     .choice('--role <role>', 'merchant, creator or admin')
@@ -88,10 +85,7 @@ Whole lists: affiliate links list --creator USER, sales list --creator USER, mai
     .text('--reason <text>', 'kept in the audit trail', { line: 500 })
     .examples('users reinstate creator@example.com --yes')
     .action(actions.reinstate)
-  const sessions = program.subcommand(
-    'sessions',
-    'where an account is logged in: list its sessions, end them',
-  )
+  const sessions = program.subcommand('sessions', 'where an account is logged in: list, end')
   sessions
     .subcommand('list', "an account's open sessions, newest first")
     .argument('<user>', 'id or e-mail')

@@ -325,9 +325,9 @@ function saleColumns(out: Output): RowColumn<SaleRow>[] {
   return [
     { title: 'Sales', flexible: true, cell: (sale) => sale.order_name ?? sale.order_id },
     { title: 'Decision', flexible: true, cell: (sale) => sale.rejection_reason ?? sale.acceptance_status },
-    money('Net', (sale) => sale.net_amount, { optional: true }),
     money('Commission', (sale) => sale.commission),
     out.moment('Recorded', (sale) => sale.created_at),
+    money('Net', (sale) => sale.net_amount),
   ]
 }
 
@@ -336,7 +336,7 @@ function flagColumns(out: Output): RowColumn<FlagRow>[] {
     { title: 'Open flags', cell: (flag) => flag.kind },
     { title: 'Severity', cell: (flag) => flag.severity },
     { title: 'What', flexible: true, cell: (flag) => flag.summary },
-    out.moment('Since', (flag) => flag.created_at, { optional: true }),
+    out.moment('Since', (flag) => flag.created_at),
   ]
 }
 

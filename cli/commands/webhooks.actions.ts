@@ -38,23 +38,22 @@ import { showReprocessing } from './reprocess-output.ts'
 export async function fixtures(_options: object, command: Command): Promise<void> {
   const { out } = openContext(command)
   const { storeSales, processor } = await readFixtures()
-  // Sentences: not cut, but printed as blocks where a terminal is too narrow for them.
   const name = { title: 'Fixture', cell: (fixture: { name: string }) => fixture.name }
-  const title = { title: 'What it is', cell: (fixture: { title: string }) => fixture.title }
+  const title = { title: 'What it is', flexible: true, cell: (fixture: { title: string }) => fixture.title }
   out.show({ store_sales: storeSales, processor }, () => [
     out.heading('Orders (orders/paid), on the terms that the manifest names'),
     ...out.table(storeSales, [
       name,
       title,
-      { title: 'Expected', cell: ({ expect }) => expectedSale(expect) },
+      { title: 'Expected', flexible: true, cell: ({ expect }) => expectedSale(expect) },
     ]),
     '',
     out.heading('Events of the processor'),
     ...out.table(processor, [
       name,
       title,
+      { title: 'Expected', flexible: true, cell: expectedEvent },
       { title: 'Needs', cell: ({ needs }) => needs },
-      { title: 'Expected', cell: expectedEvent },
     ]),
     '',
     'Send one: affiliate webhooks replay path-landing-site. Send all: affiliate webhooks replay --all',
@@ -96,14 +95,15 @@ export const events = reads(async ({ platform, out }, options: EventsOptions) =>
   const senders = await sendersOf(platform.database.reader, page.items)
   out.showPage(page, {
     columns: [
+      { title: 'Id', cell: (row) => row.id },
+      { title: 'State', cell: (row) => row.state },
+      { title: 'Outcome', flexible: true, least: 40, cell: outcomeText },
       out.moment('Received', (row) => row.received_at),
       { title: 'From', flexible: true, cell: (row) => fromText(row, senders) },
       { title: 'Topic', cell: (row) => row.topic },
-      { title: 'State', cell: (row) => row.state },
       { title: 'Attempts', right: true, cell: (row) => row.attempts },
-      { title: 'Outcome', flexible: true, cell: outcomeText },
-      { title: 'Id', cell: (row) => row.id },
     ],
+    none: 'No events.',
     wire: (row) => wireEvent(row, senders),
   })
 })

@@ -36,11 +36,11 @@ export function addWebhookCommands(program: CliCommand): void {
     )
     .option('--event-id <id>', 'the delivery id; a new one unless given (the same again is a redelivery)')
     .option(
-      '--cycle <id>',
+      '--cycle <cycle>',
       'the billing cycle that a processor event is about; one that fits, or is made in the sandbox, unless given',
     )
     .option(
-      '--payout <id>',
+      '--payout <payout>',
       'the payout that a processor event is about; one that fits, or is made in the sandbox, unless given',
     )
     .option('--times <n>', 'deliver each so often, as senders do', wholeNumber(1, MOST_TIMES), 1)

@@ -3,17 +3,11 @@ import { listCycles } from '../../server/billing/billing.service.ts'
 import { closeDueCycles } from '../../server/billing/close-cycle.service.ts'
 import { runPayouts } from '../../server/payouts/payout-run.service.ts'
 
-export interface PracticeSchedule {
-  /** A merchant's month ends at the next round. */
-  endMonthOf(merchantId: string): void
-  stop(): Promise<void>
-}
-
 /**
  * A schedule beside the real one, for practice: a round ends the months of merchants that sold, as if their time had come, and makes
  * payouts of what earlier rounds charged.
  */
-export function startPracticeSchedule({ platform, processor }: App, everyMs: number): PracticeSchedule {
+export function startPracticeSchedule({ platform, processor }: App, everyMs: number) {
   const merchants = new Set<string>()
   let hasSold = false
   let round = Promise.resolve()
@@ -34,7 +28,8 @@ export function startPracticeSchedule({ platform, processor }: App, everyMs: num
       )
   }, everyMs)
   return {
-    endMonthOf: (merchantId) => void merchants.add(merchantId),
+    /** The merchant's month ends at the next round. */
+    endMonthOf: (merchantId: string) => void merchants.add(merchantId),
     async stop() {
       clearInterval(timer)
       await round

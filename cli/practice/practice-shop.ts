@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyBodyParser, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { App } from '../../server/app.ts'
 import { escapeHtml } from '../../server/http/guides/render-guide.ts'
 import { htmlPage, htmlReply, pagePolicy } from '../../server/http/pages.ts'
@@ -12,7 +12,6 @@ import { startPracticeSchedule } from './practice-schedule.ts'
 
 /** How often the practice schedule runs, ms. */
 const ROUND_MS = 20_000
-const MAX_ORDERS = 500
 const MAX_LISTED = 20
 const STYLE = `
 :root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif }
@@ -22,8 +21,18 @@ button { margin: 0 .5rem .5rem 0; padding: .6rem 1.2rem; border: 0; border-radiu
 `
 const POLICY = pagePolicy(`style-src 'sha256-${hash('sha256', STYLE, 'base64')}'`, "'self'")
 
-const PASSING_MONTHS = `<aside><p>Billing takes a month in a real marketplace. Here the month of a shop that sold ends within ${ROUND_MS / 1000} seconds: its
-cycle closes, the sandbox pays the invoice, and a round later payouts from the threshold on go out.</p></aside>`
+const PASSING_MONTHS = `<aside><p>In a real marketplace this takes a month. Here a shop's month ends within ${ROUND_MS / 1000} seconds of a sale: its billing
+cycle closes and the sandbox pays the invoice. ${ROUND_MS / 1000} seconds later the creator is paid.</p></aside>`
+
+/** `*`: the host and path of a product page. */
+interface ProductRoute {
+  Params: { '*': string }
+  Body: { step?: string } | undefined
+}
+interface OrderRoute {
+  Params: { number: string }
+  Body: { step?: string } | undefined
+}
 
 /**
  * Plays the connected shops, for practice beside a seeded service: affiliate links lead to its product pages, and what a buyer and the shop
@@ -36,7 +45,8 @@ export function addPracticeShop(server: FastifyInstance, app: App, { roundMs = R
   server.addHook('onSend', async (request, reply) => {
     const target = reply.getHeader('location')
     if (reply.statusCode !== 302 || typeof target !== 'string' || !target.startsWith('https://')) return
-    reply.header('location', `${originOf(request)}/practice/${target.slice('https://'.length)}`)
+    const base = `${request.protocol}://${request.host}/practice`
+    reply.header('location', target.replace('https:/', base))
   })
 
   const step = async (order: Order, name: Step) => {
@@ -45,11 +55,9 @@ export function addPracticeShop(server: FastifyInstance, app: App, { roundMs = R
   }
 
   server.register(async (scope) => {
-    scope.addContentTypeParser(
-      'application/x-www-form-urlencoded',
-      { parseAs: 'string' },
-      (_request, body, done) => done(null, Object.fromEntries(new URLSearchParams(String(body)))),
-    )
+    const asFields: FastifyBodyParser<string> = (_request, body, done) =>
+      done(null, Object.fromEntries(new URLSearchParams(body)))
+    scope.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' }, asFields)
     scope.setErrorHandler((error, _request, reply) => {
       if (!(error instanceof Failure)) throw error
       return send(reply.code(404), 'This shop cannot sell', text(error.message))
@@ -66,75 +74,59 @@ export function addPracticeShop(server: FastifyInstance, app: App, { roundMs = R
 webhook, as a Shopify store does.</p>
 <h2>Affiliate links</h2>${list(links, ({ slug, offer, creator }) => [`/go/${slug}`, `${offer.title}, by ${creator.display_name}`])}
 <h2>Shops, without a link</h2>${list(stores, ({ shop_domain: shop }) => [`/practice/${shop}/products/gift`, shop])}
-<h2>Orders</h2>${list([...orders.values()], (order) => [pageOf(order), `${order.name} ${order.title}`])}`,
+<h2>Orders</h2>${list([...orders.values()], (order) => [pageOf(order), `#${order.number} ${order.title}`])}`,
       )
     })
 
-    scope.get<{ Params: { '*': string } }>('/practice/*', async (request, reply) => {
+    scope.get<ProductRoute>('/practice/*', async (request, reply) => {
       const { title, price, click } = await visitOf(app, addressOf(request))
       const came = click
         ? `You came by ${click.link.creator.display_name}'s link.`
         : 'You came without an affiliate link: no one earns a commission.'
       return send(reply, title, `<p>${displayMoney(price)}</p>${text(came)}${form(['pay', 'order'])}`)
     })
-    scope.post<{ Params: { '*': string }; Body: { step?: string } | undefined }>(
-      '/practice/*',
-      async (request, reply) => {
-        const order = await newOrder(app, await visitOf(app, addressOf(request)))
-        await step(order, request.body?.step === 'order' ? 'order' : 'pay')
-        orders.set(numberOf(order), order)
-        for (const oldest of orders.keys()) if (orders.size > MAX_ORDERS) orders.delete(oldest)
-        return reply.redirect(pageOf(order), 303)
-      },
-    )
+    scope.post<ProductRoute>('/practice/*', async (request, reply) => {
+      const order = await newOrder(app, await visitOf(app, addressOf(request)))
+      await step(order, request.body?.step === 'order' ? 'order' : 'pay')
+      orders.set(String(order.number), order)
+      return reply.redirect(pageOf(order), 303)
+    })
 
     const orderAt = (number: string): Order => {
       const order = orders.get(number)
       if (order) return order
       throw new Failure('This order is not known. Orders of the practice shop end with the service.')
     }
-    scope.get<{ Params: { number: string } }>('/practice/orders/:number', async ({ params }, reply) => {
+    scope.get<OrderRoute>('/practice/orders/:number', async ({ params }, reply) => {
       const order = orderAt(params.number)
       const history = order.history.map(
-        (done) => `<li><b>${STEPS[done.step].label}</b>: ${escapeHtml(done.result)}</li>`,
+        ({ step, result }) => `<li>${STEPS[step].label}: ${escapeHtml(result)}</li>`,
       )
       const body = `${text(order.title)}<ol>${history.join('')}</ol>${form(nextSteps(order))}`
-      return send(reply, `Order ${order.name}`, body)
+      return send(reply, `Order #${order.number}`, body)
     })
-    scope.post<{ Params: { number: string }; Body: { step?: string } | undefined }>(
-      '/practice/orders/:number',
-      async ({ params, body }, reply) => {
-        const order = orderAt(params.number)
-        const next = nextSteps(order).find((name) => name === body?.step)
-        if (next) await step(order, next)
-        return reply.redirect(`/practice/orders/${params.number}`, 303)
-      },
-    )
+    scope.post<OrderRoute>('/practice/orders/:number', async ({ params, body }, reply) => {
+      const order = orderAt(params.number)
+      const next = nextSteps(order).find((name) => name === body?.step)
+      if (next) await step(order, next)
+      return reply.redirect(pageOf(order), 303)
+    })
   })
 }
 
 /** The shop's own address of a page: `/practice/HOST/PATH` stands for `https://HOST/PATH`. */
-function addressOf(request: FastifyRequest<{ Params: { '*': string } }>): URL {
+function addressOf(request: FastifyRequest): URL {
   const address = `https://${request.url.slice('/practice/'.length)}`
   if (!URL.canParse(address)) throw new Failure('This is not the address of a product.')
   return new URL(address)
 }
 
-function originOf({ protocol, host }: FastifyRequest): string {
-  return `${protocol}://${host}`
-}
-
 function nextSteps({ history }: Order): readonly Step[] {
-  const last = history.at(-1)
-  return last ? STEPS[last.step].next : []
-}
-
-function numberOf({ name }: Order): string {
-  return name.replace('#', '')
+  return STEPS[history.at(-1)?.step ?? 'cancel'].next
 }
 
 function pageOf(order: Order): string {
-  return `/practice/orders/${numberOf(order)}`
+  return `/practice/orders/${order.number}`
 }
 
 function list<Item>(

@@ -41,6 +41,21 @@ const VISITS_A_DAY = 9
 const AGENT =
   'Mozilla/5.0 (Linux; Android 14; SM-A155F) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Mobile Safari/537.36'
 
+function accountOf(role: Role, { email, displayName }: { email: string; displayName: string }) {
+  return { role, email, display_name: displayName }
+}
+
+/** What every seeded database has. */
+export const SEEDED_ACCOUNTS = {
+  password: SEED_PASSWORD,
+  accounts: [
+    accountOf('merchant', MERCHANT),
+    ...CREATORS.map((creator) => accountOf('creator', creator)),
+    accountOf('admin', ADMIN),
+  ],
+  shop_domain: SHOP_DOMAIN,
+}
+export type SeededAccounts = typeof SEEDED_ACCOUNTS
 export type Seeded = Awaited<ReturnType<typeof seed>>
 
 /** A clock that stands until it is moved. Times in epoch ms. */
@@ -124,22 +139,12 @@ export async function seed(app: App, clock: MovingClock, now: number) {
   const links = await Promise.all(slugs.map((slug) => resolveLink(platform, slug)))
   const counts = await tellStory(app, clock, now, storeId, links)
   return {
-    password: SEED_PASSWORD,
-    accounts: [
-      accountOf('merchant', MERCHANT),
-      ...CREATORS.map((creator) => accountOf('creator', creator)),
-      accountOf('admin', ADMIN),
-    ],
-    shop_domain: SHOP_DOMAIN,
+    ...SEEDED_ACCOUNTS,
     offers: offers.length,
     /** Of the approved links: the first creator's to the first offer comes first. */
     slugs,
     ...counts,
   }
-}
-
-function accountOf(role: Role, { email, displayName }: { email: string; displayName: string }) {
-  return { role, email, display_name: displayName }
 }
 
 async function registerPeople(platform: Platform): Promise<{ merchant: string; creators: string[] }> {

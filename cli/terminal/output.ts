@@ -4,7 +4,6 @@ import { DAY_MS, HOUR_MS } from '../../shared/durations.ts'
 import { displayMoney, formatMoney, type Paisa } from '../../shared/money.ts'
 import { printable, printJson, printLines, type Style, styled } from './printable-text.ts'
 import {
-  type Column,
   cellsOf,
   cutText,
   type Layout,
@@ -12,6 +11,7 @@ import {
   layoutTable,
   plainAmount,
   type RowColumn,
+  shortIds,
   wrapLine,
 } from './table.ts'
 
@@ -57,14 +57,17 @@ export class Output {
     printLines(printed, stream)
   }
 
-  /** One page of a list. Text for people says on stderr how to see the next page, so that stdout holds rows only. */
+  /** One page of a list; `none` is said of an empty one. In a pipe, stdout holds titles and rows only, and the rest goes to stderr. */
   showPage<Row>(
     { items, next_cursor }: Page<Row>,
-    { columns, wire, none }: ListShape<Row> & { none?: string },
+    { columns, wire, none }: ListShape<Row> & { none: string },
   ): void {
+    const saysNone = items.length === 0 && !this.json
+    const isPiped = this.layout.width === null
     this.show({ items: items.map(wire), next_cursor, more: next_cursor !== null }, () =>
-      items.length === 0 && none !== undefined ? [none] : this.table(items, columns),
+      saysNone && !isPiped ? [none] : this.table(items, columns),
     )
+    if (saysNone && isPiped) printLines([none], process.stderr)
     if (!this.json && next_cursor !== null) {
       printLines([`There are more: add --cursor ${next_cursor}`], process.stderr)
     }
@@ -80,8 +83,8 @@ export class Output {
   }
 
   /** A moment in a table. */
-  moment<Row>(title: string, at: (row: Row) => number | null, more: Partial<Column> = {}): RowColumn<Row> {
-    return { title, ...more, cell: (row) => this.shortTime(at(row)) }
+  moment<Row>(title: string, at: (row: Row) => number | null): RowColumn<Row> {
+    return { title, cell: (row) => this.shortTime(at(row)) }
   }
 
   /** A moment (epoch ms) on the clock of BILLING_TIMEZONE, in pipes as RFC 3339; a dash for none. */
@@ -95,6 +98,11 @@ export class Output {
   shortTime(moment: number | null): string {
     const text = this.time(moment)
     return this.layout.width === null ? text : text.slice(0, 'YYYY-MM-DD hh:mm'.length)
+  }
+
+  /** A text with its ids as people read them; see `shortIds`. */
+  shortIds(text: string): string {
+    return shortIds(text, this.layout)
   }
 
   style(style: Style, text: string): string {

@@ -5,16 +5,19 @@ import { printable, styled, unstyled } from './printable-text.ts'
 export interface Layout {
   width: number | null
   colour: boolean
+  /** Whole ids at a terminal too. */
+  fullIds?: boolean
 }
 
+/** Columns stand in the order of their importance: where a terminal is too narrow for all, the last ones are left out. */
 export interface Column {
   title: string
   /** Numbers and money stand to the right. */
   right?: boolean
   /** Fitted to a narrow terminal; ids and amounts never are. `wrap` breaks the text between words instead of cutting it. */
   flexible?: boolean | 'wrap'
-  /** Left out where a terminal is too narrow for all columns, the last one first. */
-  optional?: boolean
+  /** Of a flexible column: later columns make room until it has this width. */
+  least?: number
 }
 
 /** A column with what it shows of each row; `null` is a dash. */
@@ -29,12 +32,8 @@ export interface ListShape<Row> {
 }
 
 /** A column of amounts, in paisa. */
-export function money<Row>(
-  title: string,
-  amount: (row: Row) => Paisa,
-  more: Partial<Column> = {},
-): RowColumn<Row> {
-  return { title, right: true, ...more, cell: (row) => displayMoney(amount(row)) }
+export function money<Row>(title: string, amount: (row: Row) => Paisa): RowColumn<Row> {
+  return { title, right: true, cell: (row) => displayMoney(amount(row)) }
 }
 
 /** One row's cells. */
@@ -43,14 +42,12 @@ export function cellsOf<Row>(columns: readonly RowColumn<Row>[], row: Row): stri
 }
 
 const GAP = '  '
-const NARROWEST = 8
-/** Optional columns make room until the flexible ones have this width. */
-const COMFORTABLE = 16
+/** Of a flexible column, unless it says otherwise. */
+const LEAST = 16
 
 /**
- * Rows under titles: aligned and cut to the terminal's width, or with tabs between the cells where no person reads
- * (whole values, for `cut` and `awk`). A table that cannot be cut to the width, since ids and amounts never are, is
- * printed as one block a row.
+ * Rows under titles, each on one line: aligned, fitted to the terminal's width, with short ids; or with tabs between the cells where no
+ * person reads (whole values and plain amounts, for `cut` and `awk`). A `wrap` column takes as many lines as it needs.
  */
 export function layoutTable(
   columns: readonly Column[],
@@ -58,14 +55,13 @@ export function layoutTable(
   layout: Layout,
 ): string[] {
   const titles = columns.map((column) => column.title)
-  const lines = [titles, ...rows].map((row) => row.map(printable))
+  const lines = [titles, ...rows].map((row) => row.map((cell) => shortIds(printable(cell), layout)))
   if (layout.width === null) {
     return lines.map((row) =>
       row.map((cell, at) => (columns[at]?.right ? plainAmount(cell) : cell)).join('\t'),
     )
   }
   const shown = fit(columns, lines, layout.width)
-  if (totalWidth(shown) > layout.width && rows.length > 0) return layoutBlocks(columns, lines, layout)
   return lines.flatMap((row, index) => {
     const cells = shown.map((column) => fitCell(row[column.at] ?? '', column))
     const height = Math.max(...cells.map((parts) => parts.length))
@@ -77,36 +73,23 @@ export function layoutTable(
   })
 }
 
-/** `Rs 4,999.00` → `4999.00`, for programs; any other text as it is. */
+/** `Rs 4,999.00` → `4999.00` and `1,250` → `1250`, for programs; any other text as it is. */
 export function plainAmount(text: string): string {
-  return /^[+-]?Rs [\d,]+\.\d\d( [DC]r)?$/.test(text) ? text.replace(/Rs |,/g, '') : text
+  return /^[+-]?(Rs )?[\d,]+(\.\d\d)?( [DC]r)?$/.test(text) ? text.replace(/Rs |,/g, '') : text
+}
+
+/** Our ids, which are UUIDv7; not those of the processor, which contain one. */
+const ID = /(?<![\w-])[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{4}([0-9a-f]{8})(?![\w-])/g
+
+/** The text with each id cut to its last eight characters, which commands accept; whole where no person reads. */
+export function shortIds(text: string, { width, fullIds }: Layout): string {
+  return width === null || fullIds ? text : text.replace(ID, '$1')
 }
 
 /** The lines of one cell, each as wide as its column. */
 function fitCell(text: string, { flexible, width, right }: FittedColumn): string[] {
   const parts = flexible === 'wrap' ? wrap(text, width) : [text]
   return parts.map((part) => align(cutText(part, width), width, right))
-}
-
-/** One block a row: its first cell, and under it every other one beside its title. */
-function layoutBlocks(
-  columns: readonly Column[],
-  lines: readonly (readonly string[])[],
-  layout: Layout,
-): string[] {
-  const [titles = [], ...rows] = lines
-  const width = Math.max(...titles.map(lengthOf))
-  const room = Math.max(NARROWEST, (layout.width ?? 80) - width - 2 * GAP.length)
-  const block = ([first = '', ...cells]: readonly string[]) => {
-    const beside = cells.flatMap((cell, at) => {
-      if (cell === '' || cell === '–') return []
-      const parts = columns[at + 1]?.right ? [cell] : wrap(cell, room)
-      const title = align(titles[at + 1] ?? '', width)
-      return parts.map((part, line) => `${GAP}${line === 0 ? title : ' '.repeat(width)}${GAP}${part}`)
-    })
-    return [bold(cutText(first, layout.width ?? 80), layout), ...beside]
-  }
-  return rows.flatMap((row, index) => (index > 0 ? ['', ...block(row)] : block(row)))
 }
 
 /** The text in lines of at most `width` columns, broken between words, with `indent` blanks before all but the first. */
@@ -151,28 +134,29 @@ function totalWidth(columns: readonly { width: number }[]): number {
   return columns.reduce((sum, { width }) => sum + width, GAP.length * (columns.length - 1))
 }
 
-/** Leaves out optional columns, and takes from the widest flexible one until the row fits or nothing more can be taken. */
+/** Leaves out the last columns until the flexible ones have room, then takes from the widest flexible one until the row fits. */
 function fit(
   columns: readonly Column[],
   lines: readonly (readonly string[])[],
   room: number,
 ): FittedColumn[] {
-  let shown = columns.map((column, at) => {
+  const all = columns.map((column, at) => {
     return { ...column, at, width: lines.reduce((most, row) => Math.max(most, lengthOf(row[at] ?? '')), 0) }
   })
-  const least = ({ flexible, width }: FittedColumn) => (flexible ? Math.min(width, COMFORTABLE) : width)
-  while (totalWidth(shown.map((one) => ({ width: least(one) }))) > room) {
-    const last = shown.findLast(({ optional }) => optional)
-    if (last === undefined) break
-    shown = shown.filter((one) => one !== last)
+  const least = ({ flexible, width, least = LEAST }: FittedColumn) =>
+    flexible ? Math.min(width, least) : width
+  let shown = all
+  while (shown.length > 1 && totalWidth(shown.map((one) => ({ width: least(one) }))) > room) {
+    shown = shown.slice(0, -1)
   }
   for (let excess = totalWidth(shown) - room; excess > 0; excess -= 1) {
-    const narrowable = shown.filter(({ flexible, width }) => flexible && width > NARROWEST)
+    const narrowable = shown.filter((one) => one.width > least(one))
     const [widest] = narrowable.sort((one, other) => other.width - one.width)
     if (widest === undefined) break
     widest.width -= 1
   }
-  return shown
+  // Alone, any column is cut.
+  return shown.map((one) => ({ ...one, width: Math.min(one.width, room) }))
 }
 
 /** What terminals draw two columns wide: emoji and the scripts of East Asia. */

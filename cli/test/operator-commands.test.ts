@@ -63,7 +63,7 @@ for (const dialect of proofDialects()) {
     assert.equal(await namesOf('--to', '2020-01-01'), [])
     await books.says(
       ['sales', 'list', '--status', 'accepted'],
-      /#1001\t.*\taccepted\t4999\.00\t624\.88\t62\.49/,
+      /#1001\taccepted\t624\.88\t.*\t4999\.00\t.*\t62\.49\t/,
     )
     const backwards = ['sales', 'list', '--from', '2026-02-01', '--to', '2026-01-01']
     await books.refuses(backwards, /--from must be before --to/, 2)
@@ -91,7 +91,7 @@ for (const dialect of proofDialects()) {
     await books.says(
       ['endpoints', 'show', id],
       new RegExp(`Attempts at the newest delivery with a problem, event ${event_id}:`),
-      /503\t\d+ ms\tThe endpoint answered 503\./,
+      /503\tThe endpoint answered 503\.\t\d+ ms/,
     )
     receiver.received.length = 0
     receiver.answer = (response) => response.writeHead(204).end()
@@ -160,7 +160,7 @@ for (const dialect of proofDialects()) {
     await startExport(books.market.platform, owner, request)
     const [job] = (await books.json('jobs', 'list')).items
     assert.equal([job.state, job.resource, job.user.id], ['queued', 'sales', books.creatorId])
-    await books.says(['jobs', 'list'], /sales as csv\tqueued\t0\t/)
+    await books.says(['jobs', 'list'], /sales as csv\tqueued\t.*\t0\t/)
   })
 
   it('writes an export to a new file, for spreadsheets if asked to', async () => {
@@ -473,7 +473,7 @@ for (const dialect of proofDialects()) {
     const [row] = (await books.json(...list, '--state', 'pending')).items
     assert.equal([row.order_name, row.expected_commission, row.creator.id], ['#7001', '125.00', creatorId])
     assert.equal((await books.json(...list, '--merchant', otherShop.merchantId)).items, [])
-    await books.says(list, /#7001\t.*\tpending\t125\.00\t/)
+    await books.says(list, /#7001\tpending\t125\.00\t/)
     const explain = ['sales', 'explain', '#7001']
     await books.says(explain, /PENDING: no sale was decided/, /Expected +125\.00/)
     assert.is((await books.json(...explain)).pending_order.state, 'pending')

@@ -44,7 +44,7 @@ const CASES: Record<string, Case> = {
     args: [],
     at: 'payouts',
     said: /^check \d+ of \d+: [a-z-]+$/,
-    printed: /^Invariant +Rows/,
+    printed: /^All \d+ invariants hold/,
   },
   'webhooks reprocess': {
     args: ['--dry-run'],
@@ -57,7 +57,7 @@ const CASES: Record<string, Case> = {
     at: 'billing_cycles',
     what: 'writes',
     said: /^cycle 1 of 1$/,
-    printed: /^Merchant +Cycle(.|\n)*1 closed, 0 extended/,
+    printed: /^Cycle +Becomes +Merchant(.|\n)*1 closed, 0 extended/,
   },
 }
 

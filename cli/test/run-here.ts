@@ -111,7 +111,7 @@ async function runNow(
   process.chdir(folder)
   let code: number
   try {
-    await program.parseAsync(helpArguments(args), { from: 'user' })
+    await program.parseAsync(helpArguments(args, program), { from: 'user' })
     // A command may also end well and say by the exit code that not all is well.
     code = Number(process.exitCode ?? 0)
   } catch (error) {

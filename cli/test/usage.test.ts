@@ -170,10 +170,24 @@ test('the fixtures are listed with what they must lead to, without any database'
   assert.match(human.stdout, /path-landing-site\t.*\taccepted: net 4999\.00, commission 624\.88, fee 62\.49/)
   assert.match(
     human.stdout,
-    /payout-failed-after-paid\t.*\tpaid payout\tevent set_aside, payout paid, flagged/,
+    /payout-failed-after-paid\t.*\tevent set_aside, payout paid, flagged\tpaid payout/,
   )
   const { store_sales, processor } = JSON.parse(json.stdout)
   assert.ok(store_sales.length >= 14 && processor.length >= 5)
+})
+
+test('help groups the commands under headings, each on one line, and ends with the options of all', async () => {
+  const { stdout } = await here(['--help'])
+  for (const heading of ['Start', 'People and offers', 'Review', 'Orders and events', 'Money', 'Operate']) {
+    assert.match(stdout, new RegExp(`\\n${heading}:\\n {2}[a-z]`))
+  }
+  assert.not.match(stdout, /\n(Options|Commands):/)
+  for (const args of [['--help'], ['users', '--help'], ['help', 'users', 'suspend']]) {
+    const help = (await here(args)).stdout
+    assert.match(help, /\n\nGlobal options:\n( {2}.*\n)+$/)
+    assert.is(help.match(/--json/g)?.length, args[0] === '--help' ? 2 : 1)
+    for (const line of help.split('\n')) assert.ok(line.length <= 80 || line.startsWith('  $ '), line)
+  }
 })
 
 test('a closed pipe ends it quietly', () => {
@@ -205,15 +219,25 @@ test('words of other programs, values with a hyphen and help of a command lead o
   const cases: [string[], RegExp][] = [
     [['version'], /unknown command 'version'\. Run "affiliate --version"\./],
     [['logs'], /standard output: journalctl -u affiliate/],
+    [['ls'], /'ls'\. Name what to list, such as "affiliate users list"\./],
+    [['rm'], /'rm'\. Nothing is deleted: see "users suspend", /],
+    [['quit'], /'quit'\. There is nothing to quit/],
+    [['users', 'ls'], /'ls'\. Did you mean users list\?/],
+    [['users', 'delete', 'a@x.pk'], /'delete'\. Did you mean users suspend\?/],
+    [['billing', 'list'], /'list'\. Did you mean billing cycles\?/],
+    [['offers', '--json', 'get'], /'get'\. Did you mean offers show\?/],
     [
       ['links', 'set-coupon', 'slug', '-SANA10'],
-      /put -- before the values: affiliate links set-coupon -- -SANA10/,
+      /put -- before the values: affiliate links set-coupon -- slug -SANA10\n/,
     ],
     [['sales', 'explain', '-A1001'], /put -- before the values: affiliate sales explain -- -A1001/],
     [['sales', 'explain'], /quotes around a name that begins with #: affiliate sales explain '#1001'/],
     [['help', 'users', 'suspend'], /^Usage: affiliate users suspend /],
     [['users', 'help', 'suspend'], /^Usage: affiliate users suspend /],
     [['help', 'users'], /^Usage: affiliate users \[options\] \[command\]/],
+    [['help', 'links', 'set-coupon', 'x'], /^Usage: affiliate links set-coupon /],
+    [['help', 'nonsense'], /unknown command 'nonsense'/],
+    [['help', 'users', 'nonsense'], /unknown command 'nonsense'/],
     [['ledger', 'verify', '--fulll'], /unknown option '--fulll' \(Did you mean --full\?\)/],
   ]
   for (const [args, wanted] of cases) assert.match(await said(...args), wanted)

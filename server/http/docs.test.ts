@@ -49,10 +49,9 @@ it('is one page and its assets, all of them ours', async ({ bed }) => {
 
 it('is where the bare address leads a browser; other clients get the addresses', async ({ bed }) => {
   const browser = await fetch(`${bed.base}/`, { headers: { accept: 'text/html,*/*' }, redirect: 'manual' })
-  assert.equal([browser.status, browser.headers.get('location')], [302, 'docs'])
-  assert.is((await fetch(`${bed.base}/`, { headers: { accept: 'text/html' } })).url, `${bed.base}/docs`)
+  assert.equal([browser.status, browser.headers.get('location')], [302, 'app'])
   const index = (await (await fetch(`${bed.base}/`)).json()) as Record<string, string>
-  for (const path of [index.docs, index.guides, index.openapi, index.health])
+  for (const path of [index.portal, index.docs, index.guides, index.openapi, index.health])
     assert.is((await fetch(bed.base + path)).status, 200, path)
 })
 

@@ -22,13 +22,15 @@ const ASSETS = {
   ),
 }
 
-/** `GET /`: leads browsers to the API reference; other clients get the addresses. */
-export function registerIndex(server: FastifyInstance, guard: Guard): void {
+/** `GET /`: leads browsers to the portal, or without it to the API reference; other clients get the addresses. */
+export function registerIndex(server: FastifyInstance, { config }: Platform, guard: Guard): void {
+  const hasPortal = config.PORTAL === 'on'
   server.get('/', { onRequest: guard }, async (request, reply) => {
     reply.header('vary', 'Accept')
-    if (acceptsHtml(request)) return reply.redirect('docs')
+    if (acceptsHtml(request)) return reply.redirect(hasPortal ? 'app' : 'docs')
     return {
       name: 'Affiliate marketplace',
+      ...(hasPortal && { portal: '/app' }),
       docs: '/docs',
       guides: '/docs/guides',
       openapi: '/openapi.json',

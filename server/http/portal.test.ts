@@ -53,13 +53,16 @@ it('has scripts that are kept for good, compressed, and together small', async (
   assert.is((await bed.server.inject('/app/assets/none.js')).statusCode, 404)
 })
 
-it('is not there with PORTAL=off', async () => {
+it('is not there with PORTAL=off, and browsers are led to the reference', async () => {
   const bed = await openWebTestbed('sqlite', { PORTAL: 'off' })
   try {
     for (const path of ['/app', '/app/offers']) {
       const { statusCode, body } = await bed.server.inject(path)
       assert.equal([statusCode, JSON.parse(body).detail], [404, 'No such path.'])
     }
+    const index = await bed.server.inject({ url: '/', headers: { accept: 'text/html' } })
+    assert.equal([index.statusCode, index.headers.location], [302, 'docs'])
+    assert.not('portal' in (await bed.server.inject('/')).json())
   } finally {
     await bed.close()
   }

@@ -132,7 +132,7 @@ async function registerOthers(scope: FastifyInstance, metrics: Metrics): Promise
   registerSecurityTxt(scope, platform, limits.admitPublic)
   registerOpenApi(scope, app, limits)
   registerClientPackage(scope, app, limits.admitPublic)
-  registerIndex(scope, limits.admitPublic)
+  registerIndex(scope, platform, limits.admitPublic)
   registerDocs(scope, limits.admitPublic)
   registerAccountPages(scope, platform, limits.admitPublic)
   registerGuides(scope, platform, limits.admitPublic)

@@ -47,33 +47,34 @@ export async function download(path: string): Promise<void> {
 /** The account that is logged in; `null` for a visitor, `undefined` until that is known. */
 export const session = store<User | null | undefined>(undefined)
 
+/** Whose session the browser has; all tabs share it. */
 const SIGNED_IN = 'portal.signed-in'
 
 /** Finds out who is logged in. A browser in which no one was, is not asked: the refusal would be an error in its console. */
 export async function startSession(): Promise<void> {
-  if (kept.get(SIGNED_IN) !== 'yes') return session.set(null)
+  if (!kept.get(SIGNED_IN)) return session.set(null)
   session.set(await client.users.me.query().catch(() => null))
 }
 
 export function logIn({ user }: Outputs['auth']['login']): void {
   cache.clear()
-  kept.set(SIGNED_IN, 'yes')
+  kept.set(SIGNED_IN, user.id)
   session.set(user)
 }
 
 /** Forgets the account in this page. */
 export function forgetSession(): void {
   cache.clear()
-  kept.set(SIGNED_IN, 'no')
+  // Another tab may have logged in to another account.
+  if (kept.get(SIGNED_IN) === session.get()?.id) kept.set(SIGNED_IN, '')
   session.set(null)
 }
 
 // Another tab logged in or out.
-addEventListener('storage', ({ key, newValue }) => {
+addEventListener('storage', ({ key }) => {
   if (key !== SIGNED_IN) return
   cache.clear()
-  if (newValue === 'yes') void startSession()
-  else session.set(null)
+  void startSession()
 })
 
 /** A sentence for a failed call. */

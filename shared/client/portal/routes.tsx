@@ -1,10 +1,12 @@
 import type { FunctionComponent } from 'preact'
 import type { Role } from './client.ts'
+import { AccountSettings } from './screens/account.tsx'
 import { Applications } from './screens/applications.tsx'
 import { Billing } from './screens/billing.tsx'
 import { Deliveries, Endpoints } from './screens/endpoints.tsx'
 import { Exports } from './screens/exports.tsx'
-import { LogIn, Register } from './screens/log-in.tsx'
+import { Flags } from './screens/flags.tsx'
+import { ForgotPassword, LogIn, Register } from './screens/log-in.tsx'
 import { Offers } from './screens/offers.tsx'
 import { EditOffer, MyOffers, NewOffer } from './screens/offers-manage.tsx'
 import { Sales } from './screens/sales.tsx'
@@ -37,6 +39,9 @@ export const ROUTES: readonly ScreenRoute[] = [
   { path: '/webhooks', screen: Endpoints, roles: BOTH, nav: key('Webhooks') },
   { path: '/webhooks/:id', screen: Deliveries, roles: BOTH },
   { path: '/offers', screen: Offers, nav: key('Offers') },
+  { path: '/flags', screen: Flags, roles: ['admin'], nav: key('Flags') },
+  { path: '/account', screen: AccountSettings, roles: ['merchant', 'creator', 'admin'] },
   { path: '/login', screen: LogIn, roles: ['visitor'] },
   { path: '/register', screen: Register, roles: ['visitor'] },
+  { path: '/forgot-password', screen: ForgotPassword, roles: ['visitor'] },
 ]

@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
+import type { Inputs } from '../index.ts'
 import {
   client,
   followChanges,
@@ -10,12 +11,12 @@ import {
   useLive,
   useMutation,
 } from './client.ts'
+import { news, tell } from './news.ts'
 import { Dialog } from './parts/dialog.tsx'
 import { Form } from './parts/form.tsx'
 import { Empty, Page } from './parts/page.tsx'
 import { Link, match, navigate, useRoute } from './router.tsx'
 import { ROUTES, type ScreenRoute } from './routes.tsx'
-import { store } from './store.ts'
 import { money, setLanguage, t, useLanguage } from './text.ts'
 import { setTheme, THEMES, useTheme } from './theme.ts'
 
@@ -44,6 +45,10 @@ export function Shell() {
       <main id="main">
         {user !== undefined && <Screen key={`${path} ${user?.id}`} user={user} path={path} />}
       </main>
+      <footer>
+        <a href="/docs/guides">{t('Guides')}</a>
+        <a href="/docs">{t('API reference')}</a>
+      </footer>
       <News user={user ?? null} />
       <StepUp />
     </>
@@ -168,22 +173,14 @@ function Account({ user }: { user: User }) {
   })
   return (
     <div class="actions">
-      <bdi class="theirs name">{user.display_name}</bdi>
+      <Link to="/account" class="name">
+        <bdi>{user.display_name}</bdi>
+      </Link>
       <button type="button" class="plain" onClick={() => void logOut.run(undefined)}>
         {t('Log out')}
       </button>
     </div>
   )
-}
-
-const news = store<{ id: number; text: string }[]>([])
-const NEWS_MS = 8000
-
-/** Shows a short notice, which screen readers read out. */
-export function tell(text: string): void {
-  const id = Date.now() + Math.random()
-  news.set([...news.get().slice(-2), { id, text }])
-  setTimeout(() => news.set(news.get().filter((one) => one.id !== id)), NEWS_MS)
 }
 
 function News({ user }: { user: Viewer }) {
@@ -217,22 +214,9 @@ function StepUp() {
   return (
     <Dialog title={t('Confirm that it is you')} onClose={waiting.cancel}>
       <Form
-        fields={[
-          { name: 'password', label: t('Password'), type: 'password', autocomplete: 'current-password' },
-          ...(user?.second_factor
-            ? [
-                {
-                  name: 'code' as const,
-                  label: t('Code of your authenticator app'),
-                  autocomplete: 'one-time-code',
-                },
-              ]
-            : []),
-        ]}
+        fields={['password', ...(user?.second_factor ? ['code'] : [])]}
         submit={t('Confirm')}
-        onSubmit={(input: { password: string; code?: string }) =>
-          client.auth.stepUp.mutate(input).then(waiting.confirm)
-        }
+        onSubmit={(input: Inputs['auth']['stepUp']) => client.auth.stepUp.mutate(input).then(waiting.confirm)}
       />
     </Dialog>
   )

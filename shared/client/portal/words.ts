@@ -63,6 +63,23 @@ export const WORDS: Record<string, [text: string, tone: Tone]> = {
   merchant: [key('Merchant'), ''],
   creator: [key('Creator'), ''],
   admin: [key('Admin'), ''],
+  read: [key('Read'), ''],
+  write: [key('Read and write'), 'warn'],
+}
+
+/** What the e-mails are about, by event. */
+export const EVENT_WORDS: Record<string, string> = {
+  'application.created': key('New applications'),
+  'application.decided': key('Decisions on your applications'),
+  'link.ended': key('Links that end'),
+  'sale.accepted': key('Your first sale'),
+  'credit_request.decided': key('Decisions on your credit requests'),
+  'billing_cycle.closed': key('Invoices'),
+  'billing_cycle.overdue': key('Overdue invoices'),
+  'store.silent': key('Stores that send nothing'),
+  'store.rejecting': key('Stores whose deliveries are refused'),
+  'payout.paid': key('Payouts'),
+  'payout.failed': key('Failed payouts'),
 }
 
 /** An enum value of the wire for people. */

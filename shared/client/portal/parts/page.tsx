@@ -9,18 +9,20 @@ export interface PageProps {
   lead?: ComponentChildren
   /** Buttons and links beside the title. */
   actions?: ComponentChildren
+  /** One form in the middle. */
+  narrow?: boolean
   children?: ComponentChildren
 }
 
 /** A screen: its title, which takes the focus when the screen is opened, and its content. */
-export function Page({ title, lead, actions, children }: PageProps) {
+export function Page({ title, lead, actions, narrow, children }: PageProps) {
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => heading.current?.focus({ preventScroll: true }), [])
   useEffect(() => {
     document.title = title
   }, [title])
   return (
-    <>
+    <div class={narrow ? 'page narrow' : 'page'}>
       <header class="page-head">
         <div>
           <h1 tabIndex={-1} ref={heading}>
@@ -31,7 +33,7 @@ export function Page({ title, lead, actions, children }: PageProps) {
         {actions && <div class="actions">{actions}</div>}
       </header>
       {children}
-    </>
+    </div>
   )
 }
 

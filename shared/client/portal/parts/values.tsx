@@ -13,10 +13,10 @@ export function Money({ amount }: { amount: string }) {
   )
 }
 
-/** A moment of the wire, in Pakistan's time; a dash for none. */
+/** A moment of the wire, in Pakistan's time; nothing for none. */
 export function When({ at, style }: { at: string | null; style?: 'date' | 'minute' }) {
   useLanguage()
-  if (at === null) return '–'
+  if (at === null) return null
   return <time dateTime={at}>{when(at, style)}</time>
 }
 
@@ -41,10 +41,10 @@ const SHOWN: Partial<Record<Kind, (value: never) => ComponentChildren>> = {
   checks: (values: string[]) => values.join(', '),
 }
 
-/** A value as its field of the wire is shown; of offers, accounts and stores their name; a dash for none. */
+/** A value as its field of the wire is shown; of offers, accounts and stores their name; nothing for none. */
 export function Value({ of, name }: { of: object; name: string }) {
   const value = (of as Record<string, never>)[name]
-  if (value === null || value === undefined || value === '') return <>–</>
+  if (value === null || value === undefined || value === '') return null
   const { title, display_name, shop_domain } = value as Record<string, string>
   const show = SHOWN[fieldOf(name).kind]
   return show ? <>{show(value)}</> : <Theirs>{title ?? display_name ?? shop_domain ?? value}</Theirs>

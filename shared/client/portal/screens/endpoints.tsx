@@ -51,17 +51,16 @@ export function Endpoints() {
       </Card>
     )
   }
+  const fields = ['url', 'description?', events]
   return (
     <ListPage
       title={t('Webhooks')}
       lead={t('Events of your account, sent to your own programs and signed.')}
+      actions={<Ask class="main" label={t('Add an endpoint')} fields={fields} onSubmit={create} />}
       list={list}
       empty={[t('No endpoint yet.'), t('Add the address of a program of yours.')]}
       card={card}
     >
-      <Asks
-        items={[{ label: t('Add an endpoint'), fields: ['url', 'description?', events], onSubmit: create }]}
-      />
       {secret && (
         <Card title={t('Copy the secret now: it is not shown again.')}>
           <Copy label={t('Secret')} text={secret} />

@@ -1,43 +1,34 @@
 import { useState } from 'preact/hooks'
 import { type Inputs, isRefusal } from '../../index.ts'
 import { client, logIn } from '../client.ts'
-import { Form } from '../parts/form.tsx'
+import { Form, field } from '../parts/form.tsx'
 import { Card, Page } from '../parts/page.tsx'
-import { Link } from '../router.tsx'
+import { Link, navigate } from '../router.tsx'
 import { t } from '../text.ts'
 
 export function LogIn() {
   const [needsCode, setNeedsCode] = useState(false)
+  const send = async (input: Inputs['auth']['login']) => {
+    try {
+      const answer = await client.auth.login.mutate(input)
+      logIn(answer)
+      // Admins in production, until their second factor is set up.
+      if (answer.second_factor_setup_required) navigate('/account')
+    } catch (error) {
+      if (isRefusal(error, 'second_factor_required')) setNeedsCode(true)
+      throw error
+    }
+  }
+  const fields = ['email', 'password', ...(needsCode ? ['code'] : [])]
   return (
-    <Page title={t('Log in')}>
+    <Page narrow title={t('Log in')}>
       <Card>
-        <Form<Inputs['auth']['login']>
-          fields={[
-            { name: 'email', label: t('E-mail'), type: 'email', autocomplete: 'username' },
-            { name: 'password', label: t('Password'), type: 'password', autocomplete: 'current-password' },
-            ...(needsCode
-              ? [
-                  {
-                    name: 'code' as const,
-                    label: t('Code of your authenticator app'),
-                    hint: t('Or one of your recovery codes.'),
-                    autocomplete: 'one-time-code',
-                  },
-                ]
-              : []),
-          ]}
-          submit={t('Log in')}
-          onSubmit={async (input) => {
-            try {
-              logIn(await client.auth.login.mutate(input))
-            } catch (error) {
-              if (isRefusal(error, 'second_factor_required')) setNeedsCode(true)
-              throw error
-            }
-          }}
-        />
-        <p class="quiet">
-          {t('No account yet?')} <Link to="/register">{t('Register')}</Link>
+        <Form fields={fields} submit={t('Log in')} onSubmit={send} />
+        <p>
+          {t('No account yet?')} <Link to={`/register${location.search}`}>{t('Register')}</Link>
+        </p>
+        <p>
+          <Link to="/forgot-password">{t('Forgot the password?')}</Link>
         </p>
       </Card>
     </Page>
@@ -45,41 +36,40 @@ export function LogIn() {
 }
 
 export function Register() {
+  const roles = [
+    ['creator', t('Creator: I promote products')],
+    ['merchant', t('Merchant: I have an online store')],
+  ] as const
+  const password = field('password', { autocomplete: 'new-password', hint: t('At least 10 characters.') })
+  const fields = [field('role', { type: 'select', options: roles }), 'display_name', 'email', password]
+  const send = async (input: Inputs['auth']['register']) => logIn(await client.auth.register.mutate(input))
   return (
-    <Page title={t('Register')} lead={t('Free of charge. Merchants sell; creators promote and earn.')}>
+    <Page narrow title={t('Register')} lead={t('Free of charge. Merchants sell; creators promote and earn.')}>
       <Card>
-        <Form<Inputs['auth']['register']>
-          fields={[
-            {
-              name: 'role',
-              label: t('I am a'),
-              type: 'select',
-              options: [
-                ['creator', t('Creator: I promote products')],
-                ['merchant', t('Merchant: I have an online store')],
-              ],
-            },
-            {
-              name: 'display_name',
-              label: t('Name'),
-              hint: t('The name that others see.'),
-              autocomplete: 'name',
-            },
-            { name: 'email', label: t('E-mail'), type: 'email', autocomplete: 'username' },
-            {
-              name: 'password',
-              label: t('Password'),
-              type: 'password',
-              hint: t('At least 10 characters.'),
-              autocomplete: 'new-password',
-            },
-          ]}
-          submit={t('Register')}
-          onSubmit={async (input) => logIn(await client.auth.register.mutate(input))}
-        />
-        <p class="quiet">
-          {t('Have an account?')} <Link to="/login">{t('Log in')}</Link>
+        <Form fields={fields} submit={t('Register')} onSubmit={send} />
+        <p>
+          {t('Have an account?')} <Link to={`/login${location.search}`}>{t('Log in')}</Link>
         </p>
+      </Card>
+    </Page>
+  )
+}
+
+export function ForgotPassword() {
+  const [isSent, setSent] = useState(false)
+  const send = (input: Inputs['auth']['requestPasswordReset']) =>
+    client.auth.requestPasswordReset.mutate(input).then(() => setSent(true))
+  return (
+    <Page narrow title={t('Forgot the password?')}>
+      <Card>
+        {isSent ? (
+          <p role="status">
+            {t('If there is an account with this e-mail, a link is on its way. It is valid for one hour.')}
+          </p>
+        ) : (
+          <Form fields={['email']} submit={t('Send a link')} onSubmit={send} />
+        )}
+        <Link to="/login">{t('Log in')}</Link>
       </Card>
     </Page>
   )

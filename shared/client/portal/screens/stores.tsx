@@ -47,7 +47,13 @@ export function Stores() {
 }
 
 export function ConnectStore() {
-  return <Page title={t('Connect a store')} lead={t('Five minutes, no app.')} children={<Connection />} />
+  return (
+    <Page
+      title={t('Connect a store')}
+      lead={t('Five minutes, no app.')}
+      children={<Card children={<Connection />} />}
+    />
+  )
 }
 
 /** The way from nothing to the first signed order. */
