@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { fieldOf, type Kind } from '../fields.ts'
 import { count, money, percent, t, useLanguage, when } from '../text.ts'
-import { WORDS, word } from '../words.ts'
+import { toneOf, word } from '../words.ts'
 
 /** An amount of the wire. */
 export function Money({ amount }: { amount: string }) {
@@ -27,7 +27,7 @@ export function Theirs({ children }: { children: string | null | undefined }) {
 
 /** A state, reason or kind of the wire as a colored word. */
 export function Status({ value }: { value: string }) {
-  return <span class={`status ${WORDS[value]?.[1] ?? ''}`}>{word(value)}</span>
+  return <span class={`status ${toneOf(value)}`}>{word(value)}</span>
 }
 
 const SHOWN: Partial<Record<Kind, (value: never) => ComponentChildren>> = {

@@ -6,19 +6,13 @@ import { choice, ListPage, useFiltered } from '../parts/list.tsx'
 import { Answered, Card, Page } from '../parts/page.tsx'
 import { Status, Theirs } from '../parts/values.tsx'
 import { Link, navigate } from '../router.tsx'
-import { key, t } from '../text.ts'
+import { t } from '../text.ts'
+import { VETTING } from '../words.ts'
 
 type Offer = Outputs['offers']['get']
 
 const TERMS = ['commission_rate', 'attribution_window_days', 'product_ids?']
 const FIELDS = ['title', 'description?', 'product_url', 'image_url?', 'category', 'niche', ...TERMS]
-const VETTING: Record<Offer['vetting'], string> = {
-  not_required: key('This commission needs no approval.'),
-  pending: key('An admin must approve this commission before the offer can go live.'),
-  approved: key('An admin approved this commission.'),
-  rejected: key('An admin rejected the offer: {reason}'),
-}
-
 /** The merchant's own offers, in every state. */
 export function MyOffers() {
   const states = choice('status', ['draft', 'live', 'paused', 'ended'])
@@ -80,7 +74,7 @@ function Editor({ offer, changed }: { offer: Offer; changed: () => Promise<void>
   return (
     <>
       <Card title={t('State')} actions={<Status value={status} />}>
-        <p>{t(VETTING[offer.vetting], { reason: offer.vetting_reason ?? '' })}</p>
+        <p>{t(VETTING[offer.vetting] ?? '', { reason: offer.vetting_reason ?? '' })}</p>
         <Asks
           items={[
             isOff && { label: t('Go live'), class: 'main', onSubmit: to('live') },

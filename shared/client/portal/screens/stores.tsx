@@ -8,8 +8,8 @@ import { Card, Page } from '../parts/page.tsx'
 import { Steps } from '../parts/steps.tsx'
 import { Copy, Facts, Status } from '../parts/values.tsx'
 import { Link, navigate } from '../router.tsx'
-import { count, key, t, when } from '../text.ts'
-import { word } from '../words.ts'
+import { count, t, when } from '../text.ts'
+import { ADVICE, word } from '../words.ts'
 
 type Store = Outputs['stores']['get']
 
@@ -17,19 +17,6 @@ type Store = Outputs['stores']['get']
 const LOOK_MS = 3000
 const NEW = ['shop_domain', 'webhook_secret']
 const SECRET = ['webhook_secret', 'revoke_former']
-
-const ADVICE: Record<Store['status'], string> = {
-  waiting: key('Nothing signed has arrived. In Shopify, choose “Send test notification” beside the webhook.'),
-  receiving: key('Signed orders arrive. There is nothing to do.'),
-  silent: key('Orders came regularly, now none for days. Does Shopify still show the webhook?'),
-  rejecting: key('Deliveries are refused: their orders earn nothing.'),
-  no_order_payment: key('No paid orders are reported. Create a webhook with the event “Order payment” too.'),
-  xml: key('The webhook sends XML. Change its format to JSON in Shopify.'),
-}
-const REFUSALS = {
-  wrong_signature: key('That of {at} was signed with another secret: replace it with the one in Shopify.'),
-  no_signature: key('That of {at} had no signature: a proxy dropped it, or someone else sent it.'),
-}
 
 /** The merchant's stores, each with what arrives from it. */
 export function Stores() {
@@ -98,8 +85,8 @@ function StoreCard({ store, changed }: { store: Store; changed: () => Promise<vo
   return (
     <Card title={store.shop_domain} actions={<Status value={status} />}>
       <p role="status">
-        {t(ADVICE[status])}{' '}
-        {status === 'rejecting' && refusal && t(REFUSALS[refusal.reason], { at: when(refusal.at) })}
+        {t(ADVICE[status] ?? '')}{' '}
+        {status === 'rejecting' && refusal && t(ADVICE[refusal.reason] ?? '', { at: when(refusal.at) })}
       </p>
       {isNew && <Connection store={store} />}
       <Facts of={store} items={['last_event_at', 'unreadable_7d', found]} />
