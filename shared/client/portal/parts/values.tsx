@@ -47,7 +47,7 @@ export function Value({ of, name }: { of: object; name: string }) {
   if (value === null || value === undefined || value === '') return null
   const { title, display_name, shop_domain } = value as Record<string, string>
   const show = SHOWN[fieldOf(name).kind]
-  return show ? <>{show(value)}</> : <Theirs>{title ?? display_name ?? shop_domain ?? value}</Theirs>
+  return show ? show(value) : <Theirs>{title ?? display_name ?? shop_domain ?? value}</Theirs>
 }
 
 interface FactsProps {

@@ -80,11 +80,12 @@ export function CreditRequest({
     client.sales.requestCredit.mutate({ ...input, id }).then(changed)
   const fields = [field('amount', { value: commission }), 'reason']
   const text = t('An operator grants it on a coming invoice, or declines it.')
-  if (request?.status === 'pending') return <Facts of={request} items={['amount', 'status', 'reason']} />
   return (
     <>
       {request && <Facts of={request} items={['amount', 'status', 'granted_amount', 'reason']} />}
-      <Ask label={t('Request a credit')} text={text} fields={fields} onSubmit={send} />
+      {request?.status !== 'pending' && (
+        <Ask label={t('Request a credit')} text={text} fields={fields} onSubmit={send} />
+      )}
     </>
   )
 }

@@ -37,7 +37,7 @@ export function ConnectStore() {
   return (
     <Page
       title={t('Connect a store')}
-      lead={t('Five minutes, no app.')}
+      lead={<a href="/docs/guides/connect-shopify">{t('The guide with pictures')}</a>}
       children={<Card children={<Connection />} />}
     />
   )
