@@ -5,9 +5,9 @@ import { openPlace } from './proof/place.ts'
 import { copyTree, type TreeCopy } from './proof/plant.ts'
 import { PLANTED_BUGS, type PlantedBug } from './proof/planted-bugs.ts'
 import { PROOFS, type Proof, sizeOf } from './proof/proofs.ts'
-import { findTests, type TestFile } from './testing/find-tests.ts'
+import { findTests, groupTests } from './testing/find-tests.ts'
 import { seconds } from './testing/report.ts'
-import { type FileResult, runFile } from './testing/run-file.ts'
+import { type FileResult, runGroup } from './testing/run-file.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
@@ -49,13 +49,17 @@ interface Setting {
  */
 async function failureOf(proof: Proof, { root, env, signal }: Setting, beside = ''): Promise<Failure | null> {
   const files = await findTests(root, proof.files)
-  const isFar = ({ path }: TestFile) => Number(dirname(path) !== dirname(beside))
-  for (const file of files.toSorted((a, b) => isFar(a) - isFar(b))) {
+  const { near = [], far = [] } = Object.groupBy(files, ({ path }) =>
+    dirname(path) === dirname(beside) ? 'near' : 'far',
+  )
+  for (const group of [...near.map((file) => [file]), ...groupTests(far)]) {
     if (signal.aborted) throw new Error('interrupted')
-    const result = await runFile(file, { root, signal, env: { ...env, ...sizeOf(proof, 'short') } })
-    if (result.failed > (result.problem ? 1 : 0))
-      return { proof: proof.name, file: file.path, message: messageOf(result) }
-    if (result.problem) console.log(`      ${file.path} ${result.problem}: not counted`)
+    const results = await runGroup(group, { root, signal, env: { ...env, ...sizeOf(proof, 'short') } })
+    for (const result of results) {
+      if (result.failed > (result.problem ? 1 : 0))
+        return { proof: proof.name, file: result.path, message: messageOf(result) }
+      if (result.problem) console.log(`      ${result.path} ${result.problem}: not counted`)
+    }
   }
   return null
 }

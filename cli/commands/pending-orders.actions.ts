@@ -13,7 +13,7 @@ import { reads } from '../context.ts'
 import { wrongUsage } from '../failures.ts'
 import { nameOf, peopleOf, saleScope } from '../lists.ts'
 import { displayMoney, type Output, wireTime } from '../terminal/output.ts'
-import { money } from '../terminal/table.ts'
+import { money, type RowColumn } from '../terminal/table.ts'
 
 type ListOptions = PageOptions & { state?: ListedPendingOrder['state']; from?: string; to?: string }
 
@@ -58,18 +58,15 @@ export const rates = reads(async ({ platform, out }) => {
   const shown = items.map(({ id, placed, decided, paid, rate }) => ({
     ...{ merchant: person(id), placed, decided, became_sales: paid, paid_rate_90d: rate },
   }))
+  const columns: RowColumn<(typeof shown)[number]>[] = [
+    { title: 'Merchant', flexible: true, cell: (row) => nameOf(row.merchant) },
+    { title: 'Placed', right: true, cell: (row) => row.placed },
+    { title: 'Decided', right: true, cell: (row) => row.decided },
+    { title: 'Became sales', right: true, cell: (row) => row.became_sales },
+    { title: 'Paid', right: true, cell: ({ paid_rate_90d: rate }) => (rate === null ? null : `${rate} %`) },
+  ]
   out.show({ items: shown }, () =>
-    out.table(shown, [
-      { title: 'Merchant', flexible: true, cell: (row) => nameOf(row.merchant) },
-      { title: 'Placed', right: true, cell: (row) => row.placed },
-      { title: 'Decided', right: true, cell: (row) => row.decided },
-      { title: 'Became sales', right: true, cell: (row) => row.became_sales },
-      {
-        title: 'Paid',
-        right: true,
-        cell: (row) => (row.paid_rate_90d === null ? '–' : `${row.paid_rate_90d} %`),
-      },
-    ]),
+    shown.length === 0 ? ['No pending orders in 90 days.'] : out.table(shown, columns),
   )
 })
 

@@ -187,18 +187,27 @@ const NOT_COUNTED: Record<NonNullable<BasisLine['why_not']>, string> = {
   other_product: 'no: not in the offer',
 }
 
+function lineName({ quantity, title, product_id }: BasisLine): string {
+  const name = title || product_id || '–'
+  return quantity === 1 ? name : `${quantity} × ${name}`
+}
+
 function basisLines({ facts, decision }: SaleExplanation['receipt'], out: Output): string[] {
   const table = out.table(decision.basis_lines, [
-    { title: 'Line', flexible: true, cell: (line) => line.title || line.product_id },
-    money('Net', (line) => line.net),
-    { title: 'Counts', cell: (line) => (line.why_not === null ? 'yes' : NOT_COUNTED[line.why_not]) },
-    { title: 'Pieces', right: true, cell: (line) => line.quantity },
+    { title: 'Line', flexible: true, least: 12, cell: lineName },
     { title: 'Price', right: true, cell: (line) => displayLineAmount(line.unit_price) },
     money('Discount', (line) => line.discount),
     ...(decision.basis_lines.some((line) => line.refunded !== undefined)
       ? [money<BasisLine>('Refunded', (line) => line.refunded ?? 0)]
       : []),
     money('Tax', (line) => line.tax),
+    money('Net', (line) => line.net),
+    {
+      title: 'Counts',
+      flexible: true,
+      least: 10,
+      cell: (line) => (line.why_not === null ? 'yes' : NOT_COUNTED[line.why_not]),
+    },
   ])
   const rate = percent(decision.commission_rate)
   const feeRate = percent(decision.platform_fee_rate)

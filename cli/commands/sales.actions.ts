@@ -40,7 +40,12 @@ export const list = reads(async ({ platform, out, config }, options: ListOptions
   out.showPage(page, {
     columns: [
       { title: 'Order', cell: (sale) => sale.order_name ?? sale.order_id },
-      { title: 'Decision', flexible: true, cell: (sale) => sale.rejection_reason ?? sale.acceptance_status },
+      {
+        title: 'Decision',
+        flexible: true,
+        least: 21,
+        cell: (sale) => sale.rejection_reason ?? sale.acceptance_status,
+      },
       money('Commission', (sale) => sale.commission),
       out.moment('Recorded', (sale) => sale.created_at),
       { title: 'Creator', flexible: true, cell: ({ creator_id: id }) => id && nameOf(person(id)) },

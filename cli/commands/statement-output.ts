@@ -20,10 +20,10 @@ export async function showStatement(
     columns: [
       out.moment('Time', (entry) => entry.created_at),
       { title: 'What', flexible: true, cell: (entry) => whatOf(entry, out) },
-      { title: 'Account', cell: ({ account }) => account },
       { title: 'Debit', right: true, cell: ({ amount }) => (amount > 0 ? displayMoney(amount) : '') },
       { title: 'Credit', right: true, cell: ({ amount }) => (amount < 0 ? displayMoney(-amount) : '') },
       { title: 'Balance', right: true, cell: ({ balance }) => sided(balance) },
+      { title: 'Account', cell: ({ account }) => account },
       { title: 'Entry', cell: (entry) => entry.entry_id },
     ],
     wire: wireEntry,

@@ -187,10 +187,11 @@ export function statusLines(out: Output, status: Status): string[] {
 function runText(out: Output, run: ScheduleRunRow | null): string {
   if (run === null) return 'never run so far'
   const failure = failureOf(run)
-  if (failure !== null) return `failed ${out.time(run.started_at)} and is repeated: ${printable(failure)}`
-  if (run.finished_at === null) return `began ${out.time(run.started_at)}, and has not finished`
+  if (failure !== null)
+    return `failed ${out.shortTime(run.started_at)} and is repeated: ${printable(failure)}`
+  if (run.finished_at === null) return `began ${out.shortTime(run.started_at)}, and has not finished`
   const what = outcomeText(JSON.parse(run.outcome ?? '{}') as Record<string, unknown>)
-  return `${out.time(run.started_at)}, ${durationText(run.finished_at - run.started_at)}${what === '' ? '' : `: ${what}`}`
+  return `${out.shortTime(run.started_at)}, ${durationText(run.finished_at - run.started_at)}${what === '' ? '' : `: ${what}`}`
 }
 
 function outcomeText(outcome: Record<string, unknown>): string {
@@ -200,7 +201,9 @@ function outcomeText(outcome: Record<string, unknown>): string {
     const open = unanswered === 0 ? '' : `, ${unanswered} unanswered`
     return `${compared} compared, ${found}${open}${complete === false ? ', not complete' : ''}`
   }
-  return fieldsText(Object.fromEntries(Object.entries(outcome).filter(([, value]) => value !== null)))
+  // A digest is wider than the screen; "ledger verify --all" shows the last one.
+  const shown = Object.entries(outcome).filter(([name, value]) => value !== null && name !== 'digest')
+  return fieldsText(Object.fromEntries(shown))
 }
 
 function databaseText(out: Output, { database }: Status): string {

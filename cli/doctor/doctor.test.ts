@@ -289,24 +289,6 @@ it('the runtime, the disk and the public address', () => {
   )
 })
 
-it('names the one setting that production refuses', async () => {
-  const run = async (more: Record<string, string>) => {
-    const environment = { ...PRODUCTION, DATABASE_URL: 'sqlite:/tmp/affiliate-none/none.db', ...more }
-    const { code, stdout } = await runHere(['doctor', '--json'], environment)
-    const { checks } = JSON.parse(stdout) as { checks: Finding[] }
-    const settings = checks.filter(({ name, state }) => name === 'settings' && state === 'fail')
-    return [code, settings.map(({ detail }) => detail.split(':')[0])] as const
-  }
-  const cases = {
-    TRUST_PROXY: 'true',
-    PUBLIC_BASE_URL: 'http://shop.test',
-    PROCESSOR_URL: 'http://pay.test',
-  }
-  for (const [name, value] of Object.entries(cases)) {
-    assert.equal(await run({ [name]: value }), [1, [`setting ${name}`]])
-  }
-})
-
 it('a misspelt setting in .env, a missing database and a key that others can read', async () => {
   const bed = await openServiceBed('sqlite')
   try {

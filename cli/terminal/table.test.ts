@@ -51,7 +51,9 @@ test('columns stand in the order of their importance: the last ones are left out
   assert.equal(titles(29), ['Name'])
   // What must be readable keeps the width that it names.
   assert.equal(titles(48, 20), ['Name', 'Amount', 'Since'])
-  assert.equal(titles(48, 99), ['Name', 'Amount'])
+  assert.equal(titles(48, 32), ['Name', 'Amount'])
+  // It keeps it against later columns only: alone it is cut as others are.
+  assert.equal(titles(40, 32), ['Name'])
   assert.is(layoutTable(columns, rows, { width: null, colour: false })[0], 'Name\tAmount\tSince\tId')
 })
 

@@ -143,9 +143,9 @@ function fit(
   const all = columns.map((column, at) => {
     return { ...column, at, width: lines.reduce((most, row) => Math.max(most, lengthOf(row[at] ?? '')), 0) }
   })
-  const least = ({ flexible, width, least = LEAST }: FittedColumn) =>
-    flexible ? Math.min(width, least) : width
   let shown = all
+  const least = ({ flexible, width, least = LEAST, at }: FittedColumn) =>
+    flexible ? Math.min(width, at === shown.length - 1 ? LEAST : least) : width
   while (shown.length > 1 && totalWidth(shown.map((one) => ({ width: least(one) }))) > room) {
     shown = shown.slice(0, -1)
   }

@@ -8,7 +8,6 @@ import { eventually } from '../test/testkit/eventually.ts'
 import { addLink, addLiveOffer, addMerchant } from '../test/testkit/listings.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { addUser } from '../test/testkit/people.ts'
-import { pluck } from '../test/testkit/pluck.ts'
 import { columnsOf } from '../test/testkit/rows.ts'
 import { HOUR } from '../test/testkit/testbed.ts'
 import {
@@ -63,19 +62,6 @@ for (const { it } of marketSuites<Context>('clicks', { idsOf: createIds })) {
     await Promise.all(clicks.map((click) => recorder.record(click)))
     await recorder.idle()
     assert.equal([await countOf(platform.database.reader.selectFrom('clicks')), transactions], [600, 3])
-  })
-
-  it('answers no success when the write fails, and goes on afterwards', async ({ platform, link }) => {
-    let broken = true
-    const breaking = writing(platform, async () => {
-      if (broken) throw new Error('disk gone')
-    })
-    const recorder = createClickRecorder(breaking)
-    const failed = await Promise.allSettled([1, 2].map(() => recorder.record(clickOn(platform, link.id))))
-    assert.equal(pluck(failed, 'status'), ['rejected', 'rejected'])
-    broken = false
-    await recorder.record(clickOn(platform, link.id))
-    assert.is(await visits(platform, link), 1)
   })
 
   it('refuses more than it can hold at once', async ({ platform, link }) => {

@@ -16,7 +16,7 @@ import {
   saleRow,
 } from '../test/testkit/export-world.ts'
 import { outcomeOf, requestOf } from '../test/testkit/people.ts'
-import { assertMapped } from '../test/testkit/pluck.ts'
+import { assertMapped, pluck } from '../test/testkit/pluck.ts'
 import { proofDialects } from '../test/testkit/proof-size.ts'
 import { columnsOf } from '../test/testkit/rows.ts'
 import { HOUR, openTestbed, type Testbed } from '../test/testkit/testbed.ts'
@@ -34,6 +34,13 @@ const SEEN: Record<ExportResource, Record<Person, number | 'forbidden'>> = {
   applications: { kurta: 1, shoes: 2, ayesha: 2, bilal: 1, admin: 3 },
   pending_orders: { kurta: 1, shoes: 2, ayesha: 2, bilal: 1, admin: 3 },
 }
+
+/** The rows of NDJSON. */
+const rowsIn = (content: string) =>
+  content
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line))
 
 for (const dialect of proofDialects()) {
   const it = suite(`exports on ${dialect}`)
@@ -95,10 +102,7 @@ for (const dialect of proofDialects()) {
           return
         }
         const { job, content } = await exportAs(actor, { resource, format: 'ndjson' })
-        const rows = content
-          .split('\n')
-          .slice(0, -1)
-          .map((line) => JSON.parse(line))
+        const rows = rowsIn(content)
         assert.is(rows.length, seen)
         assert.is(job.rows, seen)
         assert.is(job.progress, 1)
@@ -114,10 +118,7 @@ for (const dialect of proofDialects()) {
 
   it('shows each user their own rows', async () => {
     const rowsOf = async (actor: Actor, resource: ExportResource) =>
-      (await exportAs(actor, { resource, format: 'ndjson' })).content
-        .split('\n')
-        .slice(0, -1)
-        .map((line) => JSON.parse(line))
+      rowsIn((await exportAs(actor, { resource, format: 'ndjson' })).content)
     const [part] = await rowsOf(world.kurta, 'payouts')
     assert.is(part.amount, '100.00')
     assert.is(part.creator.id, world.ayesha.userId)
@@ -136,20 +137,14 @@ for (const dialect of proofDialects()) {
   it('shows pending orders as the list does, by the time of their placement', async () => {
     const linesOf = async (actor: Actor, period: { from?: string; to?: string } = {}) => {
       const input = { resource: 'pending_orders', format: 'ndjson', ...period } as const
-      const { content } = await exportAs(actor, input)
-      return content
-        .split('\n')
-        .slice(0, -1)
-        .map((line) => JSON.parse(line))
+      return rowsIn((await exportAs(actor, input)).content)
     }
     for (const actor of [world.kurta, world.ayesha]) {
       const list = pendingOrdersRouter.createCaller(requestOf(bed.platform, actor)).list({})
       assert.equal(await linesOf(actor), (await list).items)
     }
-    assert.equal(
-      (await linesOf(world.admin)).map(({ merchant_id }) => merchant_id),
-      [world.shoes, world.shoes, world.kurta].map(({ userId }) => userId),
-    )
+    const owners = [world.shoes, world.shoes, world.kurta]
+    assert.equal(pluck(await linesOf(world.admin), 'merchant_id'), pluck(owners, 'userId'))
     const [{ placed_at }] = await linesOf(world.kurta)
     assert.is((await linesOf(world.kurta, { from: placed_at })).length, 1)
     assert.is((await linesOf(world.kurta, { to: placed_at })).length, 0)
@@ -160,11 +155,7 @@ for (const dialect of proofDialects()) {
     const [own, other] = [cycleOf.get(kurta.userId), cycleOf.get(shoes.userId)]
     const sales = (billing_cycle_id: string | undefined) =>
       ({ resource: 'sales', format: 'ndjson', billing_cycle_id }) as const
-    const cyclesIn = (content: string) =>
-      content
-        .split('\n')
-        .slice(0, -1)
-        .map((line) => JSON.parse(line).billing_cycle_id)
+    const cyclesIn = (content: string) => pluck(rowsIn(content), 'billing_cycle_id')
     const all = cyclesIn((await exportAs(kurta, sales(undefined))).content)
     assert.equal(all.sort(), [own, null].sort(), 'one is rejected')
     const { job, content } = await exportAs(kurta, sales(own))
@@ -205,11 +196,7 @@ for (const dialect of proofDialects()) {
     }
     const [from, to] = [isoTime(start + HOUR), isoTime(start + 3 * HOUR)]
     const between = await exportAs(world.bilal, { resource: 'sales', format: 'ndjson', from, to })
-    const times = between.content
-      .split('\n')
-      .slice(0, -1)
-      .map((line) => JSON.parse(line).created_at)
-    assert.equal(times, [isoTime(start + 2 * HOUR), from])
+    assert.equal(pluck(rowsIn(between.content), 'created_at'), [isoTime(start + 2 * HOUR), from])
     const later = await exportAs(world.bilal, { resource: 'sales', format: 'csv', from: to })
     assert.is(later.job.rows, 1)
     const earlier = await exportAs(world.bilal, { resource: 'sales', format: 'csv', to: from })

@@ -1,66 +1,69 @@
 // long
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { grantCredit } from '../billing/credits.service.ts'
 import type { Actor } from '../platform/api/procedure.ts'
-import { recordOrders } from '../sales/sales.service.ts'
-import { readOrderFacts } from '../shopify/order-facts.ts'
-import { addLink, addLiveOffer, addMerchant, OFFER, storeIdOf } from '../test/testkit/listings.ts'
+import { OFFER } from '../test/testkit/listings.ts'
+import { openWebSide, type WebSide } from '../test/testkit/live-followers.ts'
+import { type MarketContext, marketSuites } from '../test/testkit/market-suites.ts'
+import type { Shop } from '../test/testkit/marketplace.ts'
 import { orderBody } from '../test/testkit/orders.ts'
 import { addUser, logIn, outcomeOf } from '../test/testkit/people.ts'
 import { proofDialects } from '../test/testkit/proof-size.ts'
 import { columnsOf } from '../test/testkit/rows.ts'
+import { type Answer, call } from '../test/testkit/service-bed.ts'
 import { HOUR } from '../test/testkit/testbed.ts'
-import { openWebTestbed, type WebAnswer, type WebTestbed } from '../test/testkit/web.ts'
 import { OPERATOR } from './audit.service.ts'
 import { type FlagKind, raiseFlag } from './flags.service.ts'
 
 interface Person extends Actor {
   token: string
 }
-interface World {
-  web: WebTestbed
+interface Context {
+  web: WebSide
+  shop: Shop
   admin: Person
   merchant: Person
   creator: Person
 }
+type World = MarketContext & Context
 type Body = Record<string, unknown>
 
-for (const dialect of proofDialects()) {
-  const it = suite<World>(`the admins' routes on ${dialect}`)
+for (const { it } of marketSuites<Context>("the admins' routes", { dialects: proofDialects() })) {
   it.before.each(async (world) => {
-    world.web = await openWebTestbed(dialect, { RATE_LIMIT_PUBLIC: '0', RATE_LIMIT_AUTH: '0' })
-    world.admin = await withToken(world.web, await addUser(world.web.platform, 'admin'))
-    world.merchant = await withToken(world.web, await addMerchant(world.web.platform))
-    world.creator = await withToken(world.web, await addUser(world.web.platform, 'creator'))
+    const { market, platform } = world
+    const withToken = async (actor: Actor): Promise<Person> => ({
+      ...actor,
+      token: await logIn(platform, actor, HOUR),
+    })
+    world.web = await openWebSide(platform)
+    world.shop = await market.addShop()
+    world.admin = await withToken(await addUser(platform, 'admin'))
+    world.merchant = await withToken(world.shop.actor)
+    world.creator = await withToken(await market.addCreator())
   })
-  it.after.each(({ web }) => web.close())
+  it.after.each(({ web }) => web?.close())
 
-  const withToken = async ({ platform }: WebTestbed, actor: Actor): Promise<Person> => ({
-    ...actor,
-    token: await logIn(platform, actor, HOUR),
-  })
-  const raise = (web: WebTestbed, kind: FlagKind, subjectId: string, evidence: Body = {}) =>
-    web.platform.database.transaction((tx) =>
-      raiseFlag(web.platform, tx, { kind, subjectType: 'user', subjectId, summary: `a ${kind}`, evidence }),
+  const raise = ({ platform }: World, kind: FlagKind, subjectId: string, evidence: Body = {}) =>
+    platform.database.transaction((tx) =>
+      raiseFlag(platform, tx, { kind, subjectType: 'user', subjectId, summary: `a ${kind}`, evidence }),
     )
   const queue = async ({ web, admin }: World, query = '') => {
-    const answer = await web.ask('GET', `/admin/flagged${query}`, { token: admin.token })
+    const answer = await call(web.base, 'GET', `/admin/flagged${query}`, { token: admin.token })
     assert.is(answer.status, 200, JSON.stringify(answer.body))
     return answer.body as { items: Body[]; next_cursor: string | null }
   }
   const post = ({ web }: World, who: Person | null, path: string, body: Body = {}) =>
-    web.ask('POST', path, { ...(who && { token: who.token }), body })
-  const codeOf = ({ status, body }: WebAnswer) => `${status} ${body.code ?? ''}`.trim()
-  const auditOf = (web: WebTestbed, subjectId: string) =>
-    columnsOf(web.platform, 'audit_entries', ['actor', 'action', 'reason'], { subject_id: subjectId })
+    call(web.base, 'POST', path, { ...(who && { token: who.token }), body })
+  const codeOf = ({ status, body }: Answer) => `${status} ${body.code ?? ''}`.trim()
+  const auditOf = ({ platform }: World, subjectId: string) =>
+    columnsOf(platform, 'audit_entries', ['actor', 'action', 'reason'], { subject_id: subjectId })
 
   it('lists open flags newest first, by kind and severity, in pages', async (world) => {
-    const { web, merchant, creator } = world
-    await raise(web, 'self_purchase', creator.userId, { self_purchases: 1 })
-    await raise(web, 'self_purchase', creator.userId, { self_purchases: 2 })
-    await raise(web, 'self_purchase', merchant.userId)
-    await raise(web, 'shared_iban', creator.userId)
+    const { merchant, creator } = world
+    await raise(world, 'self_purchase', creator.userId, { self_purchases: 1 })
+    await raise(world, 'self_purchase', creator.userId, { self_purchases: 2 })
+    await raise(world, 'self_purchase', merchant.userId)
+    await raise(world, 'shared_iban', creator.userId)
     const all = await queue(world)
     const about = all.items.map((flag) => [flag.kind, flag.subject_id])
     const [made, bought] = [creator.userId, merchant.userId]
@@ -86,8 +89,8 @@ for (const dialect of proofDialects()) {
   })
 
   it('takes a flag off the queue once, with a note and an audit row', async (world) => {
-    const { web, admin, creator } = world
-    await raise(web, 'self_purchase', creator.userId)
+    const { admin, creator } = world
+    await raise(world, 'self_purchase', creator.userId)
     const [flag] = (await queue(world)).items as [Body]
     const path = `/admin/flagged/${flag.id}/resolve`
     const resolved = await post(world, admin, path, { note: 'a gift to her mother' })
@@ -96,18 +99,18 @@ for (const dialect of proofDialects()) {
       ...flag,
       status: 'resolved',
       note: 'a gift to her mother',
-      resolved_at: new Date(web.clock.now()).toISOString(),
+      resolved_at: new Date(world.clock.now()).toISOString(),
     })
-    web.clock.pass(1000)
+    world.clock.pass(1000)
     const again = await post(world, admin, path, { note: 'a gift to her mother' })
     assert.equal(again.body, resolved.body)
     assert.is(codeOf(await post(world, admin, path, { note: 'another' })), '409 already_decided')
     assert.equal((await queue(world)).items, [])
     assert.equal((await queue(world, '?status=resolved')).items, [resolved.body])
-    assert.equal(await auditOf(web, String(flag.id)), [
+    assert.equal(await auditOf(world, String(flag.id)), [
       { actor: admin.userId, action: 'flag.resolve', reason: 'a gift to her mother' },
     ])
-    await raise(web, 'self_purchase', creator.userId)
+    await raise(world, 'self_purchase', creator.userId)
     assert.is((await queue(world)).items.length, 1, 'what happens again is put on the queue again')
   })
 
@@ -118,7 +121,7 @@ for (const dialect of proofDialects()) {
     const made = { title, product_url, category, niche, commission_rate: 45 }
     const id = String((await post(world, merchant, '/offers', made)).body.id)
     const patch = (body: Body, path = '') =>
-      web.ask('PATCH', `/offers/${id}${path}`, { token: merchant.token, body })
+      call(web.base, 'PATCH', `/offers/${id}${path}`, { token: merchant.token, body })
     const vet = (body: Body) => post(world, admin, `/admin/offers/${id}/vet`, body)
     assert.equal(
       (await waiting()).map((flag) => [flag.subject_id, (flag.evidence as Body).commission_rate]),
@@ -142,7 +145,7 @@ for (const dialect of proofDialects()) {
     assert.is(codeOf(await vet({ decision: 'approve', reason: 'another' })), '409 already_decided')
     assert.equal(await waiting(), [])
     assert.equal(
-      (await auditOf(web, id)).map((entry) => [entry.actor, entry.action, entry.reason]),
+      (await auditOf(world, id)).map((entry) => [entry.actor, entry.action, entry.reason]),
       [[admin.userId, 'offer.vet', 'a launch']],
     )
     assert.is((await patch({ status: 'live' }, '/status')).status, 200)
@@ -158,17 +161,17 @@ for (const dialect of proofDialects()) {
   })
 
   it('takes a request for a credit, and moves no money', async (world) => {
-    const { web, merchant } = world
+    const { merchant } = world
     const { accepted } = await sell(world)
     const path = `/sales/${accepted}/credit-request`
     const wish = { amount: '137.50', reason: 'The parcel came back.' }
     const asked = await post(world, merchant, path, wish)
     assert.is(asked.status, 202)
     const { flag_id, ...stored } = asked.body
-    const created_at = new Date(web.clock.now()).toISOString()
+    const created_at = new Date(world.clock.now()).toISOString()
     const pending = { status: 'pending', granted_amount: null, created_at, decided_at: null }
     assert.equal(stored, { sale_id: accepted, ...wish, currency: 'PKR', ...pending })
-    web.clock.pass(1000)
+    world.clock.pass(1000)
     assert.equal((await post(world, merchant, path, wish)).body, asked.body)
     const [flag, ...more] = (await queue(world, '?kind=credit_request')).items as [Body]
     assert.equal(more, [])
@@ -176,7 +179,7 @@ for (const dialect of proofDialects()) {
     const { order_id, order_name, billing_cycle_id, ...evidence } = flag.evidence as Body
     assert.ok(order_id && order_name && billing_cycle_id)
     assert.equal(evidence, { merchant_id: merchant.userId, ...wish, billed: '137.50', earlier_requests: 0 })
-    const { reader } = web.platform.database
+    const { reader } = world.platform.database
     assert.equal(await reader.selectFrom('credits').selectAll().execute(), [])
     const entries = await reader.selectFrom('ledger_entries').select('kind').execute()
     assert.equal(entries, [{ kind: 'sale_accepted' }])
@@ -184,14 +187,14 @@ for (const dialect of proofDialects()) {
 
   it('tells a merchant what became of a credit request, and no one else', async (world) => {
     const { web, merchant, admin } = world
-    const { platform } = web
+    const { platform } = world
     const { accepted } = await sell(world)
     const ask = async (amount: string) => {
       const path = `/sales/${accepted}/credit-request`
       return (await post(world, merchant, path, { amount, reason: 'It came back.' })).body
     }
     const seen = async (who: Person) => {
-      const { body } = await web.ask('GET', `/sales/${accepted}`, { token: who.token })
+      const { body } = await call(web.base, 'GET', `/sales/${accepted}`, { token: who.token })
       const request = body.credit_request as Body | undefined
       return request && [request.status, request.granted_amount]
     }
@@ -255,25 +258,15 @@ for (const dialect of proofDialects()) {
   })
 
   /** An accepted sale of Rs 1,000 at 12.5 % and a rejected one, both of the merchant's. */
-  const sell = async ({ web, merchant, creator }: World) => {
-    const { platform } = web
-    const offer = await addLiveOffer(platform, merchant)
-    const link = await addLink(platform, merchant, creator, offer.id)
-    const storeId = await storeIdOf(platform, merchant.userId)
-    const now = platform.clock.now()
-    const click = platform.ids.next()
-    const row = { id: click, link_id: link.id, tracked: 1, kind: 'visit' as const, created_at: now }
-    await platform.database.transaction((tx) => tx.insertInto('clicks').values(row).execute())
-    const reports = [{ click }, {}].map((changes) => ({
-      eventId: platform.ids.next(),
-      storeId,
-      merchantId: merchant.userId,
-      order: readOrderFacts(orderBody({ createdAt: now, price: 100_000, ...changes }), 'aff_ref'),
-    }))
-    const sales = await platform.database.transaction((tx) => recordOrders(platform, tx, reports))
-    const [accepted, rejected] = sales.map((sale) => sale.saleId)
-    assert.is(sales.map((sale) => sale.acceptanceStatus).join(), 'accepted,rejected')
-    return { accepted: accepted as string, rejected: rejected as string }
+  const sell = async ({ market, shop, creator }: World) => {
+    await market.order(shop, await market.addLink(shop, creator), 100_000)
+    await market.deliver(shop, orderBody({ createdAt: market.clock.now(), price: 100_000 }))
+    await market.drainUntilIdle()
+    const { reader } = market.platform.database
+    const sales = await reader.selectFrom('sales').select(['id', 'rejection_reason']).orderBy('id').execute()
+    const [accepted, rejected] = sales
+    assert.equal([accepted?.rejection_reason, rejected?.rejection_reason], [null, 'no_tracking_reference'])
+    return { accepted: accepted?.id ?? '', rejected: rejected?.id ?? '' }
   }
 
   it.run()

@@ -37,12 +37,7 @@ for (const dialect of proofDialects()) {
 
   it('lead to the product page, with a click and the glued parameters', async ({ bed, link: { slug } }) => {
     const typed = [
-      `/go/${slug.toUpperCase()}`,
-      `/go/${slug}/`,
-      `/go/${slug}.`,
-      `/go/${slug})`,
-      `/go/${slug}%E2%80%8E`,
-      `/go/${slug}%DB%94`,
+      `/go/${slug.toUpperCase()}/`,
       `//go/${slug}`,
       `/Go/${slug}`,
       `/GO//${slug}%22/`,

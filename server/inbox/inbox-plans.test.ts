@@ -2,6 +2,7 @@ import { type CompiledQuery, sql } from 'kysely'
 import * as assert from 'uvu/assert'
 import type { Claim } from '../platform/queue/lease-queue.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
+import { stepsOf } from '../test/testkit/statements.ts'
 import type { Testbed } from '../test/testkit/testbed.ts'
 import {
   appliedEventsStatement,
@@ -56,15 +57,12 @@ for (const { it, dialect } of marketSuites<World>('plans of claiming and settlin
   }
   /** The indexes by which events are read; reading them one after the other counts as `all of them`. */
   const indexesOf = async ({ bed }: World, name: string, statement: CompiledQuery): Promise<string[]> => {
-    const how = dialect === 'sqlite' ? 'explain query plan' : 'explain'
-    const explain = { ...statement, sql: `${how} ${statement.sql}` }
-    const { rows } = await bed.platform.database.transaction(async (tx) => {
+    const { database } = bed.platform
+    const steps = await database.transaction(async (tx) => {
       if (dialect === 'postgresql' && OF_CLAIM.includes(name))
         await sql`set local enable_seqscan = off`.execute(tx)
-      return tx.executeQuery<Record<string, string>>(explain)
+      return stepsOf(database, tx, statement)
     })
-    const steps = rows.map((row) => row.detail ?? row['QUERY PLAN'] ?? '')
-    assert.ok(steps.length > 0)
     return [...new Set(steps.flatMap(indexOfStep))].sort()
   }
 

@@ -99,18 +99,6 @@ for (const { it } of marketSuites('the outbox', { idsOf: createIds })) {
     assert.ok(sequences.length >= 1)
   })
 
-  it('has no event of a transaction that is rolled back', async ({ platform, market }) => {
-    const { userId } = await market.addCreator(undefined, false)
-    const failed = platform.database
-      .transaction(async (tx) => {
-        await publishEvents(platform, tx, [event(userId, platform.ids.next())])
-        throw new Error('no')
-      })
-      .catch((error: Error) => error.message)
-    assert.is(await failed, 'no')
-    assert.equal(await allEvents(platform), [])
-  })
-
   it('gives each event to every channel once, also with several workers', async ({ platform, market }) => {
     const { userId } = await market.addCreator(undefined, false)
     const ids = await platform.database.transaction((tx) =>

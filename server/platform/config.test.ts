@@ -282,10 +282,6 @@ test('production demands https from addresses outside this machine', () => {
   }
 })
 
-test('production starts without a token for metrics', () => {
-  assert.is(readConfig(PRODUCTION).METRICS_TOKEN, undefined)
-})
-
 test('a real processor needs its address, key and secrets', () => {
   for (const name of ['PROCESSOR_URL', 'PROCESSOR_API_KEY', 'PROCESSOR_WEBHOOK_SECRETS']) {
     refused({ ...HTTP, [name]: '' }, name)

@@ -1,4 +1,4 @@
-import { type CompiledQuery, PostgresQueryCompiler, SqliteQueryCompiler, sql } from 'kysely'
+import { type CompiledQuery, sql } from 'kysely'
 import * as assert from 'uvu/assert'
 import type { z } from 'zod'
 import { listSalesInput } from '../../shared/schemas/sales.ts'
@@ -15,6 +15,7 @@ import { scanSales } from '../sales/sales.service.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import type { Marketplace } from '../test/testkit/marketplace.ts'
 import { rowOf } from '../test/testkit/rows.ts'
+import { statementsOf, stepsOf } from '../test/testkit/statements.ts'
 import { DAY } from '../test/testkit/testbed.ts'
 import {
   cyclesChangedSince,
@@ -67,7 +68,7 @@ for (const { it } of marketSuites<World>('plans of summaries and live streams', 
       'cycles of a merchant': (db) => cyclesChangedSince(db, merchantId, since),
     }
     for (const [name, read] of Object.entries(reads)) {
-      for (const query of await statementsOf(platform, read)) {
+      for (const query of await statementsOf(platform.database, read)) {
         assert.equal(await scansOf(platform, query), [], name)
       }
     }
@@ -102,16 +103,12 @@ for (const { it } of marketSuites<World>('plans of summaries and live streams', 
           const watched = { ...platform, database: { ...platform.database, reader } }
           return listSales(watched, scope, listSalesInput.parse(filter))
         }
-        const queries = (await statementsOf(platform, read)).filter(({ sql }) => sql.includes('from "sales"'))
+        const queries = (await statementsOf(platform.database, read)).filter(({ sql }) =>
+          sql.includes('from "sales"'),
+        )
         assert.ok(queries.length > 0, JSON.stringify(filter))
-        for (const query of queries) {
-          const said = `${JSON.stringify([scope, filter])}: ${query.sql}`
-          assert.equal(await scansOf(platform, query), [], said)
-          // PostgreSQL weighs the costs, and may take another index.
-          if (platform.database.dialect === 'postgresql') continue
-          const steps = (await stepsOf(platform, query)).filter((step) => / sales /.test(step))
-          for (const step of steps) assert.match(step, new RegExp(`INDEX ${index} `), `${said}: ${step}`)
-        }
+        const said = JSON.stringify([scope, filter])
+        for (const query of queries) await isReadBy(platform, query, 'sales', `${index} `, said)
       }
     }
   })
@@ -132,15 +129,14 @@ for (const { it } of marketSuites<World>('plans of summaries and live streams', 
       [(db) => scanSales(over(db), 'all', cycleId).count(page), 'sales', 'sales_cycle'],
     ]
     for (const [read, table, index] of reads) {
-      const queries = (await statementsOf(platform, read)).filter(({ sql }) => /from "(sales|pend)/.test(sql))
+      const queries = (await statementsOf(platform.database, read)).filter(({ sql }) =>
+        /from "(sales|pend)/.test(sql),
+      )
       assert.ok(queries.length > 0, index)
       for (const query of queries) {
         // PostgreSQL reads a table without rows.
         if (table === 'pending' && platform.database.dialect === 'postgresql') continue
-        assert.equal(await scansOf(platform, query), [], query.sql)
-        if (platform.database.dialect === 'postgresql') continue
-        const steps = (await stepsOf(platform, query)).filter((step) => step.includes(` ${table} `))
-        for (const step of steps) assert.match(step, new RegExp(`INDEX ${index}`), `${query.sql}: ${step}`)
+        await isReadBy(platform, query, table, index)
       }
     }
   })
@@ -149,15 +145,15 @@ for (const { it } of marketSuites<World>('plans of summaries and live streams', 
     const { platform, clock } = market
     const month = { from: clock.now() - 30 * DAY, to: clock.now() }
     const queries = [
-      (await statementsOf(platform, (db) => countOutcomes(db, { merchantId }, month)))[1],
-      (await statementsOf(platform, (db) => countOutcomes(db, { creatorId }, month)))[1],
-      ...(await statementsOf(platform, (db) =>
+      (await statementsOf(platform.database, (db) => countOutcomes(db, { merchantId }, month)))[1],
+      (await statementsOf(platform.database, (db) => countOutcomes(db, { creatorId }, month)))[1],
+      ...(await statementsOf(platform.database, (db) =>
         salesDecidedAgainSince(db, { merchantId }, clock.now() - 90_000),
       )),
     ]
     for (const query of queries) {
       assert.ok(query)
-      const steps = await stepsOf(platform, query)
+      const steps = await stepsOf(platform.database, platform.database.reader, query)
       assert.ok(
         steps.some((step) => step.includes('sales_decided_again')),
         steps.join('\n'),
@@ -283,7 +279,7 @@ async function fill(market: Marketplace): Promise<World> {
  */
 async function scansOf(platform: Platform, query: CompiledQuery): Promise<string[]> {
   const { dialect } = platform.database
-  const steps = await stepsOf(platform, query)
+  const steps = await stepsOf(platform.database, platform.database.reader, query)
   return steps.filter((step) =>
     dialect === 'sqlite'
       ? /^SCAN (?!CONSTANT|link|click |counted|decided|fresh|newest|page|json_each )/.test(step)
@@ -293,30 +289,12 @@ async function scansOf(platform: Platform, query: CompiledQuery): Promise<string
   )
 }
 
-async function stepsOf({ database }: Platform, query: CompiledQuery): Promise<string[]> {
-  const { dialect, reader } = database
-  const how = dialect === 'sqlite' ? 'explain query plan' : 'explain'
-  const { rows } = await reader.executeQuery<Record<string, string>>({ ...query, sql: `${how} ${query.sql}` })
-  const steps = rows.map((row) => row.detail ?? row['QUERY PLAN'] ?? '')
-  assert.ok(steps.length > 0)
-  return steps
-}
-
-/** The statements that `read` runs. */
-async function statementsOf(
-  { database: { dialect, reader } }: Platform,
-  read: (db: Queries) => Promise<unknown>,
-): Promise<CompiledQuery[]> {
-  const compiler = dialect === 'sqlite' ? new SqliteQueryCompiler() : new PostgresQueryCompiler()
-  const statements: CompiledQuery[] = []
-  const watched = reader.withPlugin({
-    transformQuery({ node, queryId }) {
-      statements.push(compiler.compileQuery(node, queryId))
-      return node
-    },
-    transformResult: async ({ result }) => result,
-  })
-  await read(watched)
-  assert.ok(statements.length > 0)
-  return statements
+/** Asserts that a statement reads a table by an index. PostgreSQL weighs the costs, and may take another one. */
+async function isReadBy(platform: Platform, query: CompiledQuery, table: string, index: string, said = '') {
+  const { database } = platform
+  assert.equal(await scansOf(platform, query), [], said + query.sql)
+  if (database.dialect === 'postgresql') return
+  const steps = await stepsOf(database, database.reader, query)
+  for (const step of steps.filter((one) => one.includes(` ${table} `)))
+    assert.match(step, `INDEX ${index}`, `${said} ${query.sql}: ${step}`)
 }

@@ -1,8 +1,8 @@
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { SALE_REJECTION_REASONS } from '../../shared/rejection-reasons.ts'
 import type { Actor } from '../platform/api/procedure.ts'
-import { type Marketplace, openMarketplace } from '../test/testkit/marketplace.ts'
+import { marketSuites } from '../test/testkit/market-suites.ts'
+import type { Marketplace } from '../test/testkit/marketplace.ts'
 import { orderBody } from '../test/testkit/orders.ts'
 import { outcomeOf, requestOf } from '../test/testkit/people.ts'
 import { assertMapped, pluck, pluckAll } from '../test/testkit/pluck.ts'
@@ -17,13 +17,14 @@ const OTHER_LINES = [
   { product_id: 8_123_456_789_012, title: 'Voucher', quantity: 1, price: '500.00', gift_card: true },
 ]
 
-for (const dialect of proofDialects()) {
-  const it = suite(`a sale as its two parties read it on ${dialect}`)
+for (const { it } of marketSuites('a sale as its two parties read it', {
+  shared: true,
+  dialects: proofDialects(),
+})) {
   let market: Marketplace
-  it.before(async () => {
-    market = await openMarketplace(dialect)
+  it.before((context) => {
+    market = context.market
   })
-  it.after(() => market.close())
 
   const salesFor = (actor: Actor) => salesRouter.createCaller(requestOf(market.platform, actor))
 

@@ -1,22 +1,21 @@
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { closeDueCycles } from '../billing/close-cycle.service.ts'
 import { removeStore } from '../stores/remove-store.service.ts'
 import { connectStore } from '../stores/stores.service.ts'
-import { type Marketplace, openMarketplace } from '../test/testkit/marketplace.ts'
+import { marketSuites } from '../test/testkit/market-suites.ts'
+import type { Marketplace } from '../test/testkit/marketplace.ts'
 import { orderBody } from '../test/testkit/orders.ts'
 import { addUser, outcomeOf } from '../test/testkit/people.ts'
 import { assertMapped } from '../test/testkit/pluck.ts'
 import { proofDialects } from '../test/testkit/proof-size.ts'
+import { rowsOf } from '../test/testkit/rows.ts'
 import { explainSale, findOrder } from './sale-explanation.service.ts'
 
-for (const dialect of proofDialects()) {
-  const it = suite(`the story of a sale on ${dialect}`)
+for (const { it } of marketSuites('the story of a sale', { shared: true, dialects: proofDialects() })) {
   let market: Marketplace
-  it.before(async () => {
-    market = await openMarketplace(dialect)
+  it.before((context) => {
+    market = context.market
   })
-  it.after(() => market.close())
 
   it('covers the whole story: paid after a failure, with the terms of the approval', async () => {
     const { platform, clock } = market
@@ -44,7 +43,8 @@ for (const dialect of proofDialects()) {
     assert.equal([refused.cycle?.state, refused.cycle?.processor_invoice_id], ['closed', null])
     assert.match(refused.cycle?.invoiceProblem ?? '', /no such account/)
 
-    const other = await paidCycle(market, shop, link)
+    await market.earn(shop, link, 3_200_000)
+    const other = (await rowsOf(platform, 'sales')).at(-1)?.id ?? ''
     for (const word of ['failed', 'confirmed'] as const) {
       clock.pass(60_000)
       await market.payOut(word)
@@ -94,23 +94,4 @@ for (const dialect of proofDialects()) {
   })
 
   it.run()
-}
-
-/** A cycle of one sale that is charged; answers the sale. */
-async function paidCycle(
-  market: Marketplace,
-  shop: Parameters<Marketplace['order']>[0],
-  link: Parameters<Marketplace['order']>[1],
-): Promise<string> {
-  const { platform, clock } = market
-  await market.order(shop, link, 3_200_000, { id: '43' })
-  await market.drainUntilIdle()
-  const [sale] = await findOrder(platform, '43', null)
-  const { cycle } = await explainSale(platform, 'all', sale?.id ?? '')
-  clock.set(new Date(cycle?.period_end ?? 0).toISOString())
-  await closeDueCycles(platform)
-  await market.drainUntilIdle()
-  await market.confirmPayment(cycle?.id ?? '')
-  await market.drainUntilIdle()
-  return sale?.id ?? ''
 }

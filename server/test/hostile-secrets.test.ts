@@ -2,7 +2,6 @@
 
 import { type RawBuilder, sql } from 'kysely'
 import * as assert from 'uvu/assert'
-import { closeDueCycles } from '../billing/close-cycle.service.ts'
 import { runPayouts } from '../payouts/payout-run.service.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import { IntegrityError } from '../platform/crypto/vault.ts'
@@ -15,7 +14,7 @@ import { marketSuites } from './testkit/market-suites.ts'
 import {
   attemptsOf,
   brokenRows,
-  cyclesOf,
+  closeOpenCycle,
   giveBillingAccount,
   giveDestination,
   type Marketplace,
@@ -352,18 +351,17 @@ for (const { it } of marketSuites<World>('a database writer without the key', BO
     const calls = processor.calls.length
     await market.order(shop, await market.addLink(shop, victim), 800_000)
     await market.drainUntilIdle()
-    const cycle = (await cyclesOf(platform, shop.merchantId)).find(({ state }) => state === 'open')
-    await closeDueCycles(platform, { merchantId: shop.merchantId, asOf: cycle?.period_end ?? 0 })
+    const cycleId = await closeOpenCycle(platform, shop)
     await sql`update billing_accounts set account_encrypted = account_encrypted || 'A'`.execute(
       market.bed.testDatabase.database.writer,
     )
     await market.drainUntilIdle()
     assert.is(processor.calls.length, calls)
-    const [attempt] = await attemptsOf(platform, cycle?.id ?? '')
+    const [attempt] = await attemptsOf(platform, cycleId)
     assert.is(attempt?.state, 'refused')
     assert.match(attempt?.detail ?? '', /^not sent: billing account/)
     const flags = await openFlagsOf(platform)
-    for (const flag of [`integrity_violation ${shop.merchantId}`, `processor_refusal ${cycle?.id}`]) {
+    for (const flag of [`integrity_violation ${shop.merchantId}`, `processor_refusal ${cycleId}`]) {
       assert.ok(flags.includes(flag), flag)
     }
   })

@@ -4,6 +4,7 @@ import * as assert from 'uvu/assert'
 import { testDialects } from '../test/testkit/databases.ts'
 import { eventually } from '../test/testkit/eventually.ts'
 import { addApiKey } from '../test/testkit/people.ts'
+import { rowsOf } from '../test/testkit/rows.ts'
 import { assertForgeryFlagged, writeWithoutKey } from '../test/testkit/tamper.ts'
 import { DAY, MINUTE } from '../test/testkit/testbed.ts'
 import { openWebTestbed, type WebTestbed } from '../test/testkit/web.ts'
@@ -41,12 +42,7 @@ for (const dialect of testDialects()) {
     (await bed.ask('GET', '/auth/api-keys', { token })).body.items as Key[]
   const statusOf = async (bed: WebTestbed, token: string) => (await bed.ask('GET', '/me', { token })).status
   const auditsOf = async ({ platform }: WebTestbed, id: string) => {
-    const rows = await platform.database.reader
-      .selectFrom('audit_entries')
-      .selectAll()
-      .where('subject_id', '=', id)
-      .orderBy('id')
-      .execute()
+    const rows = await rowsOf(platform, 'audit_entries', { subject_id: id })
     return rows.map(({ actor, action, before, after }) => [actor, action, JSON.parse(after ?? before ?? '')])
   }
 

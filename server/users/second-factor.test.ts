@@ -10,7 +10,7 @@ import { outcomeOf } from '../test/testkit/people.ts'
 import { assertMapped } from '../test/testkit/pluck.ts'
 import { proofDialects } from '../test/testkit/proof-size.ts'
 import { openRival } from '../test/testkit/rival.ts'
-import { columnsOf } from '../test/testkit/rows.ts'
+import { columnsOf, rowsOf } from '../test/testkit/rows.ts'
 import { MINUTE, TESTBED_KEY, withKeys } from '../test/testkit/testbed.ts'
 import { openWebTestbed, type WebTestbed } from '../test/testkit/web.ts'
 import { isRefused, PASSWORD, register } from '../test/testkit/web-people.ts'
@@ -28,6 +28,10 @@ const stepUp = (bed: WebTestbed, token: string, code?: string, password = PASSWO
   bed.ask('POST', '/auth/step-up', { token, body: { password, code } })
 const logIn = (bed: WebTestbed, email: string, code?: string, password = PASSWORD) =>
   bed.ask('POST', '/auth/login', { body: { email, password, code } })
+const changePassword = (bed: WebTestbed, token: string) => {
+  const body = { current_password: PASSWORD, new_password: 'another passphrase' }
+  return bed.ask('POST', '/auth/password', { token, body })
+}
 
 /** The clock moves on, so that the code of its time was not used yet. */
 async function enroll(bed: WebTestbed, role?: 'merchant') {
@@ -40,13 +44,7 @@ async function enroll(bed: WebTestbed, role?: 'merchant') {
 }
 
 async function auditsOf({ platform }: WebTestbed, userId: string) {
-  const rows = await platform.database.reader
-    .selectFrom('audit_entries')
-    .selectAll()
-    .where('subject_id', '=', userId)
-    .where('action', 'like', 'user.%')
-    .orderBy('id')
-    .execute()
+  const rows = await rowsOf(platform, 'audit_entries', { subject_id: userId })
   return rows.map(({ actor, action, reason, after }) => [actor, action, reason, JSON.parse(after ?? 'null')])
 }
 
@@ -233,9 +231,7 @@ for (const dialect of proofDialects()) {
       403,
       'step_up_required',
     )
-    const change = { current_password: PASSWORD, new_password: 'another passphrase' }
-    const password = () => bed.ask('POST', '/auth/password', { token, body: change })
-    isRefused(await password(), 403, 'step_up_required')
+    isRefused(await changePassword(bed, token), 403, 'step_up_required')
     assert.is((await bed.ask('PATCH', '/me', { token, body: { display_name: 'B' } })).status, 200)
 
     isRefused(await stepUp(bed, token), 401, 'second_factor_required')
@@ -249,7 +245,7 @@ for (const dialect of proofDialects()) {
     bed.clock.pass(1)
     isRefused(await destination(), 403, 'step_up_required')
     assert.is((await stepUp(bed, token, codeOf(secret, bed.clock))).status, 204)
-    assert.is((await password()).status, 204)
+    assert.is((await changePassword(bed, token)).status, 204)
   })
 
   it('make no session fresh before they are on', async ({ bed }) => {
@@ -257,9 +253,7 @@ for (const dialect of proofDialects()) {
     assert.is((await stepUp(bed, token)).status, 204)
     const secret = String((await start(bed, token)).body.secret)
     assert.is((await confirm(bed, token, codeOf(secret, bed.clock))).status, 200)
-    const change = { current_password: PASSWORD, new_password: 'another passphrase' }
-    const answer = await bed.ask('POST', '/auth/password', { token, body: change })
-    isRefused(answer, 403, 'step_up_required')
+    isRefused(await changePassword(bed, token), 403, 'step_up_required')
   })
 
   it('are needed by a log-in that began before they were on', async ({ bed }) => {
@@ -285,9 +279,7 @@ for (const dialect of proofDialects()) {
     const other = String((await logIn(bed, email, codeOf(secret, bed.clock))).body.token)
     bed.clock.pass(STEP)
     assert.is((await stepUp(bed, token, codeOf(secret, bed.clock))).status, 204)
-    const change = { current_password: PASSWORD, new_password: 'another passphrase' }
-    const answer = await bed.ask('POST', '/auth/password', { token: other, body: change })
-    isRefused(answer, 403, 'step_up_required')
+    isRefused(await changePassword(bed, other), 403, 'step_up_required')
   })
 
   it('are needed by no one who has none', async ({ bed }) => {
@@ -295,8 +287,7 @@ for (const dialect of proofDialects()) {
     assert.is((await logIn(bed, email, '123456')).status, 200, 'a code that is not needed is ignored')
     assert.is((await stepUp(bed, token)).status, 204)
     isRefused(await stepUp(bed, token, undefined, 'wrong'), 401, 'invalid_credentials')
-    const change = { current_password: PASSWORD, new_password: 'another passphrase' }
-    assert.is((await bed.ask('POST', '/auth/password', { token, body: change })).status, 204)
+    assert.is((await changePassword(bed, token)).status, 204)
   })
 
   it('are removed by an operator, with all sessions', async ({ bed }) => {

@@ -1,6 +1,5 @@
 import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
-import type { KyselyPlugin } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { PRODUCTION } from '../../../cli/test/run-affiliate.ts'
@@ -18,6 +17,7 @@ import { orderBody } from '../../test/testkit/orders.ts'
 import { addUser, logIn } from '../../test/testkit/people.ts'
 import { proofDialects } from '../../test/testkit/proof-size.ts'
 import { call, openServiceBed, type ServiceBed } from '../../test/testkit/service-bed.ts'
+import { onStatement } from '../../test/testkit/statements.ts'
 import { openWebTestbed, type WebTestbed } from '../../test/testkit/web.ts'
 
 const TOKEN = 'a-token-for-prometheus'
@@ -185,7 +185,7 @@ for (const dialect of proofDialects()) {
       let asked = 0
       const { database } = bed.platform
       Object.defineProperty(database, 'reader', {
-        value: database.reader.withPlugin(countingPlugin(() => (asked += 1))),
+        value: database.reader.withPlugin(onStatement(() => (asked += 1))),
       })
       const texts = await Promise.all(Array.from({ length: 20 }, () => read(bed.base)))
       for (const text of texts) {
@@ -322,15 +322,4 @@ async function sendOrder(bed: ServiceBed, { userId }: Actor): Promise<void> {
     },
   })
   assert.is(answer.status, 200)
-}
-
-/** Tells of every statement on its way to the database. */
-function countingPlugin(asked: () => void): KyselyPlugin {
-  return {
-    transformQuery({ node }) {
-      asked()
-      return node
-    },
-    transformResult: async ({ result }) => result,
-  }
 }

@@ -145,31 +145,6 @@ for (const { it } of marketSuites<Context>('manual processor', { settings: MANUA
     assert.equal(await openFlagsOf(test.platform), [])
   })
 
-  it('takes one word of two operators at once, and one of two uses of a reference', async (test) => {
-    const { manual } = test
-    const [first, second] = [
-      await manual.invoice(test.shop, test.link),
-      await manual.invoice(test.shop, test.link),
-    ]
-    const same = await Promise.all([verdicts(test, received(first)), verdicts(test, received(first))])
-    assert.equal(same.flat().sort(), ['record', 'repeat'])
-    const other = await Promise.all([
-      verdicts(test, received(second, 'FT3')),
-      verdicts(test, received(second, 'FT4')),
-    ])
-    assert.equal(other.flat().sort(), ['record', 'settled'])
-    const [third, fourth] = [
-      await manual.invoice(test.shop, test.link),
-      await manual.invoice(test.shop, test.link),
-    ]
-    const used = await Promise.all([
-      verdicts(test, received(third, 'FT5')),
-      verdicts(test, received(fourth, 'FT5')),
-    ])
-    assert.equal(used.flat().sort(), ['record', 'used_reference'])
-    assert.is((await audited(test)).length, 3)
-  })
-
   it('gives the amount of a failed payout back, and takes no other word about it', async (test) => {
     const { manual, platform, clock } = test
     const payoutId = await payable(test)

@@ -8,7 +8,8 @@ import { proofCount } from '../testkit/proof-size.ts'
 import { seededRandom, testSeed } from '../testkit/seeded-random.ts'
 import { FailoverWorld } from './failover-world.ts'
 import { openBalancer, openDirect } from './front.ts'
-import { duringOutage, report, steady, worst } from './outage.ts'
+import { calmSecond } from './load.ts'
+import { duringOutage, report, worst } from './outage.ts'
 
 const SEED = testSeed(20_261_125)
 /** Requests a second. */
@@ -26,7 +27,7 @@ it.before(async (context) => {
     `\nsize: failover: ${ROUNDS} rounds at ${RATE} requests/s, outages of ${OUTAGE_MS} ms, TEST_SEED=${SEED}`,
   )
   context.world.load.start()
-  await steady(context.world)
+  await calmSecond(context.world.load)
 })
 
 // What a test that failed left is put right, so that the next one can succeed.
@@ -104,7 +105,7 @@ for (let round = 1; round <= ROUNDS; round += 1) {
         await world.useFront(openBalancer(processes.web, { retries }))
         // A start keeps a slow machine busy: a request that then waits for the processor says nothing about the restart.
         load.mostUnderWay = 4
-        await steady(world)
+        await calmSecond(load)
         const from = load.samples.length
         for (const web of processes.web) {
           await web.terminate()

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { eventually } from '../testkit/eventually.ts'
 import { orderBody, orderHeaders, type StoreAccess } from '../testkit/orders.ts'
 import type { Answer, Front, OutgoingRequest } from './front.ts'
 
@@ -150,6 +151,16 @@ export class Load {
 }
 
 const GOOD: Record<Kind, number> = { webhook: 200, click: 302, list: 200, account: 200 }
+
+/** Waits for a second in which every request is taken; returns what was asked in it and answered by its end. */
+export function calmSecond(load: Load): Promise<Sample[]> {
+  const second = async () => {
+    const from = performance.now()
+    await pause(1000)
+    return load.samples.filter(({ at }) => at >= from)
+  }
+  return eventually(second, (last) => last.length > 0 && load.open < 50 && last.every(isTaken))
+}
 
 export function isTaken({ kind, status }: Sample): boolean {
   return status === GOOD[kind]

@@ -1,23 +1,9 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
-import { eventually } from '../testkit/eventually.ts'
 import type { FailoverWorld } from './failover-world.ts'
-import { isTaken, type Sample } from './load.ts'
-
-const CALM_MS = 1000
+import { calmSecond, isTaken, type Sample } from './load.ts'
 
 /** The worst of all outages, ms. */
 export const worst = { answer: 0, requestsBack: 0, workerBack: 0, schedulersBack: 0 }
-
-/** Waits for a second in which every request is taken. */
-export async function steady({ load }: FailoverWorld): Promise<void> {
-  const second = async () => {
-    const from = performance.now()
-    await pause(CALM_MS)
-    return load.samples.filter(({ at }) => at >= from)
-  }
-  await eventually(second, (last) => last.length > 0 && load.open < 50 && last.every(isTaken))
-}
 
 /**
  * Has `outage` take the database away and calls back when it is there again; then requires that all works again: both web
@@ -28,7 +14,7 @@ export async function duringOutage(
   outage: (returned: () => void) => Promise<void>,
 ): Promise<Sample[]> {
   const { load } = world
-  await steady(world)
+  await calmSecond(load)
   const from = load.samples.length
   let returnedAt = Number.NaN
   let working = Promise.resolve<number[]>([])
@@ -42,7 +28,7 @@ export async function duringOutage(
     working.catch(() => undefined)
   })
   const [soldAfter = 0, scheduledAfter = 0] = await working
-  await steady(world)
+  await calmSecond(load)
   const samples = load.samples.slice(from)
   report('outage', samples, returnedAt)
   worst.workerBack = Math.max(worst.workerBack, soldAfter)

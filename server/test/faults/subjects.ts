@@ -1,10 +1,9 @@
-import { closeDueCycles } from '../../billing/close-cycle.service.ts'
 import type { LinkRecord } from '../../links/links.service.ts'
 import { runPayouts } from '../../payouts/payout-run.service.ts'
 import type { Actor } from '../../platform/api/procedure.ts'
 import type { Processor } from '../../processor/processor.ts'
 import { addLink, addLiveOffer } from '../testkit/listings.ts'
-import { cyclesOf, giveBillingAccount, type Marketplace, type Shop } from '../testkit/marketplace.ts'
+import { closeOpenCycle, giveBillingAccount, type Marketplace, type Shop } from '../testkit/marketplace.ts'
 import type { CallKind } from './call-faults.ts'
 
 /** Commission of 1,000 rupees: what a payout needs. */
@@ -73,11 +72,8 @@ export class Subjects {
   }
 
   async #close(shop: Shop): Promise<Subject> {
-    const { platform } = this.#market
-    const cycle = (await cyclesOf(platform, shop.merchantId)).find(({ state }) => state === 'open')
-    if (!cycle) throw new Error('nothing was accepted')
-    await closeDueCycles(platform, { merchantId: shop.merchantId, asOf: cycle.period_end })
-    return { kind: 'invoice', id: cycle.id, userId: shop.merchantId }
+    const id = await closeOpenCycle(this.#market.platform, shop)
+    return { kind: 'invoice', id, userId: shop.merchantId }
   }
 
   async #addBilled() {

@@ -1,10 +1,15 @@
 import * as assert from 'uvu/assert'
-import { closeDueCycles } from '../../billing/close-cycle.service.ts'
 import type { LinkRecord } from '../../links/links.service.ts'
 import { runPayouts } from '../../payouts/payout-run.service.ts'
 import { retryPayout } from '../../payouts/payouts.service.ts'
 import { marketSuites } from '../testkit/market-suites.ts'
-import { attemptsOf, cyclesOf, type Marketplace, openFlagsOf, type Shop } from '../testkit/marketplace.ts'
+import {
+  attemptsOf,
+  closeOpenCycle,
+  type Marketplace,
+  openFlagsOf,
+  type Shop,
+} from '../testkit/marketplace.ts'
 import { pluck } from '../testkit/pluck.ts'
 import { rowsOf } from '../testkit/rows.ts'
 import { writeWithoutKey } from '../testkit/tamper.ts'
@@ -173,8 +178,7 @@ for (const { it } of marketSuites<Context>('calls that a database writer forges'
       const { platform, processor } = market
       await market.order(shop, link, 800_000)
       await market.drainUntilIdle()
-      const [open] = await cyclesOf(platform, shop.merchantId)
-      await closeDueCycles(platform, { asOf: open?.period_end ?? 0 })
+      await closeOpenCycle(platform, shop)
       await write(market, ...statements)
       await market.drainUntilIdle()
       assert.equal(processor.calls, [])

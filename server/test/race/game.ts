@@ -1,8 +1,7 @@
-import { closeDueCycles } from '../../billing/close-cycle.service.ts'
 import type { LinkRecord } from '../../links/links.service.ts'
 import type { Processor } from '../../processor/processor.ts'
 import type { ProcessorDouble } from '../faults/processor-double.ts'
-import { cyclesOf, type Marketplace, type Shop } from '../testkit/marketplace.ts'
+import { closeOpenCycle, type Marketplace, openCycleOf, type Shop } from '../testkit/marketplace.ts'
 import { columnsOf, rowsOf } from '../testkit/rows.ts'
 import type { Report } from './racer.ts'
 import type { Task } from './tasks.ts'
@@ -66,16 +65,13 @@ export function refusedAs(outcomes: readonly Outcome[], code: string): number {
 export async function sell({ market }: Arena, shop: Shop, link: LinkRecord) {
   await market.order(shop, link, SALE)
   await market.drainUntilIdle()
-  const cycle = (await cyclesOf(market.platform, shop.merchantId)).find(({ state }) => state === 'open')
-  if (!cycle) throw new Error('nothing was accepted')
-  return cycle
+  return openCycleOf(market.platform, shop)
 }
 
 /** A closed cycle whose invoice has not been requested yet. */
 export async function closedCycle(arena: Arena, shop: Shop, link: LinkRecord): Promise<string> {
-  const { id, period_end } = await sell(arena, shop, link)
-  await closeDueCycles(arena.market.platform, { merchantId: shop.merchantId, asOf: period_end })
-  return id
+  await sell(arena, shop, link)
+  return closeOpenCycle(arena.market.platform, shop)
 }
 
 export async function payoutsOf({ market }: Arena, creatorId: string) {

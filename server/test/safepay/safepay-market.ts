@@ -1,8 +1,7 @@
-import { closeDueCycles } from '../../billing/close-cycle.service.ts'
 import { drainUntilIdle, type WorkerParts } from '../../jobs/worker.ts'
 import { safepayEventRules } from '../../processor/safepay/safepay-events.ts'
 import { createSafepayProcessor } from '../../processor/safepay/safepay-processor.ts'
-import { cyclesOf, giveBillingAccount, type Marketplace, type Shop } from '../testkit/marketplace.ts'
+import { closeOpenCycle, giveBillingAccount, type Marketplace, type Shop } from '../testkit/marketplace.ts'
 import { AGGREGATOR_ID, MERCHANT_ID, SafepayDouble, type SafepayEvent, SECRET_KEY } from './safepay-double.ts'
 
 /** The settings of a marketplace that bills and pays through Safepay. */
@@ -55,11 +54,9 @@ export async function openSafepayWorld(
       await giveBillingAccount(platform, shop.merchantId)
       await order()
       await world.drain()
-      const cycle = (await cyclesOf(platform, shop.merchantId)).find(({ state }) => state === 'open')
-      if (!cycle) throw new Error('nothing was accepted')
-      await closeDueCycles(platform, { merchantId: shop.merchantId, asOf: cycle.period_end })
+      const id = await closeOpenCycle(platform, shop)
       await world.drain()
-      return cycle.id
+      return id
     },
     async close() {
       await processor.close()

@@ -2,11 +2,10 @@ import { readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
 import { openDirect } from '../failover/front.ts'
-import { isTaken, Load, type Sample } from '../failover/load.ts'
+import { calmSecond, isTaken, Load, type Sample } from '../failover/load.ts'
 import { setScene } from '../kill/round.ts'
 import type { World } from '../kill/world.ts'
 import type { TestDialect } from '../testkit/databases.ts'
-import { eventually } from '../testkit/eventually.ts'
 import { seededRandom } from '../testkit/seeded-random.ts'
 import { registerMerchant } from '../testkit/service-bed.ts'
 import { openLockedSqlite, openStalledPostgres } from './stalling.ts'
@@ -38,14 +37,14 @@ export async function stallUnderLoad(dialect: TestDialect, stallMs: number): Pro
     const load = new Load(shop, openDirect([{ url }]), { rate: RATE, random: seededRandom(1) })
     load.mostUnderWay = CONNECTIONS
     load.start()
-    const calmP99 = await calmWindow(load)
+    const calm = await calmSecond(load)
     const before = residentMb(world)
     await stalling.stall()
     const stalledAt = performance.now()
     const peak = await highestWithin(world, stallMs)
     const flowsAt = performance.now()
     await stalling.flow()
-    await calmWindow(load)
+    await calmSecond(load)
     await load.stop()
     await load.front.close()
     const grownMb = Math.round(Math.max(peak, residentMb(world)) - before)
@@ -61,7 +60,7 @@ export async function stallUnderLoad(dialect: TestDialect, stallMs: number): Pro
     const stalled = load.samples.filter((sample) => sample.at + sample.ms >= stalledAt)
     return {
       answers: load.samples.length,
-      calmP99: Math.round(calmP99),
+      calmP99: percentile(calm, 0.99),
       refused: stalled.filter(({ status }) => status === 503).length,
       slowest: Math.round(Math.max(...stalled.map(({ ms }) => ms))),
       grownMb,
@@ -71,31 +70,12 @@ export async function stallUnderLoad(dialect: TestDialect, stallMs: number): Pro
   }
 }
 
-/** The p99 of a calm second, in which everything is taken. */
-async function calmWindow(load: Load): Promise<number> {
-  const calm = await eventually(
-    () => secondOf(load),
-    (samples) => samples.length > 0 && samples.every(isTaken),
-  )
-  return percentile(
-    calm.map(({ ms }) => ms),
-    0.99,
-  )
-}
-
 /** Each answer is good: taken, or refused with a time to come again. */
 function judge(samples: readonly Sample[]): void {
   for (const sample of samples) {
     const isRefusal = sample.status === 503 && sample.retryAfter >= 1
     assert.ok(isTaken(sample) || isRefusal, `no good answer: ${JSON.stringify(sample)}`)
   }
-}
-
-/** What was asked in the next second and answered by its end. */
-async function secondOf(load: Load): Promise<Sample[]> {
-  const from = performance.now()
-  await pause(1000)
-  return load.samples.filter(({ at }) => at >= from)
 }
 
 /** All that was taken is on disk and has become exactly one sale an order. */
@@ -111,9 +91,9 @@ async function judgeRows(world: World, storeId: string, load: Load): Promise<voi
   assert.is(sales.length, events.length)
 }
 
-function percentile(values: readonly number[], part: number): number {
-  const sorted = values.toSorted((a, b) => a - b)
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN
+function percentile(samples: readonly Sample[], part: number): number {
+  const sorted = samples.map(({ ms }) => Math.round(ms)).sort((a, b) => a - b)
+  return sorted[Math.floor((sorted.length - 1) * part)] ?? Number.NaN
 }
 
 function residentMb(world: World): number {

@@ -1,5 +1,4 @@
 import * as assert from 'uvu/assert'
-import { closeDueCycles } from '../../billing/close-cycle.service.ts'
 import { drainUntilIdle } from '../../jobs/worker.ts'
 import { runPayouts } from '../../payouts/payout-run.service.ts'
 import { GENERIC_PROCESSOR_EVENTS } from '../../processor/events.settings.ts'
@@ -10,7 +9,7 @@ import {
   type TransferRow,
   transfersNamed,
 } from '../../processor/manual/transfers.service.ts'
-import { cyclesOf, type Marketplace, type Shop } from './marketplace.ts'
+import { closeOpenCycle, type Marketplace, type Shop } from './marketplace.ts'
 
 export const MANUAL_SETTINGS = {
   PROCESSOR: 'manual',
@@ -41,11 +40,9 @@ export function manualMarket(market: Marketplace) {
     async invoice(shop: Shop, link: Parameters<Marketplace['order']>[1], price = 800_000): Promise<string> {
       await market.order(shop, link, price)
       await drain()
-      const cycle = (await cyclesOf(platform, shop.merchantId)).find(({ state }) => state === 'open')
-      assert.ok(cycle, 'nothing was accepted')
-      await closeDueCycles(platform, { merchantId: shop.merchantId, asOf: cycle.period_end })
+      const id = await closeOpenCycle(platform, shop)
       await drain()
-      return cycle.id
+      return id
     },
     /** Pays out what is released; answers the ids of the payouts. */
     async payOut(): Promise<string[]> {

@@ -165,11 +165,9 @@ export async function openMarketplace(
     async earn(shop, link, price) {
       await market.order(shop, link, price)
       await drainUntilIdle(parts)
-      const cycle = (await cyclesOf(platform, shop.merchantId)).find(({ state }) => state === 'open')
-      if (!cycle) throw new Error('nothing was accepted')
-      await closeDueCycles(platform, { merchantId: shop.merchantId, asOf: cycle.period_end })
+      const cycleId = await closeOpenCycle(platform, shop)
       await drainUntilIdle(parts)
-      await market.confirmPayment(cycle.id)
+      await market.confirmPayment(cycleId)
       await drainUntilIdle(parts)
     },
     drainUntilIdle: () => drainUntilIdle(parts),
@@ -222,6 +220,20 @@ export const payoutOf = (platform: Platform, id: string) => rowOf(platform, 'pay
 /** A merchant's cycles, oldest first. */
 export const cyclesOf = (platform: Platform, merchant_id: string) =>
   rowsOf(platform, 'billing_cycles', { merchant_id }, 'period_start')
+
+/** The shop's open cycle. Throws if no sale has opened one. */
+export async function openCycleOf(platform: Platform, { merchantId }: Pick<Shop, 'merchantId'>) {
+  const open = (await cyclesOf(platform, merchantId)).find(({ state }) => state === 'open')
+  if (!open) throw new Error('nothing was accepted')
+  return open
+}
+
+/** Closes the shop's open cycle as of its end; answers its id. */
+export async function closeOpenCycle(platform: Platform, shop: Pick<Shop, 'merchantId'>): Promise<string> {
+  const { id, period_end } = await openCycleOf(platform, shop)
+  await closeDueCycles(platform, { merchantId: shop.merchantId, asOf: period_end })
+  return id
+}
 
 export const attemptsOf = (platform: Platform, subject_id: string) =>
   rowsOf(platform, 'processor_attempts', { subject_id })
