@@ -23,8 +23,8 @@ export function Endpoints() {
   const [secret, setSecret] = useState('')
   const names = session.use()?.role === 'merchant' ? MERCHANT_EVENTS : CREATOR_EVENTS
   const events = field('events', { value: names, options: names.map((name) => [name, name]) })
-  const save = (answer?: { secret?: string }) => {
-    if (answer?.secret) setSecret(answer.secret)
+  const save = (answer: { id: string; secret?: string }) => {
+    if (answer.secret) setSecret(answer.secret)
     return list.reload()
   }
   const create = (input: Inputs['webhooks']['create']) => webhooks.create.mutate(input).then(save)

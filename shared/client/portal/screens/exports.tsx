@@ -20,7 +20,10 @@ export function Exports() {
   const own = session.use()?.role === 'merchant' ? 'billing_cycles' : 'payouts'
   const cycle = useRoute().query.get('billing_cycle_id')
   const [ids, setIds] = useState(() => kept.get(KEPT)?.split(' ') ?? [])
-  const start = async ({ format, ...given }: Inputs['jobs']['startExport'] & { format: string }) => {
+  const start = async ({
+    format,
+    ...given
+  }: Omit<Inputs['jobs']['startExport'], 'format'> & { format: string }) => {
     const file = { format: format === 'ndjson' ? format : 'csv', excel: format === 'excel' } as const
     const input = { ...given, ...file, billing_cycle_id: cycle ?? undefined }
     const latest = [(await client.jobs.startExport.mutate(input)).id, ...ids].slice(0, MOST_KEPT)

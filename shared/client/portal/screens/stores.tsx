@@ -81,7 +81,7 @@ function StoreCard({ store, changed }: { store: Store; changed: () => Promise<vo
   const sources = Object.entries(tracked).map(([source, orders]) => `${word(source)} ${count(orders)}`)
   const former = t('The former one stays valid for 24 hours.')
   const warning = t('It can report no further sales. Without any store, your live offers are paused.')
-  const found = [t('Orders of 30 days by what led to a link'), sources.join(' · ')] as const
+  const found: [string, string] = [t('Orders of 30 days by what led to a link'), sources.join(' · ')]
   return (
     <Card title={store.shop_domain} actions={<Status value={status} />}>
       <p role="status">
