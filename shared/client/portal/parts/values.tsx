@@ -56,9 +56,10 @@ interface FactsProps {
   items: readonly (string | [name: string, value: ComponentChildren])[]
 }
 
-/** Names with values beside them; given ones without a value are left out. */
+/** Names with values beside them; those without a value are left out. */
 export function Facts({ of = {}, items }: FactsProps) {
-  const pairs = items.map((item) =>
+  const given = items.filter((item) => typeof item !== 'string' || of[item as keyof typeof of] !== null)
+  const pairs = given.map((item) =>
     typeof item === 'string' ? [fieldOf(item).label, <Value key={item} of={of} name={item} />] : item,
   )
   return (
