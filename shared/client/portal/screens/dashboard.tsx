@@ -5,7 +5,7 @@ import { Answered, Card, Page } from '../parts/page.tsx'
 import { Plot } from '../parts/pictures.tsx'
 import { Table } from '../parts/table.tsx'
 import { Figures, Theirs } from '../parts/values.tsx'
-import { Link, useRoute } from '../router.tsx'
+import { useRoute } from '../router.tsx'
 import { count, key, money, t } from '../text.ts'
 
 type Series = Outputs['summaries']['series']['items']
@@ -88,8 +88,9 @@ export function Dashboard() {
 
 function Group({ by, rows }: { by: keyof typeof GROUPS; rows: Series }) {
   const [title, filter] = GROUPS[by]
-  const cell = ({ key, label }: Series[number]) =>
-    filter ? <Link to={`/sales?${filter}=${key}`}>{label}</Link> : <Theirs>{label || '–'}</Theirs>
+  const cell = ({ key, label }: Series[number]) => (
+    <Theirs to={filter && `/sales?${filter}=${key}`}>{label || '–'}</Theirs>
+  )
   if (rows.length === 0) return null
   return (
     <Table

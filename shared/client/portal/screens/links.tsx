@@ -3,7 +3,6 @@ import type { Outputs } from '../../index.ts'
 import { client, session, useLive } from '../client.ts'
 import { Ask } from '../parts/ask.tsx'
 import { Dialog } from '../parts/dialog.tsx'
-import { field } from '../parts/form.tsx'
 import { ListPage, useFiltered } from '../parts/list.tsx'
 import { Qr } from '../parts/pictures.tsx'
 import { Copy, Status } from '../parts/values.tsx'
@@ -17,7 +16,7 @@ const stateOf = ({ active, ended_at }: Shared) => (active ? 'active' : ended_at 
 /** A creator's links to share, or those to a merchant's offers. */
 export function Links() {
   const isMerchant = session.use()?.role === 'merchant'
-  const list = useFiltered<Shared>('links', [field('offer_id?', { type: 'hidden' })], client.links.list.query)
+  const list = useFiltered<Shared>('links', ['offer_id?'], client.links.list.query)
   useLive('sale', list.reload)
   const { setCoupon, end } = client.links
   const actions = (link: Shared) => (

@@ -27,10 +27,10 @@ export function Offers() {
   const list = useFiltered<Offer>(
     'offers',
     [
-      field('q?'),
+      'q?',
       choice('category', inUse('category')),
       choice('niche', inUse('niche')),
-      field('commission_min?'),
+      'commission_min?',
       field('paid_rate_90d?', { type: 'select', options: [['', t('All')], ...shares] }),
       field('sort?', { type: 'select', options: optionsOf(['newest', 'commission_desc']) }),
     ],
@@ -38,9 +38,7 @@ export function Offers() {
   )
   const cell = ({ id, title, merchant }: Offer) => (
     <>
-      <Link to={`/offers/${id}`}>
-        <Theirs>{title}</Theirs>
-      </Link>
+      <Theirs to={`/offers/${id}`}>{title}</Theirs>
       <p class="quiet">
         <Theirs>{merchant.display_name}</Theirs>
       </p>
@@ -57,6 +55,15 @@ export function Offers() {
   )
 }
 
+const TERMS = [
+  'commission_rate',
+  'paid_rate_90d',
+  'attribution_window_days',
+  'category',
+  'niche',
+  'product_url',
+]
+
 export function OfferPage({ params: { id = '' } }: { params: Record<string, string> }) {
   const query = useQuery(`offer ${id}`, () => client.offers.get.query({ id }))
   const role = session.use()?.role
@@ -67,31 +74,15 @@ export function OfferPage({ params: { id = '' } }: { params: Record<string, stri
           <Card>
             {image && <img src={image} alt="" class="picture" />}
             <p class="theirs">{description}</p>
-            <Facts
-              of={offer}
-              items={[
-                'commission_rate',
-                'paid_rate_90d',
-                'attribution_window_days',
-                'category',
-                'niche',
-                'product_url',
-              ]}
-            />
+            <Facts of={offer} items={TERMS} />
           </Card>
         )}
       </Answered>
       {role === 'creator' && <Apply id={id} />}
       {role === undefined && (
-        <Card title={t('Promote this offer')}>
-          <p>{t('Creators get a link of their own, and commission on what its visitors buy.')}</p>
-          <div class="actions">
-            <Link to={`/register?back=/offers/${id}`} class="button main">
-              {t('Register')}
-            </Link>
-            <Link to={`/login?back=/offers/${id}`}>{t('Log in')}</Link>
-          </div>
-        </Card>
+        <Link to={`/register?back=/offers/${id}`} class="button main">
+          {t('Register to promote it')}
+        </Link>
       )}
     </Page>
   )
@@ -119,11 +110,7 @@ function Apply({ id }: { id: string }) {
               {status === 'approved' && <Link to={`/links?offer_id=${id}`}>{t('Your link')}</Link>}
               {status === 'pending' && <Link to="/applications">{t('Your applications')}</Link>}
               {status !== 'approved' && status !== 'pending' && (
-                <Form
-                  fields={[field('message?'), field('promotion_url?')]}
-                  submit={t('Apply')}
-                  onSubmit={apply}
-                />
+                <Form fields={['message?', 'promotion_url?']} submit={t('Apply')} onSubmit={apply} />
               )}
             </>
           )

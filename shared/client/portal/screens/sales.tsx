@@ -1,16 +1,12 @@
 import type { Outputs } from '../../index.ts'
 import { client, session, useLive } from '../client.ts'
-import { field } from '../parts/form.tsx'
 import { choice, ListPage, useFiltered } from '../parts/list.tsx'
 import { Status, Theirs } from '../parts/values.tsx'
-import { Link } from '../router.tsx'
 import { t } from '../text.ts'
 import { REJECTION_REASONS } from '../words.ts'
 
 type Sale = Outputs['sales']['list']['items'][number]
 type Pending = Outputs['pendingOrders']['list']['items'][number]
-
-const hidden = (name: string) => field(`${name}?`, { type: 'hidden' })
 
 /** The account's sales; new ones appear by themselves. */
 export function Sales() {
@@ -18,17 +14,13 @@ export function Sales() {
   const filters = [
     choice('acceptance_status', ['accepted', 'rejected']),
     choice('rejection_reason', REJECTION_REASONS),
-    field('order_name?'),
-    field('from?'),
-    field('to?'),
-    ...['offer_id', 'creator_id', 'store_id', 'affiliate_link_slug', 'billing_cycle_id'].map(hidden),
+    ...['order_name?', 'from?', 'to?'],
+    ...['offer_id?', 'creator_id?', 'store_id?', 'affiliate_link_slug?', 'billing_cycle_id?'],
   ]
   const list = useFiltered<Sale>('sales', filters, client.sales.list.query)
   useLive('sale', ({ sale }) => list.put(sale))
   const order = ({ id, order_name, order_id }: Sale) => (
-    <Link to={`/sales/${id}`}>
-      <Theirs>{order_name ?? order_id}</Theirs>
-    </Link>
+    <Theirs to={`/sales/${id}`}>{order_name ?? order_id}</Theirs>
   )
   const status = ({ acceptance_status, rejection_reason }: Sale) => (
     <Status value={rejection_reason ?? acceptance_status} />
@@ -54,24 +46,20 @@ export function Sales() {
 /** Orders that are not paid yet, such as cash on delivery. */
 export function PendingOrders() {
   const isMerchant = session.use()?.role === 'merchant'
-  const filters = [
-    choice('state', ['pending', 'became_sale', 'cancelled', 'expired']),
-    field('from?'),
-    field('to?'),
-    hidden('offer_id'),
-  ]
-  const list = useFiltered<Pending>('pending', filters, client.pendingOrders.list.query)
+  const states = choice('state', ['pending', 'became_sale', 'cancelled', 'expired'])
+  const list = useFiltered<Pending>(
+    'pending',
+    [states, 'from?', 'to?', 'offer_id?'],
+    client.pendingOrders.list.query,
+  )
   useLive('sale', list.reload)
-  const order = ({ order_name, sale_id }: Pending) => {
-    const name = <Theirs>{order_name}</Theirs>
-    return sale_id ? <Link to={`/sales/${sale_id}`}>{name}</Link> : name
-  }
+  const order = ({ order_name, sale_id }: Pending) => (
+    <Theirs to={sale_id ? `/sales/${sale_id}` : ''}>{order_name}</Theirs>
+  )
   return (
     <ListPage
       title={t('Pending orders')}
-      lead={t(
-        'Orders that wait for their payment, such as cash on delivery. Each becomes a sale when the store reports it as paid.',
-      )}
+      lead={t('Cash on delivery and the like: each becomes a sale when the store reports it as paid.')}
       list={list}
       empty={[t('No order waits.'), t('Cash on delivery appears here when it is ordered.')]}
       columns={[
