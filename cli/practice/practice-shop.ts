@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { FastifyBodyParser, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { App } from '../../server/app.ts'
-import { escapeHtml } from '../../server/http/guides/render-guide.ts'
+import { escapeHtml } from '../../server/http/pages.ts'
 import { htmlPage, htmlReply, pagePolicy } from '../../server/http/pages.ts'
 import { newestLinks } from '../../server/links/links.service.ts'
 import { listStores } from '../../server/stores/stores.service.ts'
