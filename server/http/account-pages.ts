@@ -49,7 +49,7 @@ const EMAIL_FIELD = (say: Say) =>
     'name="email" type="email" autocomplete="username" dir="ltr"',
   )
 
-/** A form that `account.js` sends, and the one that it shows when the link is not valid any more. */
+/** A form that `account.js` sends, and the one that it shows when the link is not valid. */
 function forms(
   id: string,
   [first, done]: [string, string],
