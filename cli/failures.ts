@@ -142,17 +142,16 @@ async function withSuggestion(
   const meant = (adviceFor(typed, IN_GROUPS) ?? '').split(' ').map((word) => `${group} ${word}`)
   const name = meant.find((one) => commandNames.includes(one))
   if (name !== undefined) return `unknown command '${typed}'. Did you mean ${name}?`
-  const elsewhere = commandNames.some((one) => one.startsWith(`${group} `))
-    ? undefined
-    : adviceFor(typed, ELSEWHERE)
+  const isGroup = commandNames.some((one) => one.startsWith(`${group} `))
+  const elsewhere = isGroup ? undefined : adviceFor(typed, ELSEWHERE)
   if (elsewhere !== undefined) return `unknown command '${typed}'. ${elsewhere}`
   if (words !== `unknown command '${typed}'`) return words
   const { nearestWord } = await import('../server/platform/nearest-word.ts')
   const lastWord = (name: string) => name.split(' ').at(-1) ?? ''
   const nearest = nearestWord(typed, commandNames.map(lastWord))
   const names = commandNames.filter((name) => lastWord(name) === nearest)
-  return names.length === 0
-    ? `${words}. See "affiliate --help".`
+  return names.length === 0 || names.length > 3
+    ? `${words}. See "affiliate ${isGroup ? `${group} ` : ''}--help".`
     : `${words} (Did you mean ${names.join(' or ')}?)`
 }
 

@@ -4,7 +4,7 @@ import { isIdTail } from './command.ts'
 import { Failure } from './failures.ts'
 
 /** The tables that hold the ids of an argument or option, by the name of its value: `<offer>`, `--cycle <cycle>`. */
-const TABLES: Readonly<Record<string, readonly string[]>> = {
+export const ID_TABLES: Readonly<Record<string, readonly string[]>> = {
   user: ['users'],
   owner: ['users'],
   merchant: ['users'],
@@ -43,7 +43,7 @@ export async function resolveShortIds(command: Command): Promise<void> {
       value: command.getOptionValue(option.attributeName()) as unknown,
       set: (id: unknown) => command.setOptionValue(option.attributeName(), id),
     })),
-  ].filter(({ name, value }) => name in TABLES && [value].flat().some(isIdTail))
+  ].filter(({ name, value }) => name in ID_TABLES && [value].flat().some(isIdTail))
   if (values.length === 0) return
   const { assertMigrated, READS, withDatabase } = await import('./context.ts')
   await withDatabase(
@@ -52,7 +52,7 @@ export async function resolveShortIds(command: Command): Promise<void> {
       await assertMigrated(database, READS)
       for (const { name, value, set } of values) {
         const resolve = async (text: unknown) => {
-          const id = isIdTail(text) ? await idEndingWith(database.reader, TABLES[name] ?? [], text) : null
+          const id = isIdTail(text) ? await idEndingWith(database.reader, ID_TABLES[name] ?? [], text) : null
           if (id !== null || !isIdTail(text) || ALSO_NAMED.includes(name)) return id ?? text
           throw new Failure(`No ${name} has an id that ends with ${text}.`, { code: 'not_found' })
         }

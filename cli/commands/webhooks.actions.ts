@@ -92,11 +92,24 @@ export const replay = writes(async ({ app, out }, names: string[], options: Repl
   refuse(isUnmet, (names) => `Not as expected: ${names}.`)
 })
 
-type EventsOptions = PageOptions & Partial<Pick<EventRow, 'state' | 'source'>>
+type EventsOptions = PageOptions &
+  Partial<Pick<EventRow, 'state' | 'source'>> & { store?: string; since?: string; follow?: boolean }
 
-export const events = reads(async ({ platform, out }, options: EventsOptions) => {
-  const { state, source } = options
-  const page = await pageById(options, (request) => listEvents(platform, { state, source, ...request }))
+export const events = reads(async (context, options: EventsOptions) => {
+  const { platform, out, config } = context
+  const { state, source, store = null, follow = false } = options
+  const since = readMoment(options.since, config)
+  const scopes = store === null ? undefined : await storesNamed(platform.database.reader, store)
+  const page = await pageById(options, (request) =>
+    listEvents(platform, { state, source, scopes, since, ...request }),
+  )
+  if (follow) {
+    const isMeant = (row: EventRow) =>
+      (!state || row.state === state) &&
+      (!source || row.source === source) &&
+      (!scopes || scopes.includes(row.scope))
+    return followEvents(context, { isMeant, first: page.items.toReversed() })
+  }
   const senders = await sendersOf(platform.database.reader, page.items)
   out.showPage(page, {
     columns: [
@@ -113,6 +126,13 @@ export const events = reads(async ({ platform, out }, options: EventsOptions) =>
   })
 })
 
+/** The ids of the stores of this id or host name. */
+async function storesNamed(db: Queries, store: string): Promise<string[]> {
+  const ids = await storeIdsOf(db, store)
+  if (ids.length > 0) return ids
+  throw new Failure(`There is no store ${store}.`, { code: 'not_found' })
+}
+
 type ReprocessOptions = { since?: string; store?: string }
 
 /** Works from the database alone, and opens it for reading only. */
@@ -120,8 +140,7 @@ export const reprocess = readsDatabase(async ({ config, database, out }, options
   await assertMigrated(database)
   const { store = null } = options
   const since = readMoment(options.since, config)
-  const storeIds = store === null ? null : await storeIdsOf(database.reader, store)
-  if (storeIds?.length === 0) throw new Failure(`There is no store ${store}.`, { code: 'not_found' })
+  const storeIds = store === null ? null : await storesNamed(database.reader, store)
   const platform = { config, database, keys: readAppKeys(config, { create: false }) }
   await showReprocessing(out, platform, { since, store, storeIds })
 })
@@ -190,12 +209,23 @@ const LOOK_EVERY_MS = 300
 
 type ListenOptions = { source?: EventRow['source']; count?: number }
 
-export const listen = reads(async ({ platform, out }, options: ListenOptions) => {
+export const listen = reads((context, { source, count }: ListenOptions) =>
+  followEvents(context, { isMeant: (row) => !source || row.source === source, count }),
+)
+
+interface Follow {
+  isMeant: (row: EventRow) => boolean
+  /** Shown at once, the oldest first. */
+  first?: readonly EventRow[]
+  /** Lines after which it ends. */
+  count?: number | undefined
+}
+
+/** Prints events as they arrive and as they are settled. */
+async function followEvents({ platform, out }: AppContext, options: Follow): Promise<void> {
   const watch = new EventWatch(platform)
   let left = options.count ?? Number.POSITIVE_INFINITY
-  const look = async () => {
-    const changes = await watch.changes()
-    const rows = changes.filter(({ source }) => !options.source || source === options.source)
+  const show = async (rows: readonly EventRow[]) => {
     const senders = await sendersOf(platform.database.reader, rows)
     for (const row of rows.slice(0, left)) {
       const state = out.style(COLOUR[row.state], row.state.padEnd(9))
@@ -206,10 +236,15 @@ export const listen = reads(async ({ platform, out }, options: ListenOptions) =>
     left -= rows.length
     return left > 0
   }
-  await repeat(LOOK_EVERY_MS, look, () => {
-    if (!out.json) printLines(['Listening; Ctrl-C ends it.'], process.stderr)
-  })
-})
+  await show(options.first ?? [])
+  await repeat(
+    LOOK_EVERY_MS,
+    async () => show((await watch.changes()).filter(options.isMeant)),
+    () => {
+      if (!out.json) printLines(['Listening; Ctrl-C ends it.'], process.stderr)
+    },
+  )
+}
 
 const COLOUR = { pending: 'yellow', done: 'green', ignored: 'dim', set_aside: 'red' } as const
 

@@ -72,8 +72,14 @@ Each delivery is audited, and its event has the origin "operator":
     .subcommand('events', 'the newest events that came in, and what became of them')
     .choice('--state <state>', 'pending, done, ignored or set_aside')
     .choice('--source <source>', 'store or processor')
+    .option('--store <store>', 'of one store, by host name or id')
+    .option('--since <time>', 'received since, RFC 3339, or a date: its midnight in BILLING_TIMEZONE')
+    .option('--follow', 'go on with events as they arrive and as they are settled, until Ctrl-C')
     .paged()
-    .examples('webhooks events --state set_aside')
+    .examples(
+      'webhooks events --state set_aside',
+      'webhooks events --store my-shop.myshopify.com --since 2026-11-20 --follow',
+    )
     .action(actions.events)
   group
     .subcommand(

@@ -316,8 +316,10 @@ it('is ended by Ctrl-C, leaves sound books, and does it all when run again', asy
 it('is heard by those who listen, until Ctrl-C', async () => {
   const listen = (...args: string[]) =>
     startAffiliate(['webhooks', 'listen', ...args], { environment: settings })
-  const people = listen()
+  const follow = ['webhooks', 'events', '--follow', '--store', DOMAIN, '--limit', '1']
+  const people = startAffiliate(follow, { environment: settings })
   await people.until(() => people.printed.stderr.includes('Ctrl-C'))
+  assert.is(people.printed.stdout.split('\n').length, 2, 'the newest one, at once')
   const scripts = listen('--json', '--source', 'store', '--count', '1')
   // It says nothing before it hears something, so events are sent until it has.
   await eventually(async () => {

@@ -59,6 +59,11 @@ for (const dialect of proofDialects()) {
   it('lists events by state and source', async () => {
     const all = await books.json('webhooks', 'events')
     assert.equal(pluck(all.items, 'state'), ['set_aside', 'done', 'done', 'done'])
+    const ofStore = ['webhooks', 'events', '--store', books.otherShop.storeId]
+    assert.equal(pluck((await books.json(...ofStore)).items, 'state'), ['set_aside', 'done'])
+    assert.is((await books.json(...ofStore, '--since', '2026-01-01')).items.length, 2)
+    assert.is((await books.json(...ofStore, '--since', '2100-01-01')).items.length, 0)
+    await books.refuses(['webhooks', 'events', '--store', 'x.myshopify.com'], /There is no store x\./)
     const aside = await books.json('webhooks', 'events', '--state', 'set_aside')
     assert.match(aside.items[0].reason, /malformed/)
     assert.is(aside.items[0].store.id, books.otherShop.storeId)

@@ -1,12 +1,40 @@
 // long
 import { stripVTControlCharacters } from 'node:util'
-import { suite } from 'uvu'
+import { suite, test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { testDialects } from '../../server/test/testkit/databases.ts'
 import { addUser, queuedMail } from '../../server/test/testkit/people.ts'
+import { Failure } from '../failures.ts'
+import { buildProgram } from '../program.ts'
+import { ID_TABLES } from '../short-ids.ts'
 import { type Books, openBooks } from './books.ts'
+import { leavesOf } from './command-tree.ts'
 
 const LENGTH = 8
+
+test('every argument and option for an id is looked up by its short form', () => {
+  const refused = (parse: ((text: string, former: unknown) => unknown) | undefined) => {
+    try {
+      parse?.('x', undefined)
+      return false
+    } catch (error) {
+      return error instanceof Failure && /is not the id of/.test(error.message)
+    }
+  }
+  const names = leavesOf(buildProgram()).flatMap(({ command }) => [
+    ...command.registeredArguments.filter((one) => refused(one.parseArg)).map((one) => one.name()),
+    ...command.options
+      .filter((one) => refused(one.parseArg))
+      .map((one) => /<(\w+)>/.exec(one.flags)?.[1] ?? ''),
+  ])
+  assert.ok(names.length > 10)
+  assert.equal(
+    names.filter((name) => !(name in ID_TABLES)),
+    [],
+  )
+})
+
+test.run()
 
 for (const dialect of testDialects()) {
   const it = suite(`short ids on ${dialect}`)

@@ -224,6 +224,7 @@ test('words of other programs, values with a hyphen and help of a command lead o
     [['quit'], /'quit'\. There is nothing to quit/],
     [['users', 'ls'], /'ls'\. Did you mean users list\?/],
     [['users', 'delete', 'a@x.pk'], /'delete'\. Did you mean users suspend\?/],
+    [['keys', 'show'], /'show'\. See "affiliate keys --help"\./],
     [['billing', 'list'], /'list'\. Did you mean billing cycles\?/],
     [['offers', '--json', 'get'], /'get'\. Did you mean offers show\?/],
     [

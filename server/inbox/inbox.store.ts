@@ -5,6 +5,7 @@ import { countOf, inList, valuesTable } from '../platform/database/bulk-values.t
 import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
 import { rowProblem } from '../platform/database/protected-rows.ts'
 import type { Schema } from '../platform/database/schema.ts'
+import { firstIdAt, ID_SLACK_MS } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import { LeaseQueue, type Only } from '../platform/queue/lease-queue.ts'
 import type { EventSource, EventState, SetAsideCode } from './event-states.ts'
@@ -121,6 +122,10 @@ interface EventFilter {
   state?: EventState | undefined
   /** One sender's delivery: the event, and any with the same id and another body. */
   delivery?: { scope: string; deliveryId: string } | undefined
+  /** Of these senders: ids of stores, or `processor`. */
+  scopes?: readonly string[] | undefined
+  /** Received at this moment (epoch ms) or later. */
+  since?: number | null
   /** Only events with a lower id, so older ones. */
   before?: string | null
   limit: number
@@ -128,11 +133,15 @@ interface EventFilter {
 
 /** The newest events, newest first, for the operator. */
 export function listEvents({ database }: Platform, filter: EventFilter): Promise<EventRow[]> {
-  const { source, state, delivery, before, limit } = filter
+  const { source, state, delivery, scopes, since, before, limit } = filter
   let query = database.reader.selectFrom('inbound_events').selectAll().orderBy('id', 'desc').limit(limit)
   if (source) query = query.where('source', '=', source)
   if (state) query = query.where('state', '=', state)
   if (before) query = query.where('id', '<', before)
+  if (scopes) query = query.where('scope', 'in', scopes)
+  if (since) {
+    query = query.where('id', '>=', firstIdAt(since - ID_SLACK_MS)).where('received_at', '>=', since)
+  }
   if (delivery) {
     query = query.where('scope', '=', delivery.scope).where('delivery_id', '=', delivery.deliveryId)
   }
