@@ -1,8 +1,9 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { fieldOf, type Kind } from '../fields.ts'
+import { Link } from '../router.tsx'
 import { count, money, percent, t, useLanguage, when } from '../text.ts'
-import { WORDS, word } from '../words.ts'
+import { toneOf, word } from '../words.ts'
 
 /** An amount of the wire. */
 export function Money({ amount }: { amount: string }) {
@@ -20,14 +21,15 @@ export function When({ at, style }: { at: string | null; style?: 'date' | 'minut
   return <time dateTime={at}>{when(at, style)}</time>
 }
 
-/** Text that another account wrote. */
-export function Theirs({ children }: { children: string | null | undefined }) {
-  return <bdi class="theirs">{children}</bdi>
+/** Text that another account wrote; with `to`, a link to a screen. */
+export function Theirs({ children, to }: { children: string | null | undefined; to?: string }) {
+  const text = <bdi class="theirs">{children}</bdi>
+  return to ? <Link to={to}>{text}</Link> : text
 }
 
 /** A state, reason or kind of the wire as a colored word. */
 export function Status({ value }: { value: string }) {
-  return <span class={`status ${WORDS[value]?.[1] ?? ''}`}>{word(value)}</span>
+  return <span class={`status ${toneOf(value)}`}>{word(value)}</span>
 }
 
 const SHOWN: Partial<Record<Kind, (value: never) => ComponentChildren>> = {
