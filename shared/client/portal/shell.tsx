@@ -57,44 +57,33 @@ export function Shell() {
 
 function Screen({ user, path }: { user: Viewer; path: string }) {
   const first = navigationOf(user)[0]?.path ?? '/offers'
+  const route = ROUTES.find((one) => match(one.path, path))
+  const isForVisitors = user !== null && route?.roles?.includes('visitor')
+  const back = isForVisitors ? new URLSearchParams(location.search).get('back') : null
+  const onward = path === '/' || isForVisitors ? (back ?? first) : null
   useEffect(() => {
-    if (path === '/') navigate(first, { replace: true })
-  }, [path, first])
-  if (path === '/') return null
-  for (const route of ROUTES) {
-    const params = match(route.path, path)
-    if (params && mayOpen(route, user)) return <route.screen params={params} />
-    if (params) return <Elsewhere user={user} route={route} first={first} />
-  }
-  return (
-    <Page title={t('Page not found')}>
-      <Empty title={t('There is no page at this address.')}>
-        <Link to={first}>{t('Go to the start')}</Link>
-      </Empty>
-    </Page>
-  )
+    if (onward) navigate(onward, { replace: true })
+  }, [onward])
+  if (onward) return null
+  if (route && mayOpen(route, user)) return <route.screen params={match(route.path, path) ?? {}} />
+  const start = { to: first, link: t('Go to the start') }
+  if (!route)
+    return <Elsewhere title={t('Page not found')} text={t('There is no page at this address.')} {...start} />
+  const others = t('This page is for other kinds of accounts than yours.')
+  if (user) return <Elsewhere title={t('Not for this account')} text={others} {...start} />
+  const here = encodeURIComponent(path + location.search)
+  const logIn = { to: `/login?back=${here}`, link: t('Log in') }
+  return <Elsewhere title={t('Log in first')} text={t('This page belongs to an account.')} {...logIn} />
 }
 
-/** A screen of other roles. */
-function Elsewhere({ user, route, first }: { user: Viewer; route: ScreenRoute; first: string }) {
-  const isForVisitors = user !== null && route.roles?.includes('visitor')
-  useEffect(() => {
-    if (isForVisitors) navigate(new URLSearchParams(location.search).get('back') ?? first, { replace: true })
-  }, [isForVisitors, first])
-  if (isForVisitors) return null
-  const back = encodeURIComponent(location.pathname.replace(/^\/app/, '') + location.search)
-  return user === null ? (
-    <Page title={t('Log in first')}>
-      <Empty title={t('This page belongs to an account.')}>
-        <Link to={`/login?back=${back}`} class="button main">
-          {t('Log in')}
+/** In place of a screen: why, and a way on. */
+function Elsewhere({ title, text, to, link }: Record<'title' | 'text' | 'to' | 'link', string>) {
+  return (
+    <Page title={title}>
+      <Empty title={text}>
+        <Link to={to} class="button main">
+          {link}
         </Link>
-      </Empty>
-    </Page>
-  ) : (
-    <Page title={t('Not for this account')}>
-      <Empty title={t('This page is for other kinds of accounts than yours.')}>
-        <Link to={first}>{t('Go to the start')}</Link>
       </Empty>
     </Page>
   )
