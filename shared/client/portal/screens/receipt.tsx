@@ -36,12 +36,14 @@ export function Receipt({ params: { id = '' } }: { params: Record<string, string
               <Story moments={[...originOf({ receipt, ...sale }), ...outcomeOf(sale)]} />
             </Card>
             <Card title={t('What commission is taken of')}>
-              <Table
-                label={t('What commission is taken of')}
-                rows={receipt.lines}
-                rowKey={(line) => String(receipt.lines.indexOf(line))}
-                columns={['title', 'quantity', 'gross', 'discount', 'tax', 'net', counts()]}
-              />
+              {receipt.lines.length > 0 && (
+                <Table
+                  label={t('What commission is taken of')}
+                  rows={receipt.lines}
+                  rowKey={(line) => String(receipt.lines.indexOf(line))}
+                  columns={['title', 'quantity', 'gross', 'discount', 'tax', 'net', counts()]}
+                />
+              )}
               {notesOn(receipt).map((note) => note && <p class="quiet">{note}</p>)}
               <Facts of={receipt} items={['net_amount', 'commission_rate', 'commission', ...fees]} />
             </Card>
@@ -116,11 +118,10 @@ function outcomeOf({ outcome: { billing_cycle: cycle, payouts } }: Pick<Sale, 'o
 
 function Story({ moments }: { moments: Moment[] }) {
   const current = moments.findIndex(([, at]) => at === null)
-  const steps = moments.map(([text, at, note]): [string, ComponentChildren] => [
+  const steps = moments.map(([text, at, note]): [string, ...ComponentChildren[]] => [
     text,
-    <p class="quiet">
-      {at ? <When at={at} /> : t('Not yet')} {note && <bdi>{note}</bdi>}
-    </p>,
+    <span class="quiet">{at ? <When at={at} /> : t('Not yet')}</span>,
+    note && <bdi class="quiet">{note}</bdi>,
   ])
   return <Steps all steps={steps} at={current < 0 ? moments.length : current} />
 }
@@ -145,12 +146,13 @@ const checks = () => [
   'verdict' as const,
   {
     head: t('Saw'),
-    // A yes or no says the same as the check's sentence.
+    // A yes or no says the same as the check's sentence, and people know no milliseconds.
     cell: ({ saw }: Check) => (
       <div>
         {Object.entries(saw).map(
           ([name, value]) =>
-            typeof value !== 'boolean' && (
+            typeof value !== 'boolean' &&
+            !name.endsWith('_ms') && (
               <p key={name}>
                 <bdi>{fieldOf(name).label}</bdi>: <Value of={saw} name={name} />
               </p>
