@@ -48,7 +48,7 @@ it('are set up with a code of the secret that is shown', async () => {
   )
   assert.is(code, 0, stderr)
   const secret = secretIn(stderr)
-  assert.match(stderr, `otpauth://totp/market.test:op%40example.pk?secret=${secret}&issuer=`)
+  assert.match(stderr, `otpauth://totp/Affiliate%20marketplace:op%40example.pk?secret=${secret}&issuer=`)
   assert.match(stdout, /^The second factor of op@example\.pk is on\.$/m)
   assert.is(stdout.match(/^ {2}[A-Z2-7]{4}(-[A-Z2-7]{4}){3}$/gm)?.length, 10)
   assert.not.match(stdout, secret)

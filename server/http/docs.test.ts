@@ -16,6 +16,10 @@ import { appRouter } from './router.ts'
 /** Where a picture of the page is left for people to look at; none unless set. */
 const SCREENSHOT = process.env.DOCS_SCREENSHOT
 
+interface OpenApi {
+  paths: Record<string, Record<string, unknown>>
+}
+
 const it = suite<{ bed: WebTestbed }>('the reference')
 
 it.before(async (world) => {
@@ -29,9 +33,11 @@ it('is one page and its assets, all of them ours', async ({ bed }) => {
   assert.is(page.headers.get('content-type'), 'text/html; charset=utf-8')
   assert.is(page.headers.get('x-frame-options'), 'DENY')
   const text = await page.text()
-  assert.not.match(text, /https?:\/\//)
-  const assets = [...text.matchAll(/(?:src|href)="(docs\/[^"]+)"/g)].map((match) => match[1])
-  assert.is(assets.length, 5)
+  assert.not.match(text, /(?:src|<link [^>]*href)="(?:https?:|\/)/)
+  const assets = [...text.matchAll(/<(?:script|link) [^>]*(?:src|href)="(docs\/[^"]+)"/g)].map(
+    (match) => match[1],
+  )
+  assert.is(assets.length, 7)
   for (const path of assets) {
     const asset = await fetch(`${bed.base}/${path}`)
     assert.is(asset.status, 200, path)
@@ -45,6 +51,27 @@ it('is one page and its assets, all of them ours', async ({ bed }) => {
   }
   for (const path of ['/docs/', '/docs/index.html', '/docs/../package.json', '/docs/..%2fpackage.json'])
     assert.is((await fetch(bed.base + path)).status, 404, path)
+})
+
+it('lists every operation before a script has run, registration first, below a short text', async ({
+  bed,
+}) => {
+  const answer = await fetch(`${bed.base}/docs`)
+  const text = await answer.text()
+  const listed = [...text.matchAll(/<li><code>([A-Z]+ \S+)<\/code>/g)].map((match) => match[1])
+  const { paths } = (await (await fetch(`${bed.base}/openapi.json`)).json()) as OpenApi
+  const operations = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+  )
+  assert.is(listed[0], 'POST /auth/register')
+  assert.equal([...listed].sort(), [...operations].sort())
+  const [, unfolded = ''] = /<main id="content">(.*?)<details>/s.exec(text) ?? []
+  assert.ok(unfolded.replace(/<[^>]+>/g, '').length < 400)
+  assert.match(text, '<code>validation_failed</code>', 'the errors are in the folded part')
+  const again = await fetch(`${bed.base}/docs`, {
+    headers: { 'if-none-match': answer.headers.get('etag') ?? '' },
+  })
+  assert.is(again.status, 304)
 })
 
 it('is where the bare address leads a browser; other clients get the addresses', async ({ bed }) => {
@@ -112,10 +139,18 @@ if (hasChromium && PLAYS_ALL) {
       assert.equal(await accessOf(page, '/me'), 'token')
       assert.equal(await accessOf(page, '/webhooks/store-sales'), 'signature')
       if (SCREENSHOT) await page.screenshot({ path: SCREENSHOT })
+      await openOperation(page, 'sales.get')
+      const generic = page.locator('details.generic')
+      assert.match(await generic.locator('summary').innerText(), '401, 429, 500, 503')
+      assert.not.ok(await generic.locator('table').first().isVisible(), 'errors of any operation are folded')
+      await page.locator('.operation-filter-input').fill('resend')
+      await page.locator('.opblock').nth(1).waitFor({ state: 'detached' })
+      assert.equal(await page.locator('.opblock-summary-path').innerText(), '/auth/verify-email/resend')
+      await page.locator('.operation-filter-input').fill('')
       assert.equal(await tryOut(page), 200, 'and a call from the page reaches the service')
       if (SCREENSHOT) await page.screenshot({ path: SCREENSHOT.replace(/(\.\w+)$/, '-call$1') })
       await page.setViewportSize({ width: 390, height: 844 })
-      for (const id of ['offers.list', 'sales.get']) await openOperation(page, id)
+      for (const id of ['offers.list', 'sales.list']) await openOperation(page, id)
       assert.is(await page.evaluate('document.documentElement.scrollWidth'), 390, 'fits a phone')
       if (SCREENSHOT)
         await page.screenshot({ path: SCREENSHOT.replace(/(\.\w+)$/, '-phone$1'), fullPage: true })

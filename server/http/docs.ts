@@ -1,19 +1,35 @@
-import { readFileSync } from 'node:fs'
 import type { FastifyInstance } from 'fastify'
 import { DAY_MS } from '../../shared/durations.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import type { Platform } from '../platform/platform.ts'
-import { acceptsHtml, type Guard, htmlReply, pagePolicy, serveAsset } from './pages.ts'
+import {
+  acceptsHtml,
+  documentPage,
+  escapeHtml,
+  etagOf,
+  type Guard,
+  htmlReply,
+  isCurrent,
+  pagePolicy,
+  STYLE_SHEET,
+  sendZipped,
+  serveAsset,
+  type Zipped,
+  zip,
+} from './pages.ts'
 
 /** The page loads its own files only; Swagger UI's icons are data: images. */
 const PAGE_POLICY = pagePolicy(
   "script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'",
+  "'self'",
 )
 
 /** By their names below `/docs`. */
 const ASSETS = {
-  'start.js': new URL('pages/docs.js', import.meta.url),
-  'style.css': new URL('pages/docs.css', import.meta.url),
+  'pages.css': STYLE_SHEET,
+  'pages.js': new URL('pages/pages.js', import.meta.url),
+  'reference.css': new URL('pages/docs.css', import.meta.url),
+  'reference.js': new URL('pages/docs.js', import.meta.url),
   ...Object.fromEntries(
     ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png'].map((name) => [
       name,
@@ -29,7 +45,7 @@ export function registerIndex(server: FastifyInstance, { config }: Platform, gua
     reply.header('vary', 'Accept')
     if (acceptsHtml(request)) return reply.redirect(hasPortal ? 'app' : 'docs')
     return {
-      name: 'Affiliate marketplace',
+      name: config.MARKETPLACE_NAME,
       ...(hasPortal && { portal: '/app' }),
       docs: '/docs',
       guides: '/docs/guides',
@@ -39,13 +55,64 @@ export function registerIndex(server: FastifyInstance, { config }: Platform, gua
   })
 }
 
-/** `GET /docs`: the API reference, Swagger UI over /openapi.json. */
-export function registerDocs(server: FastifyInstance, guard: Guard): void {
-  const page = readFileSync(new URL('pages/docs.html', import.meta.url), 'utf8')
-  server.get('/docs', { onRequest: guard }, async (_request, reply) =>
-    htmlReply(reply, PAGE_POLICY).send(page),
-  )
+/** What the page needs of the OpenAPI document. */
+interface Reference {
+  info: { description: string }
+  tags: { name: string; description: string }[]
+  paths: Record<string, Record<string, { tags: string[]; summary: string; operationId: string }>>
+}
+
+/**
+ * `GET /docs`: the API reference, Swagger UI over /openapi.json. Until its script has run, and without scripts, the page lists the
+ * operations. `document` returns the OpenAPI document.
+ */
+export function registerDocs(
+  server: FastifyInstance,
+  { config }: Platform,
+  document: () => Record<string, unknown>,
+  guard: Guard,
+): void {
+  let page: Promise<Zipped> | undefined
+  server.get('/docs', { onRequest: guard }, async (request, reply) => {
+    page ??= referencePage(config.MARKETPLACE_NAME, document() as unknown as Reference).then(zip)
+    const made = await page
+    htmlReply(reply, PAGE_POLICY).header('cache-control', 'public, no-cache')
+    if (isCurrent(request, reply, `W/${etagOf(made.plain)}`)) return reply.code(304).send()
+    return sendZipped(request, reply, made)
+  })
   for (const [name, file] of Object.entries(ASSETS)) serveAsset(server, `/docs/${name}`, file)
+}
+
+async function referencePage(marketplace: string, { info, tags, paths }: Reference): Promise<Buffer> {
+  const { renderGuide } = await import('./guides/render-guide.ts')
+  const [about = '', more = ''] = info.description.split(/\n(?=## )([\s\S]*)/)
+  const operations = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({
+      path,
+      method: method.toUpperCase(),
+      ...operation,
+    })),
+  )
+  const groups = tags.map(({ name, description }) => {
+    const items = operations
+      .filter((operation) => operation.tags[0] === name)
+      .map(({ method, path, summary }) => `<li><code>${method} ${path}</code> ${escapeHtml(summary)}</li>\n`)
+    return `<h3>${name}</h3>\n<p>${escapeHtml(description)}</p>\n<ul>\n${items.join('')}</ul>\n`
+  })
+  const main = `<h1>API reference</h1>
+${renderGuide(about, []).body}<details><summary>Getting started, conventions and errors</summary>
+${renderGuide(more, []).body}</details>
+<div id="reference">
+<noscript><p>To try operations out, this page needs JavaScript. All details are in <a href="openapi.json">openapi.json</a>.</p></noscript>
+${groups.join('')}</div>
+`
+  const head = `
+<link rel="stylesheet" href="docs/swagger-ui.css">
+<link rel="stylesheet" href="docs/reference.css">
+<script defer src="docs/swagger-ui-bundle.js"></script>
+<script type="module" src="docs/reference.js"></script>`
+  const title = 'API reference'
+  return Buffer.from(documentPage({ up: '', title, marketplace, current: 'docs', main, head }))
 }
 
 /** RFC 9116 recommends less than a year. */

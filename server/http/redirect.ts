@@ -145,6 +145,6 @@ function refuse({ app: { platform }, request, reply }: Visit, error: unknown): v
   }
   const problem = problemAt(platform, request, error)
   const fallback = isDeadLink(problem) ? platform.config.LINK_FALLBACK_URL : undefined
-  if (fallback === undefined) sendLinkPage(reply, problem)
+  if (fallback === undefined) sendLinkPage(request, reply, platform, problem)
   else reply.redirect(fallback, 302)
 }

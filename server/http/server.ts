@@ -130,10 +130,16 @@ async function registerOthers(scope: FastifyInstance, metrics: Metrics): Promise
   registerMetrics(scope, metrics)
   registerProbes(scope, app)
   registerSecurityTxt(scope, platform, limits.admitPublic)
-  registerOpenApi(scope, app, limits)
+  // Built at the first request: the public URL may be known only once the server listens.
+  let built: Record<string, unknown> | undefined
+  const document = () => {
+    built ??= openApiDocument(appRouter, platform.publicBaseUrl)
+    return built
+  }
+  registerOpenApi(scope, document, limits)
   registerClientPackage(scope, app, limits.admitPublic)
   registerIndex(scope, platform, limits.admitPublic)
-  registerDocs(scope, limits.admitPublic)
+  registerDocs(scope, platform, document, limits.admitPublic)
   registerAccountPages(scope, platform, limits.admitPublic)
   registerGuides(scope, platform, limits.admitPublic)
   registerPortal(scope, app, limits.admitPublic)
@@ -154,11 +160,14 @@ function trustProxyOf(setting: Config['TRUST_PROXY']) {
   return (address: string, hop: number) => isTrusted(forwardedAddress(address), hop)
 }
 
-/** The document is built at the first request: the public URL may be known only once the server listens. */
-function registerOpenApi(server: FastifyInstance, { platform }: HttpApp, limits: RateLimits): void {
+function registerOpenApi(
+  server: FastifyInstance,
+  document: () => Record<string, unknown>,
+  limits: RateLimits,
+): void {
   let text: string | undefined
   server.get('/openapi.json', { onRequest: limits.admitPublic }, async (_request, reply) => {
-    text ??= JSON.stringify(openApiDocument(appRouter, platform.publicBaseUrl))
+    text ??= JSON.stringify(document())
     return reply.type('application/json').send(text)
   })
 }

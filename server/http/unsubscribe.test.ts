@@ -48,6 +48,13 @@ for (const dialect of proofDialects()) {
     assert.is(await isOn(), true)
     const { headers, text } = await send(bed, path)
     assert.match(text, '<form method="post"><button>')
+    const urdu = await send(bed, `${path}&lang=ur`)
+    assert.match(urdu.text, /dir="rtl".*اسٹور جن سے کچھ نہیں آ رہا.*<form method="post"><button>/s)
+    const [, back = ''] = /href="(\?token=[^"]+)" lang="en"/.exec(urdu.text) ?? []
+    assert.match(
+      (await send(bed, `/account/unsubscribe${back.replaceAll('&#38;', '&')}`)).text,
+      '<html lang="en"',
+    )
     assert.not.match(text, '<script')
     assert.match(headers.get('content-security-policy') ?? '', /^default-src 'none';.* form-action 'self'/)
     assert.equal([headers.get('cache-control'), headers.get('referrer-policy')], ['no-store', 'no-referrer'])

@@ -1,7 +1,7 @@
 // database: none
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { mailMode, readConfig, requiresVerifiedEmail, SettingError } from './config.ts'
+import { homeOf, mailMode, readConfig, requiresVerifiedEmail, SettingError } from './config.ts'
 
 const KEY = Buffer.alloc(32, 1).toString('base64')
 const HTTP = {
@@ -93,6 +93,8 @@ const ACCEPTED: [string, string, unknown][] = [
   ['PORT', '65535', 65_535],
   ['PUBLIC_BASE_URL', 'https://aff.example/', 'https://aff.example'],
   ['PUBLIC_BASE_URL', 'https://aff.example/shop//', 'https://aff.example/shop'],
+  ['MARKETPLACE_NAME', ' Chenab "Deals" چناب ', 'Chenab "Deals" چناب'],
+  ['APP_URL', 'https://app.example/shop/', 'https://app.example/shop'],
   ['DATABASE_URL', 'sqlite:/var/lib/a.db', 'sqlite:/var/lib/a.db'],
   ['DATABASE_URL', 'sqlite:///var/lib/a.db', 'sqlite:///var/lib/a.db'],
   ['DATABASE_URL', 'postgres://u:p@db/x', 'postgres://u:p@db/x'],
@@ -139,6 +141,8 @@ const REFUSED: Record<string, string[]> = {
   PUBLIC_BASE_URL: texts(
     'aff.example | ftp://aff.example | https:// | https://a/?x=1 | https://a/#x | https://u:p@a/',
   ),
+  MARKETPLACE_NAME: [' ', 'a: b', 'a\nb', 'a\u202eb', 'x'.repeat(61)],
+  APP_URL: texts('app.example | javascript:alert(1) | https://app.example/?x=1'),
   DATABASE_URL: [
     ...texts('affiliate.db | sqlite: | sqlite::memory: | sqlite:./data/ | sqlite://data/a.db | mysql://x/y'),
     ...texts('postgres:// | postgres://a b/c | postgres://h:port/x'),
@@ -397,6 +401,14 @@ test('the other database addresses are for PostgreSQL, and a replica is one host
     refused({ DATABASE_URL: url, DATABASE_READ_URL: replica }, 'DATABASE_READ_URL')
   }
   refused({ DATABASE_URL: 'postgres://a,b/db?target_session_attrs=any' }, 'DATABASE_URL')
+})
+
+test('people are led back to APP_URL, else to the portal while it is on', () => {
+  const home = (environment: Record<string, string>) =>
+    homeOf({ config: readConfig(environment), publicBaseUrl: 'https://offers.test' })
+  assert.is(home({}), 'https://offers.test/app')
+  assert.is(home({ PORTAL: 'off' }), null)
+  assert.is(home({ PORTAL: 'off', APP_URL: PAGE }), PAGE)
 })
 
 test.run()

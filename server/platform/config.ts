@@ -63,6 +63,12 @@ export function requiresVerifiedEmail(config: Config): boolean {
   return config.REQUIRE_VERIFIED_EMAIL ?? (config.NODE_ENV === 'production' && mailMode(config) === 'smtp')
 }
 
+/** Where mails and pages lead people back to: APP_URL, else the portal of the service; `null` without either. */
+export function homeOf(platform: { config: Pick<Config, 'APP_URL' | 'PORTAL'>; publicBaseUrl: string }) {
+  const { APP_URL, PORTAL } = platform.config
+  return APP_URL ?? (PORTAL === 'on' ? `${platform.publicBaseUrl}/app` : null)
+}
+
 type Environment = Record<string, string | undefined>
 
 /** Reads the settings from an environment. Throws `SettingError` that names every invalid one. */

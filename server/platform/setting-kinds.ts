@@ -40,6 +40,12 @@ export const rate = (preset: number) => percentage.prefault(String(preset))
 
 export const text = z.string().min(1)
 
+/** Part of a mail's sender and of an `otpauth:` label, which a colon would end. */
+export const displayName = parsed('a name of 1 to 60 characters without a colon', (text) => {
+  const name = text.trim()
+  return /^[^:\p{Cc}\u202A-\u202E\u2066-\u2069]{1,60}$/u.test(name) ? name : null
+})
+
 /** Text of several lines: `\n`, as environment files write it, is a line break. */
 export const instructions = parsed('text of 1 to 2000 characters', (text) => {
   const lines = text.replaceAll('\\n', '\n').trim()

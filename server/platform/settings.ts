@@ -6,6 +6,7 @@ import {
   contactAddress,
   cronOrOff,
   databaseUrl,
+  displayName,
   flag,
   formerKeys,
   host,
@@ -80,6 +81,13 @@ const Service = {
     description:
       'what affiliate links start with: the https address that leads to this service. Production needs it',
     unset: '`http://HOST:PORT`',
+  }),
+  MARKETPLACE_NAME: displayName
+    .default('Affiliate marketplace')
+    .describe('what the marketplace is called in mails, on pages and in authenticator apps'),
+  APP_URL: optional(httpUrl).meta({
+    description: 'where mails and account pages lead people back to, such as your own app',
+    unset: 'the portal at `/app`; nowhere with `PORTAL=off`',
   }),
   ROLES: roles
     .prefault('web,worker,scheduler')

@@ -62,8 +62,10 @@ export async function startTotp(platform: Platform, userId: string) {
     await insertRows(tx, 'second_factors', [{ ...row, ...sealed }])
     return userRow(tx, userId)
   })
-  const issuer = new URL(platform.publicBaseUrl).hostname
-  return { secret: toBase32(secret), otpauthUrl: otpauthUrl(issuer, email, secret) }
+  return {
+    secret: toBase32(secret),
+    otpauthUrl: otpauthUrl(platform.config.MARKETPLACE_NAME, email, secret),
+  }
 }
 
 /**

@@ -1,5 +1,5 @@
 // database: none
-import { readdirSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { openWebTestbed, type WebTestbed } from '../../test/testkit/web.ts'
@@ -22,20 +22,32 @@ it('are listed on one page, each with a title and a sentence', async ({ bed }) =
   const text = await index.text()
   const items = [...text.matchAll(/<li><a href="guides\/([a-z-]+)">([^<]+)<\/a><p>(.+?)<\/p>/gs)]
   assert.equal(items.map(([, name]) => name).sort(), [...NAMES].sort())
+  const readme = readFileSync(new URL('../../../README.md', import.meta.url), 'utf8')
+  const inReadme = [...readme.matchAll(/^\| \[[^\]]+\]\(server\/guides\/([a-z-]+)\.md\)/gm)]
+  assert.equal(
+    items.map(([, name]) => name),
+    inReadme.map(([, name]) => name),
+    'in the order of the README',
+  )
   for (const [, name, , summary = ''] of items) assert.match(summary, /.{20}\.$/, name)
 })
 
-it('are pages without scripts, whose links lead to pages and sections that exist', async ({ bed }) => {
+it('run no script but ours, and their links lead to pages and sections that exist', async ({ bed }) => {
   const pages = new Map<string, string>()
   for (const name of NAMES) {
     const page = await fetch(`${bed.base}/docs/guides/${name}`)
     assert.is(page.status, 200, name)
     assert.is(page.headers.get('content-type'), 'text/html; charset=utf-8')
-    assert.not.match(page.headers.get('content-security-policy') ?? '', /script|unsafe/)
+    assert.match(page.headers.get('content-security-policy') ?? '', /^default-src 'none'; script-src 'self';/)
     pages.set(`/docs/guides/${name}`, await page.text())
   }
   for (const [path, text] of pages) {
-    assert.not.match(text, /<script|<style| style=|\son\w+=/)
+    const scripts = [...text.matchAll(/<script.*?>/g)].map(([tag]) => tag)
+    assert.equal(scripts, ['<script type="module" src="../../docs/pages.js">'])
+    assert.not.match(text, /<style| style=|\son\w+=/)
+    const prose = text.replace(/<code>.*?<\/code>/gs, '').replace(/<[^>]+>/g, '')
+    assert.not.match(prose, /\*\*|\]\(|```|^#+ |^\|/m, `${path}: Markdown is not shown`)
+    assert.not.match(text, /data-label="[^"]*`/)
     for (const [, href = ''] of text.matchAll(/(?:href|src)="([^"]+)"/g)) {
       assert.not.match(href, /^\//, 'relative, for a proxy with a path prefix')
       const url = new URL(href, bed.base + path)
@@ -48,7 +60,7 @@ it('are pages without scripts, whose links lead to pages and sections that exist
 })
 
 it('are kept by browsers until they change', async ({ bed }) => {
-  for (const path of ['/docs/guides', '/docs/guides/settings', '/docs/guides.css']) {
+  for (const path of ['/docs/guides', '/docs/guides/settings']) {
     const first = await fetch(bed.base + path)
     assert.is(first.headers.get('cache-control'), 'public, max-age=300')
     const etag = first.headers.get('etag') ?? ''
@@ -79,8 +91,9 @@ it('show a merchant their own values, from the address and the settings only', a
   assert.match(plain.text, 'https://HOST/webhooks/store-sales')
   const own = await page('?store=Kurta-Corner.myshopify.com&utm_source=x')
   assert.match(own.text, `${base}/webhooks/store-sales`)
-  assert.match(own.text, `&lt;script src=&#34;${base}/store.js&#34; async&gt;`.replaceAll('&#34;', '&quot;'))
-  assert.match(own.text, '&quot;shop_domain&quot;:&quot;kurta-corner.myshopify.com&quot;')
+  const shown = own.text.replace(/<[^>]+>/g, '')
+  assert.match(shown, `&lt;script src=&quot;${base}/store.js&quot; async&gt;`)
+  assert.match(shown, '&quot;shop_domain&quot;:&quot;kurta-corner.myshopify.com&quot;')
   assert.not.match(own.text, /https:\/\/HOST|rafi-ajrak/)
   assert.is.not(own.etag, plain.etag)
   for (const query of [
@@ -90,7 +103,7 @@ it('show a merchant their own values, from the address and the settings only', a
     '?store=',
   ]) {
     const { text } = await page(query)
-    assert.not.match(text, /<script|alert/)
+    assert.not.match(text, /<script>|alert/)
     assert.match(text, 'rafi-ajrak.myshopify.com', query)
   }
 })
@@ -127,15 +140,43 @@ it('show HTML as text, and give each heading an anchor of its own', () => {
     [],
   )
   assert.not.match(body, /<script|<b>|href="javascript:|note/)
-  assert.match(body, /<code class="language-mermaid">a --&gt; b/)
+  assert.match(body, /<code>a --&#62; b/)
   assert.match(body, /<td class="right">1<br>2<\/td>/)
   assert.equal(sections, [{ anchor: 'a-1', title: 'A' }])
 })
 
+it('have colors in code of known languages', () => {
+  const { body } = renderGuide('```sh\n# <x>\ncurl "$BASE"\n```\n', [])
+  assert.match(body, '<span class="hljs-comment"># &lt;x&gt;</span>')
+  assert.match(body, '<span class="hljs-variable">$BASE</span>')
+})
+
+it('are searched by words, which lead to the section that has them all', async ({ bed }) => {
+  const search = async (query: string) => {
+    const answer = await fetch(`${bed.base}/docs/guides?q=${encodeURIComponent(query)}`)
+    assert.is(answer.status, 200)
+    return answer.text()
+  }
+  const found = await search('PgBouncer transaction')
+  const [, href = ''] =
+    /<ol class="guides">\s*<li><a href="([^"]+)">Operate: PgBouncer<\/a>/.exec(found) ?? []
+  assert.is(href, 'guides/operate#pgbouncer')
+  assert.match(found, '<mark>transaction</mark>')
+  const [page] = href.split('#')
+  assert.match(await (await fetch(`${bed.base}/docs/${page}`)).text(), 'id="pgbouncer"')
+  for (const query of ['xyzzy pgbouncer', '<script>alert(1)</script>', '"', '.', 'x'.repeat(500)]) {
+    const text = await search(query)
+    assert.not.match(text, /<script>|<ol class="guides">\s*<\/ol>/, query)
+  }
+  assert.match(await search('xyzzy'), 'Nothing found.')
+  assert.match(await search(' '), '<h1>Guides</h1>')
+  assert.match(await search('quot lt amp'), /Nothing found|<mark>/)
+})
+
 it('are summarized by the first sentence below the title', () => {
-  assert.equal(summarizeGuide('# The `a`\n\nSet `PORT` to\n3000.5 & go. Then more.\n'), {
-    title: 'The <code>a</code>',
-    summary: 'Set <code>PORT</code> to\n3000.5 &#38; go.',
+  assert.equal(summarizeGuide('# The `a`\n\nSet `PORT` to\n3000.5 & [go](x.md). Then more.\n'), {
+    title: 'The a',
+    summary: 'Set <code>PORT</code> to\n3000.5 &amp; go.',
   })
 })
 

@@ -2,19 +2,23 @@ import { readdir, readFile } from 'node:fs/promises'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { shopDomainInput } from '../../../shared/schemas/stores.ts'
 import { Refusal } from '../../platform/api/refusal.ts'
-import { etagOf, type Guard, htmlPage, htmlReply, isCurrent, pagePolicy } from '../pages.ts'
+import type { Platform } from '../../platform/platform.ts'
+import { documentPage, escapeHtml, etagOf, type Guard, htmlReply, isCurrent, pagePolicy } from '../pages.ts'
 import type { RenderedGuide } from './render-guide.ts'
+import { type GuideSection, searchGuides, sectionsOf } from './search-guides.ts'
 
 const FOLDER = new URL('../../guides/', import.meta.url)
-/** Guides that are not named here follow in alphabetical order. */
+/** As in the README. Guides that are not named here follow in alphabetical order. */
 const ORDER = [
   'quickstart',
   'connect-shopify',
   'api',
   'webhooks',
+  'settings',
+  'safepay',
+  'manual',
   'deploy',
   'high-availability',
-  'settings',
   'operate',
   'backup-and-restore',
   'upgrade',
@@ -24,8 +28,8 @@ const ORDER = [
   'contribute',
 ]
 
-/** The pages load one style sheet and an icon, and run nothing. */
-const PAGE_POLICY = pagePolicy("style-src 'self'; img-src 'self'")
+/** The pages load their own files only, and their search is sent to this service. */
+const PAGE_POLICY = pagePolicy("script-src 'self'; style-src 'self'; img-src 'self'", "'self'")
 /** Short, so that an upgrade shows soon. */
 const CACHE = 'public, max-age=300'
 
@@ -49,11 +53,13 @@ const DRAWINGS = ['create-webhook', 'webhook-secret', 'theme-script']
  */
 export function registerGuides(
   server: FastifyInstance,
-  platform: { readonly publicBaseUrl: string },
+  platform: Pick<Platform, 'publicBaseUrl' | 'config'>,
   guard: Guard,
 ): void {
+  const marketplace = platform.config.MARKETPLACE_NAME
   const pages = new Map<string, Promise<StoredPage>>()
   let loading: Promise<Guide[]> | undefined
+  let searchable: Promise<GuideSection[]> | undefined
   const guides = () => {
     loading ??= readGuides()
     return loading
@@ -65,15 +71,20 @@ export function registerGuides(
     return page
   }
 
-  server.get('/docs/guides.css', { onRequest: guard }, async (request, reply) => {
-    const page = await stored('guides.css', () => readFile(new URL('guides.css', FOLDER), 'utf8'))
-    return sendStored(request, reply.type('text/css; charset=utf-8'), page)
-  })
-
-  server.get('/docs/guides', { onRequest: guard }, async (request, reply) => {
-    const page = await stored('', async () => indexPage(await guides()))
-    return sendStored(request, htmlReply(reply, PAGE_POLICY), page)
-  })
+  server.get<{ Querystring: { q?: unknown } }>(
+    '/docs/guides',
+    { onRequest: guard },
+    async (request, reply) => {
+      htmlReply(reply, PAGE_POLICY)
+      const { q } = request.query
+      if (typeof q === 'string' && q.trim() !== '') {
+        searchable ??= readSections(await guides())
+        return reply.send(resultsPage(marketplace, q.slice(0, MOST_QUERY), await searchable))
+      }
+      const page = await stored('', async () => indexPage(marketplace, await guides()))
+      return sendStored(request, reply, page)
+    },
+  )
 
   for (const name of DRAWINGS) {
     const path = `drawings/${name}.svg`
@@ -90,15 +101,15 @@ export function registerGuides(
       const all = await guides()
       const guide = all.find(({ name }) => name === request.params.name)
       if (guide) {
-        const page = await stored(`guide ${guide.name}`, () => guidePage(guide, all))
+        const page = await stored(`guide ${guide.name}`, () => guidePage(marketplace, guide, all))
         const { store } = request.query
         const isFilled = guide.name === MERCHANTS_GUIDE && store !== undefined
-        const shown = isFilled ? storedPage(await fillIn(page.text, store, platform.publicBaseUrl)) : page
+        const shown = isFilled ? storedPage(fillIn(page.text, store, platform.publicBaseUrl)) : page
         return sendStored(request, htmlReply(reply, PAGE_POLICY), shown)
       }
       reply.header('vary', 'Accept')
       if (request.headers.accept?.includes('text/html')) {
-        return htmlReply(reply, PAGE_POLICY).code(404).send(unknownPage(all))
+        return htmlReply(reply, PAGE_POLICY).code(404).send(unknownPage(marketplace, all))
       }
       throw new Refusal('not_found', 'No such guide. /docs/guides lists them.')
     },
@@ -124,8 +135,7 @@ const EXAMPLES = { address: 'https://HOST', domain: 'rafi-ajrak.myshopify.com' }
  * The page with values of its own, which come from the request and the settings only: it must not tell whether the shop is connected.
  * Without a valid domain only the addresses are filled in.
  */
-async function fillIn(page: string, store: unknown, publicBaseUrl: string): Promise<string> {
-  const { escapeHtml } = await import('./render-guide.ts')
+function fillIn(page: string, store: unknown, publicBaseUrl: string): string {
   const domain = shopDomainInput.safeParse(store).data
   const address = escapeHtml(publicBaseUrl)
   const filled = page
@@ -146,52 +156,63 @@ function sendStored(request: FastifyRequest, reply: FastifyReply, { text, etag }
   return isCurrent(request, reply, etag) ? reply.code(304).send() : reply.send(text)
 }
 
-/** URLs are relative, so the pages also work under a path prefix of a proxy. `up` leads to the folder `/docs/`. */
-interface PageParts {
-  up: '' | '../'
-  title: string
-  nav: string
-  main: string
+const MOST_QUERY = 100
+
+function indexPage(marketplace: string, guides: Guide[]): string {
+  const items = guides.map(
+    ({ name, title, summary }) =>
+      `<li><a href="guides/${name}">${escapeHtml(title)}</a><p>${summary}</p></li>\n`,
+  )
+  const main = `<h1>Guides</h1>\n<ul class="guides">\n${items.join('')}</ul>\n`
+  return documentPage({ up: '../', title: 'Guides', marketplace, current: 'docs/guides', main })
 }
 
-function pageOf({ up, title, nav, main }: PageParts): string {
-  return htmlPage({
-    title: `${title}: Affiliate marketplace`,
-    head: `<link rel="icon" href="${up}favicon-32x32.png">
-<link rel="stylesheet" href="${up}guides.css">`,
-    body: `<a class="skip" href="#content">Skip to the content</a>
-<header><strong>Affiliate marketplace</strong> <a href="${up}guides">Guides</a> <a href="${up}../docs">API reference</a></header>
-<div class="columns">
-${nav}<main id="content">
-${main}</main>
-</div>`,
+async function readSections(guides: Guide[]): Promise<GuideSection[]> {
+  const { renderGuide } = await import('./render-guide.ts')
+  return guides.flatMap(({ name, markdown }) => sectionsOf(name, renderGuide(markdown, []).body))
+}
+
+function resultsPage(marketplace: string, query: string, sections: GuideSection[]): string {
+  const items = searchGuides(sections, query)
+  const list =
+    items.length === 0 ? '<p>Nothing found.</p>\n' : `<ol class="guides">\n${items.join('')}</ol>\n`
+  const main = `<h1>Search: ${escapeHtml(query)}</h1>\n${list}<p><a href="guides">All guides</a></p>\n`
+  return documentPage({
+    up: '../',
+    title: `Search: ${query}`,
+    marketplace,
+    current: 'docs/guides',
+    main,
+    query,
   })
 }
 
-function indexPage(guides: Guide[]): string {
-  const items = guides.map(
-    ({ name, title, summary }) => `<li><a href="guides/${name}">${title}</a><p>${summary}</p></li>\n`,
-  )
-  const main = `<h1>Guides</h1>\n<ul class="guides">\n${items.join('')}</ul>\n`
-  return pageOf({ up: '', title: 'Guides', nav: '', main })
-}
-
-async function guidePage(guide: Guide, guides: Guide[]): Promise<string> {
+async function guidePage(marketplace: string, guide: Guide, guides: Guide[]): Promise<string> {
   const { renderGuide } = await import('./render-guide.ts')
   const names = guides.map(({ name }) => name)
   const rendered = renderGuide(guide.markdown, names)
   const at = guides.indexOf(guide)
-  return pageOf({
-    up: '../',
+  return documentPage({
+    up: '../../',
     title: guide.title,
+    marketplace,
+    current: 'docs/guides',
     nav: navigation(guides, guide, rendered),
     main: `${rendered.body}${neighbors(guides[at - 1], guides[at + 1])}`,
   })
 }
 
-function unknownPage(guides: Guide[]): string {
-  const main = '<h1>No such guide</h1>\n<p><a href="../guides">All guides</a></p>\n'
-  return pageOf({ up: '../', title: 'No such guide', nav: navigation(guides), main })
+function unknownPage(marketplace: string, guides: Guide[]): string {
+  const title = 'No such guide'
+  const main = `<h1>${title}</h1>\n<p><a href="../guides">All guides</a></p>\n`
+  return documentPage({
+    up: '../../',
+    title,
+    marketplace,
+    current: 'docs/guides',
+    nav: navigation(guides),
+    main,
+  })
 }
 
 /** The list of guides, with the sections of the one that is shown. */
@@ -200,15 +221,15 @@ function navigation(guides: Guide[], shown?: Guide, rendered?: RenderedGuide): s
     ({ anchor, title }) => `<li><a href="#${anchor}">${title}</a></li>`,
   )
   const items = guides.map((guide) => {
-    if (guide !== shown) return `<li><a href="${guide.name}">${guide.title}</a></li>\n`
+    if (guide !== shown) return `<li><a href="${guide.name}">${escapeHtml(guide.title)}</a></li>\n`
     const below = sections.length > 0 ? `<ul>${sections.join('')}</ul>` : ''
-    return `<li><a href="${guide.name}" aria-current="page">${guide.title}</a>${below}</li>\n`
+    return `<li><a href="${guide.name}" aria-current="page">${escapeHtml(guide.title)}</a>${below}</li>\n`
   })
   return `<nav aria-label="Guides"><ul>\n${items.join('')}</ul></nav>\n`
 }
 
 function neighbors(before?: Guide, after?: Guide): string {
   const link = (guide: Guide | undefined, rel: 'prev' | 'next', text: string) =>
-    guide ? `<a rel="${rel}" href="${guide.name}">${text}: ${guide.title}</a>` : ''
+    guide ? `<a rel="${rel}" href="${guide.name}">${text}: ${escapeHtml(guide.title)}</a>` : ''
   return `<nav class="neighbors" aria-label="Next guides">${link(before, 'prev', 'Previous')}${link(after, 'next', 'Next')}</nav>\n`
 }

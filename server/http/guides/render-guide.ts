@@ -1,4 +1,16 @@
+import highlighter from 'highlight.js/lib/core'
+import bash from 'highlight.js/lib/languages/bash'
+import ini from 'highlight.js/lib/languages/ini'
+import json from 'highlight.js/lib/languages/json'
+import sql from 'highlight.js/lib/languages/sql'
+import typescript from 'highlight.js/lib/languages/typescript'
+import xml from 'highlight.js/lib/languages/xml'
+import yaml from 'highlight.js/lib/languages/yaml'
 import { Marked, type Tokens } from 'marked'
+import { escapeHtml } from '../pages.ts'
+
+for (const [name, language] of Object.entries({ bash, ini, json, sql, typescript, xml, yaml }))
+  highlighter.registerLanguage(name, language)
 
 interface Section {
   anchor: string
@@ -22,10 +34,10 @@ export function headingAnchor(heading: string): string {
 
 /**
  * Where a link in a guide leads on the site: `operate.md#x` to that guide's page. `null` for a file of the repository that is
- * no guide, since the site serves no source files.
+ * no guide, since the site serves no source files. Texts outside of the guides write `docs/guides/operate`.
  */
 export function guideLink(href: string, names: readonly string[]): string | null {
-  if (/^(https?:\/\/|mailto:|#)/.test(href)) return href
+  if (/^(https?:\/\/|mailto:|#|docs\/guides)/.test(href)) return href
   const [, name, anchor = ''] = /^([a-z0-9-]+)\.md(#.*)?$/.exec(href) ?? []
   return name !== undefined && names.includes(name) ? `${name}${anchor}` : null
 }
@@ -49,6 +61,11 @@ export function renderGuide(markdown: string, names: readonly string[]): Rendere
         if (depth === 2) sections.push({ anchor, title })
         return `<h${depth} id="${anchor}">${title} <a class="anchor" href="#${anchor}" aria-label="Link to this section">#</a></h${depth}>\n`
       },
+      code({ text, lang = '' }) {
+        const isKnown = highlighter.getLanguage(lang) !== undefined
+        const code = isKnown ? highlighter.highlight(text, { language: lang }).value : escapeHtml(text)
+        return `<div class="code"><pre><code>${code}</code></pre></div>\n`
+      },
       link({ href, tokens }) {
         const text = this.parser.parseInline(tokens)
         const target = guideLink(href, names)
@@ -64,7 +81,7 @@ export function renderGuide(markdown: string, names: readonly string[]): Rendere
         return /^<!--[\s\S]*-->\s*$/.test(text) ? '' : escapeHtml(text)
       },
       table({ header, rows }) {
-        const labels = header.map(({ text }) => text)
+        const labels = header.map(({ text }) => text.replaceAll('`', ''))
         // Narrow screens show the cells of such a row one below the other, each after the first with its label.
         const stacked = labels.length <= 3 && labels.every((label) => label !== '')
         const row = (cells: Tokens.TableCell[], tag: 'th' | 'td') =>
@@ -88,17 +105,9 @@ export function renderGuide(markdown: string, names: readonly string[]): Rendere
   return { body: marked.parse(markdown, { async: false }), sections }
 }
 
-/** The guide's title and the first sentence below it, in HTML. */
+/** The guide's title as text, and the first sentence below it in HTML. */
 export function summarizeGuide(markdown: string): { title: string; summary: string } {
-  const [, title = '', summary = ''] = /^# ([^\n]+)\n\n([A-Z`].*?\.)(?=\s)/s.exec(markdown) ?? []
-  return { title: inlineHtml(title), summary: inlineHtml(summary) }
-}
-
-/** Text with `code` marks as HTML; other marks stay as they are. */
-function inlineHtml(text: string): string {
-  return escapeHtml(text).replace(/`([^`]+)`/g, '<code>$1</code>')
-}
-
-export function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
+  const [, title = '', summary = ''] = /^# ([^\n]+)\n\n([A-Z`[].*?\.)(?=\s)/s.exec(markdown) ?? []
+  const { body } = renderGuide(summary, [])
+  return { title: title.replaceAll('`', ''), summary: body.replace(/^<p>|<\/p>\n$/g, '') }
 }

@@ -2,9 +2,10 @@ const page = new URL('.', location.href)
 const response = await fetch(new URL('openapi.json', page))
 const spec = await response.json()
 spec.servers = [{ url: page.href.replace(/\/$/, '') }]
+const operations = Object.values(spec.paths).flatMap((path) => Object.values(path))
 
 // "Try it out" fills in examples; an optional parameter's would narrow the call, so the description shows it instead.
-for (const operation of Object.values(spec.paths).flatMap((path) => Object.values(path))) {
+for (const operation of operations) {
   for (const parameter of operation.parameters ?? []) {
     if (parameter.required || parameter.example === undefined) continue
     const values = parameter.schema.enum || 'default' in parameter.schema
@@ -15,7 +16,7 @@ for (const operation of Object.values(spec.paths).flatMap((path) => Object.value
 
 // The dialog asks for the account's token only, or an API key in its place: a signature differs with each body.
 spec.components.securitySchemes = { bearer: spec.components.securitySchemes.bearer }
-for (const operation of Object.values(spec.paths).flatMap((path) => Object.values(path))) {
+for (const operation of operations) {
   operation.security = operation.security?.filter((requirement) => !('apiKey' in requirement))
 }
 
@@ -28,9 +29,29 @@ function accessOf(requirements) {
   return optional ? { state: 'open', text: 'token optional' } : { state: 'closed', text: 'token' }
 }
 
-// Swagger UI's own locks show whether a token was entered, and an open one looks like a public operation.
-const access = () => ({
+/** What any operation may answer with. */
+const GENERIC = ['401', '413', '415', '429', '500', '503']
+const isGeneric = (_, status) => GENERIC.includes(status)
+
+const isAbout = (phrase) => (operation) => {
+  const { path, method, operation: facts } = operation.toJS()
+  return `${method} ${path} ${facts.summary} ${facts.operationId}`
+    .toLowerCase()
+    .includes(phrase.toLowerCase())
+}
+
+const reference = () => ({
+  fn: {
+    opsFilter: (groups, phrase) =>
+      groups
+        .map((group) => group.update('operations', (list) => list.filter(isAbout(phrase))))
+        .filter((group) => group.get('operations').size > 0),
+  },
   wrapComponents: {
+    // The page has these itself.
+    InfoContainer: () => () => null,
+    ServersContainer: () => () => null,
+    // Swagger UI's own locks show whether a token was entered, and an open one looks like a public operation.
     authorizeOperationBtn: () => () => null,
     OperationSummaryPath:
       (Original, { React }) =>
@@ -44,6 +65,28 @@ const access = () => ({
           React.createElement('span', { className: `access access-${state}` }, text),
         )
       },
+    responses:
+      (Original, { React }) =>
+      (props) => {
+        const generic = props.responses.filter(isGeneric)
+        return React.createElement(
+          React.Fragment,
+          null,
+          React.createElement(Original, { ...props, responses: props.responses.filterNot(isGeneric) }),
+          generic.size > 0 &&
+            React.createElement(
+              'details',
+              { className: 'generic' },
+              React.createElement('summary', null, `Errors of any operation: ${generic.keySeq().join(', ')}`),
+              React.createElement(Original, {
+                ...props,
+                responses: generic,
+                tryItOutResponse: undefined,
+                displayRequestDuration: false,
+              }),
+            ),
+        )
+      },
   },
 })
 
@@ -55,7 +98,7 @@ showScheme()
 SwaggerUIBundle({
   spec,
   domNode: document.getElementById('reference'),
-  plugins: [access],
+  plugins: [reference],
   deepLinking: true,
   docExpansion: 'list',
   filter: true,

@@ -128,14 +128,14 @@ const EDGES = `
   GET /account/unsubscribe          ok         ok        ok       ok     ok         ok     ok       ok       ok       ok
   POST /account/unsubscribe         ok         ok        ok       ok     ok         ok     ok       ok       ok       ok
   GET /account/account.js           ok         ok        ok       ok     ok         ok     ok       ok       ok       ok
-  GET /account/account.css          ok         ok        ok       ok     ok         ok     ok       ok       ok       ok
-  GET /docs/start.js                ok         ok        ok       ok     ok         ok     ok       ok       ok       ok
-  GET /docs/style.css               ok         ok        ok       ok     ok         ok     ok       ok       ok       ok
+  GET /docs/reference.js            ok         ok        ok       ok     ok         ok     ok       ok       ok       ok
+  GET /docs/reference.css           ok         ok        ok       ok     ok         ok     ok       ok       ok       ok
+  GET /docs/pages.css               ok         ok        ok       ok     ok         ok     ok       ok       ok       ok
+  GET /docs/pages.js                ok         ok        ok       ok     ok         ok     ok       ok       ok       ok
   GET /docs/swagger-ui.css          ok         ok        ok       ok     ok         ok     ok       ok       ok       ok
   GET /docs/swagger-ui-bundle.js    ok         ok        ok       ok     ok         ok     ok       ok       ok       ok
   GET /docs/guides                  ok         ok        ok       ok     ok         ok     ok       ok       ok       ok
   GET /docs/guides/:name            ok         ok        ok       ok     ok         ok     ok       ok       ok       ok
-  GET /docs/guides.css              ok         ok        ok       ok     ok         ok     ok       ok       ok       ok
   GET /docs/guides/drawings/create-webhook.svg ok         ok        ok       ok     ok         ok     ok       ok       ok       ok
   GET /docs/guides/drawings/webhook-secret.svg ok         ok        ok       ok     ok         ok     ok       ok       ok       ok
   GET /docs/guides/drawings/theme-script.svg ok         ok        ok       ok     ok         ok     ok       ok       ok       ok

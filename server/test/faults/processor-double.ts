@@ -71,7 +71,8 @@ export async function openProcessorDouble(
   wire: Wire = GENERIC_WIRE,
 ): Promise<ProcessorDouble> {
   const state = new State(moments)
-  const server = createServer((asked, answer) => {
+  // A connection that it closed while a busy machine stood still would look like a fault.
+  const server = createServer({ keepAliveTimeout: 0 }, (asked, answer) => {
     serve(state, wire, asked, answer).catch((error: unknown) => {
       state.complaints.push(String(error))
       answer.destroy()

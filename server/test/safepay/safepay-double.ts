@@ -105,7 +105,8 @@ export class SafepayDouble {
   /** `port`: 0 for any. */
   static async open(port = 0): Promise<SafepayDouble> {
     const double = new SafepayDouble()
-    const server = createServer((asked, answer) => {
+    // A connection that it closed while a busy machine stood still would look like a fault.
+    const server = createServer({ keepAliveTimeout: 0 }, (asked, answer) => {
       double.#serve(asked, answer).catch((error: unknown) => {
         double.complaints.push(String(error))
         answer.destroy()

@@ -53,6 +53,12 @@ export function period(from: string, to: string): string {
   return format.formatRange(new Date(from), new Date(Date.parse(to) - 1))
 }
 
+/** A day such as 20 Nov. Seconds since 1970 of its midnight in UTC. */
+export const dayAndMonth = (seconds: number): string =>
+  new Intl.DateTimeFormat(locale(), { day: 'numeric', month: 'short', timeZone: 'UTC' }).format(
+    seconds * 1000,
+  )
+
 export const count = (value: number): string => new Intl.NumberFormat(locale()).format(value)
 
 export const percent = (value: number): string => `${value}%`

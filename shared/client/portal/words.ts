@@ -1,86 +1,18 @@
-import { key, t } from './text.ts'
+import names from './names.json' with { type: 'json' }
+import { t } from './text.ts'
 
-type Tone = '' | 'good' | 'warn' | 'bad'
+/** What enum values of the wire are called, and their tone: `good`, `warn` or `bad`. */
+const WORDS: Record<string, string[]> = names.words
+/** What holds if a check of a sale passes, by its name. */
+export const CHECKS: Record<string, string> = names.checks
+export const REJECTION_REASONS = Object.keys(CHECKS)
 
-/** What the enum values of the wire are called. */
-export const WORDS: Record<string, [text: string, tone: Tone]> = {
-  accepted: [key('Accepted'), 'good'],
-  rejected: [key('Rejected'), 'bad'],
-  pending: [key('Pending'), 'warn'],
-  approved: [key('Approved'), 'good'],
-  withdrawn: [key('Withdrawn'), ''],
-  draft: [key('Draft'), ''],
-  live: [key('Live'), 'good'],
-  paused: [key('Paused'), 'warn'],
-  ended: [key('Ended'), ''],
-  active: [key('Active'), 'good'],
-  not_required: [key('Not required'), ''],
-  open: [key('Open'), ''],
-  closed: [key('Closed'), 'warn'],
-  charged: [key('Paid'), 'good'],
-  submitted: [key('On its way'), 'warn'],
-  paid: [key('Paid'), 'good'],
-  failed: [key('Failed'), 'bad'],
-  became_sale: [key('Became a sale'), 'good'],
-  cancelled: [key('Canceled'), 'bad'],
-  expired: [key('Expired'), ''],
-  resolved: [key('Resolved'), 'good'],
-  waiting: [key('Waiting'), 'warn'],
-  receiving: [key('Receiving'), 'good'],
-  silent: [key('Silent'), 'warn'],
-  rejecting: [key('Refused'), 'bad'],
-  no_order_payment: [key('No paid orders'), 'warn'],
-  xml: [key('Wrong format'), 'bad'],
-  cart: [key('Cart'), ''],
-  line: [key('Buy now'), ''],
-  landing: [key('Landing page'), ''],
-  coupon: [key('Coupon code'), ''],
-  none: [key('No link'), ''],
-  granted: [key('Granted'), 'good'],
-  declined: [key('Declined'), 'bad'],
-  queued: [key('Queued'), ''],
-  running: [key('Running'), 'warn'],
-  succeeded: [key('Ready'), 'good'],
-  enabled: [key('Enabled'), 'good'],
-  disabled: [key('Disabled'), 'warn'],
-  delivered: [key('Delivered'), 'good'],
-  owner: [key('You disabled it'), ''],
-  operator: [key('An operator disabled it'), ''],
-  gone: [key('It answered 410'), ''],
-  failing: [key('It failed for 5 days'), ''],
-  sales: [key('Sales'), ''],
-  pending_orders: [key('Pending orders'), ''],
-  clicks: [key('Clicks'), ''],
-  applications: [key('Applications'), ''],
-  billing_cycles: [key('Billing cycles'), ''],
-  payouts: [key('Payouts'), ''],
-  excel: [key('CSV for Excel'), ''],
-  csv: [key('CSV'), ''],
-  ndjson: [key('NDJSON'), ''],
-  low: [key('Low'), ''],
-  medium: [key('Medium'), 'warn'],
-  high: [key('High'), 'bad'],
-  merchant: [key('Merchant'), ''],
-  creator: [key('Creator'), ''],
-  admin: [key('Admin'), ''],
-  read: [key('Read'), ''],
-  write: [key('Read and write'), 'warn'],
-}
-
-/** What the e-mails are about, by event. */
-export const EVENT_WORDS: Record<string, string> = {
-  'application.created': key('New applications'),
-  'application.decided': key('Decisions on your applications'),
-  'link.ended': key('Links that end'),
-  'sale.accepted': key('Your first sale'),
-  'credit_request.decided': key('Decisions on your credit requests'),
-  'billing_cycle.closed': key('Invoices'),
-  'billing_cycle.overdue': key('Overdue invoices'),
-  'store.silent': key('Stores that send nothing'),
-  'store.rejecting': key('Stores whose deliveries are refused'),
-  'payout.paid': key('Payouts'),
-  'payout.failed': key('Failed payouts'),
-}
+/** What a store's status and refusals mean, and what to do. */
+export const ADVICE: Record<string, string> = names.advice
+/** What an offer's vetting means. */
+export const VETTING: Record<string, string> = names.vetting
 
 /** An enum value of the wire for people. */
 export const word = (value: string): string => t(WORDS[value]?.[0] ?? value.replaceAll('_', ' '))
+
+export const toneOf = (value: string): string => WORDS[value]?.[1] ?? ''

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { isMailEvent } from '../../../../shared/events.ts'
 import { offerTitles } from '../../../offers/offers.service.ts'
-import { mailMode } from '../../../platform/config.ts'
+import { homeOf, mailMode } from '../../../platform/config.ts'
 import { IntegrityError, UnknownKeyError } from '../../../platform/crypto/vault.ts'
 import type { ColumnTypes } from '../../../platform/database/bulk-values.ts'
 import type { Queries } from '../../../platform/database/database.ts'
@@ -153,7 +153,7 @@ export function removeOldMails({ database, clock }: Platform): Promise<void> {
   return database.transaction((tx) => deleteFinished(tx, clock.now() - KEPT_MS))
 }
 
-const DEFAULT_FROM = { name: 'Affiliate marketplace', address: 'no-reply@localhost' }
+const DEFAULT_FROM = { name: '', address: 'no-reply@localhost' }
 const ACCOUNT_FOOTER = 'This e-mail is about the security of your account, so it cannot be turned off.'
 
 /** A mail as it goes out. `token` is that of its link, or what to show in its place. */
@@ -166,7 +166,8 @@ export function composeMail(
   const { config, publicBaseUrl } = platform
   const { id, kind, address } = row
   const content = { kind, facts: JSON.parse(row.facts) } as MailContent
-  const from = config.MAIL_FROM ?? DEFAULT_FROM
+  const { name: sender, address: senderAddress } = config.MAIL_FROM ?? DEFAULT_FROM
+  const from = { name: sender || config.MARKETPLACE_NAME, address: senderAddress }
   const ownsAddress = user !== undefined && user.email_verified_at !== null
   const name = ownsAddress ? user.display_name : null
   const setting = { publicBaseUrl, timeZone: config.BILLING_TIMEZONE, token, showsOwnText: ownsAddress }
@@ -180,7 +181,12 @@ export function composeMail(
     ? `You receive this e-mail because your account is notified of this kind of event (${kind}). To stop it, use "Unsubscribe" in your mail program, reply with "unsubscribe", or turn it off in your account's notifications.`
     : ACCOUNT_FOOTER
   return {
-    ...renderMail(mailText(content, setting), { name, footer }),
+    ...renderMail(mailText(content, setting), {
+      marketplace: config.MARKETPLACE_NAME,
+      home: homeOf(platform),
+      name,
+      footer,
+    }),
     id,
     kind,
     from,

@@ -82,6 +82,7 @@ for (const dialect of proofDialects()) {
     assert.equal([state, attempts, finished_at], ['sent', 1, bed.clock.now()])
     assert.equal([mail?.to, mail?.from], [[`${userId}@example.com`], 'no-reply@localhost'])
     assert.match(mail?.source ?? '', new RegExp(`^Message-ID: <${id}@localhost>`, 'm'))
+    assert.match(mail?.source ?? '', /^From: Affiliate marketplace <no-reply@localhost>/m)
     assert.match(mail?.source ?? '', /^Subject: Payout of Rs 1,250.00 paid/m)
     assert.match(mail?.source ?? '', /^To: Ayesha Khan <.*@example.com>/m)
     const headers = (mail?.source ?? '').replace(/\r?\n[ \t]+/g, ' ')

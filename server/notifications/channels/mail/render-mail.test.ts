@@ -13,7 +13,8 @@ const SETTING = {
   showsOwnText: true,
 }
 const AT = Date.parse('2026-11-20T17:30:00Z')
-const FRAME = { name: 'Ayesha', footer: 'Footer.' }
+const HOME = 'https://offers.pk/app'
+const FRAME = { marketplace: 'Offers <PK>', home: HOME, name: 'Ayesha', footer: 'Footer.' }
 
 /** One of each kind. */
 const MAILS: MailContent[] = [
@@ -82,8 +83,9 @@ test('every kind has a subject, text and HTML, and events are among them', () =>
     const { subject, text, html } = render(mail)
     assert.ok(subject.length > 5 && subject.length < 80, mail.kind)
     assert.match(text, /^Hello Ayesha,\n\n/, mail.kind)
-    assert.match(text, /\n-- \nFooter\.\n$/, mail.kind)
+    assert.match(text, /\n-- \nOffers <PK>\nhttps:\/\/offers\.pk\/app\nFooter\.\n$/, mail.kind)
     assert.match(html, /^<!doctype html>/, mail.kind)
+    assert.match(html, `<a href="${HOME}" style="color:#14733f">Offers &lt;PK&gt;</a></p>`, mail.kind)
     for (const part of [subject, text, html])
       assert.not.match(part, /undefined|null|NaN|\[object|Invalid/, mail.kind)
   }
@@ -115,7 +117,7 @@ test('prose in plain text has at most 76 columns and keeps its words', () => {
   const footer = 'You receive this e-mail because of an event. '.repeat(4).trim()
   for (const mail of MAILS) {
     const parts = mailText(mail, SETTING)
-    const { text } = renderMail(parts, { name: 'Ayesha', footer })
+    const { text } = renderMail(parts, { ...FRAME, home: null, footer })
     for (const line of text.split('\n')) assert.ok(line.length <= 76 || /https?:/.test(line), line)
     const words = text.replace(/\s+/g, ' ')
     for (const prose of [...parts.paragraphs, footer]) assert.match(words, prose)

@@ -8,6 +8,9 @@ export interface RenderedMail {
 }
 
 interface MailFrame {
+  marketplace: string
+  /** Where people go to act on the mail; `null` for nowhere. */
+  home: string | null
   /** The recipient's name; `null` for none. */
   name: string | null
   /** Why the mail was sent and how to receive no more; the last line. */
@@ -20,18 +23,18 @@ const MAX_SUBJECT = 150
  * Lays a mail out as plain text and as HTML that needs nothing from elsewhere. Text of users is escaped, stripped of characters that
  * change the direction of what follows, and isolated, so that Urdu and English lines keep their own direction.
  */
-export function renderMail(mail: MailText, { name, footer }: MailFrame): RenderedMail {
+export function renderMail(mail: MailText, frame: MailFrame): RenderedMail {
   const subject = cut(oneLine(mail.subject), MAX_SUBJECT)
-  const greeting = name === null ? null : oneLine(name)
+  const name = frame.name === null ? null : oneLine(frame.name)
   const details = mail.details.map(([label, value]): [string, string] => [label, oneLine(value)])
   return {
     subject,
-    text: plainText({ ...mail, details }, greeting, footer),
-    html: htmlText({ ...mail, subject, details }, greeting, footer),
+    text: plainText({ ...mail, details }, { ...frame, name }),
+    html: htmlText({ ...mail, subject, details }, { ...frame, name }),
   }
 }
 
-function plainText(mail: MailText, name: string | null, footer: string): string {
+function plainText(mail: MailText, { marketplace, home, name, footer }: MailFrame): string {
   const parts = [
     name === null ? 'Hello,' : `Hello ${isolated(name)},`,
     ...mail.paragraphs.map(wrapped),
@@ -39,7 +42,7 @@ function plainText(mail: MailText, name: string | null, footer: string): string 
       ? [mail.details.map(([label, value]) => `${label}: ${isolated(value)}`).join('\n')]
       : []),
     ...(mail.button ? [`${mail.button.label}:\n${mail.button.url}`] : []),
-    `-- \n${wrapped(footer)}`,
+    `-- \n${[marketplace, ...(home ? [home] : []), wrapped(footer)].join('\n')}`,
   ]
   return `${parts.join('\n\n')}\n`
 }
@@ -50,6 +53,7 @@ function wrapped(prose: string): string {
 }
 
 const STYLE = {
+  brand: 'margin:0 0 16px;font-weight:bold',
   body: 'margin:0;padding:24px 12px;background:#f3f4f6;color:#1f2937;font:16px/1.5 Arial,Helvetica,sans-serif',
   card: 'max-width:520px;margin:0 auto;padding:24px;background:#ffffff;border-radius:8px',
   label:
@@ -60,14 +64,18 @@ const STYLE = {
   small: 'margin:16px 0 0;color:#4b5563;font-size:13px;overflow-wrap:anywhere',
 }
 
-function htmlText(mail: MailText, name: string | null, footer: string): string {
+function htmlText(mail: MailText, { marketplace, home, name, footer }: MailFrame): string {
   const greeting = name === null ? 'Hello,' : `Hello <bdi>${escaped(name)}</bdi>,`
   const rows = mail.details.map(
     ([label, value]) =>
       `<tr><th scope="row" style="${STYLE.label}">${escaped(label)}</th><td dir="auto" style="${STYLE.value}">${escaped(value)}</td></tr>`,
   )
   const { button } = mail
+  const brand = home
+    ? `<a href="${escaped(home)}" style="color:#14733f">${escaped(marketplace)}</a>`
+    : escaped(marketplace)
   const parts = [
+    `<p dir="auto" style="${STYLE.brand}">${brand}</p>`,
     `<p dir="auto" style="margin:0 0 16px">${greeting}</p>`,
     ...mail.paragraphs.map((paragraph) => `<p dir="auto" style="margin:0 0 16px">${escaped(paragraph)}</p>`),
     ...(rows.length > 0

@@ -56,9 +56,9 @@ export function Form<Input extends object>(props: FormProps<Input>) {
   })
   const { run, busy, error } = useMutation(onSubmit)
   const issues = problemIn(error)?.issues ?? []
-  const complaintOf = (name: string) => issues.find(({ path }) => path.split('.')[0] === name)?.message
+  const complaintOf = (name: string) => issues.find(({ path }) => path.split('.').includes(name))?.message
   const isBeside =
-    issues.length > 0 && issues.every(({ path }) => fields.some(({ name }) => path.startsWith(name)))
+    issues.length > 0 && issues.every(({ path }) => fields.some(({ name }) => path.split('.').includes(name)))
   return (
     <form
       class="form"

@@ -12,13 +12,14 @@ const ROWS = 50
 export const choice = (name: string, values: readonly string[]): Field =>
   field(`${name}?`, { type: 'select', options: [['', t('All')], ...optionsOf(values)] })
 
-/** A list with filters that stand in the address. `load` takes what they say, and `fixed`. */
+/** A list with filters, or their names on the wire, that stand in the address. `load` takes what they say, and `fixed`. */
 export function useFiltered<Row extends { id: string }>(
   key: string,
-  filters: readonly Field[],
+  given: readonly (Field | string)[],
   load: (input: never) => Promise<ListedPage<Row>>,
   fixed?: object,
 ) {
+  const filters = given.map((one) => (typeof one === 'string' ? field(one) : one))
   const input = inputOf(useRoute().query, filters)
   const list = useList(`${key} ${JSON.stringify({ ...fixed, ...input })}`, (cursor) =>
     load({ limit: ROWS, ...fixed, ...input, ...cursor } as never),
@@ -45,12 +46,13 @@ interface ListPageProps<Row extends { id: string }> extends PageProps {
 export function ListPage<Row extends { id: string }>(props: ListPageProps<Row>) {
   const { list, empty, columns, card, children, ...page } = props
   const { rows, filters, isFiltered } = list
+  const shown = filters.filter(({ type }) => type !== 'hidden')
   const { path } = useRoute()
   const [title, hint] = isFiltered ? [t('Nothing fits these filters.')] : empty
   return (
     <Page {...page}>
       {children}
-      <Filters fields={filters.filter(({ type }) => type !== 'hidden')} />
+      {shown.length > 0 && <Filters fields={shown} />}
       {isFiltered && <Link to={path}>{t('Remove all filters')}</Link>}
       {columns ? (
         <ListTable

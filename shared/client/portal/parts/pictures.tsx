@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { count, t, useLanguage } from '../text.ts'
+import { count, dayAndMonth, t, useLanguage } from '../text.ts'
+import { useTheme } from '../theme.ts'
 
 /** A QR code of the text. */
 export function Qr({ text, label }: { text: string; label: string }) {
@@ -34,23 +35,30 @@ const INKS = ['--accent', '--plot-2', '--plot-3', '--plot-4']
 export function Plot({ label, days, lines }: PlotProps) {
   const box = useRef<HTMLDivElement>(null)
   const language = useLanguage()
+  const theme = useTheme()
   useEffect(() => {
     let isLeft = false
     let end = () => {}
     void import('uplot').then(({ default: UPlot }) => {
       const element = box.current
       if (isLeft || !element) return
-      const styles = getComputedStyle(element)
-      const color = (name: string) => styles.getPropertyValue(name).trim()
+      // A canvas knows no variables: the browser turns them into colors.
+      const color = (name: string) => {
+        element.style.color = `var(${name})`
+        return getComputedStyle(element).color
+      }
       const axis = { stroke: color('--quiet'), grid: { stroke: color('--line') }, ticks: { show: false } }
       const plot = new UPlot(
         {
           width: element.clientWidth,
           height: PLOT_HEIGHT,
           tzDate: (seconds) => UPlot.tzDate(new Date(seconds * 1000), 'UTC'),
-          axes: [axis, { ...axis, size: 70, values: (_plot, ticks) => ticks.map(count) }],
+          axes: [
+            { ...axis, space: 70, values: (_plot, ticks) => ticks.map(dayAndMonth) },
+            { ...axis, size: 70, values: (_plot, ticks) => ticks.map(count) },
+          ],
           series: [
-            { value: '{YYYY}-{MM}-{DD}' },
+            { label: t('Day'), value: '{YYYY}-{MM}-{DD}' },
             ...lines.map(({ name }, index) => ({
               label: name,
               stroke: color(INKS[index % INKS.length] ?? ''),
@@ -75,7 +83,7 @@ export function Plot({ label, days, lines }: PlotProps) {
       isLeft = true
       end()
     }
-  }, [days, lines, language])
+  }, [days, lines, language, theme])
   return (
     <figure class="plot">
       <div ref={box} dir="ltr" aria-hidden="true" />

@@ -1,8 +1,9 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { fieldOf, type Kind } from '../fields.ts'
+import { Link } from '../router.tsx'
 import { count, money, percent, t, useLanguage, when } from '../text.ts'
-import { WORDS, word } from '../words.ts'
+import { toneOf, word } from '../words.ts'
 
 /** An amount of the wire. */
 export function Money({ amount }: { amount: string }) {
@@ -13,21 +14,22 @@ export function Money({ amount }: { amount: string }) {
   )
 }
 
-/** A moment of the wire, in Pakistan's time; a dash for none. */
+/** A moment of the wire, in Pakistan's time; nothing for none. */
 export function When({ at, style }: { at: string | null; style?: 'date' | 'minute' }) {
   useLanguage()
-  if (at === null) return '–'
+  if (at === null) return null
   return <time dateTime={at}>{when(at, style)}</time>
 }
 
-/** Text that another account wrote. */
-export function Theirs({ children }: { children: string | null | undefined }) {
-  return <bdi class="theirs">{children}</bdi>
+/** Text that another account wrote; with `to`, a link to a screen. */
+export function Theirs({ children, to }: { children: string | null | undefined; to?: string }) {
+  const text = <bdi class="theirs">{children}</bdi>
+  return to ? <Link to={to}>{text}</Link> : text
 }
 
 /** A state, reason or kind of the wire as a colored word. */
 export function Status({ value }: { value: string }) {
-  return <span class={`status ${WORDS[value]?.[1] ?? ''}`}>{word(value)}</span>
+  return <span class={`status ${toneOf(value)}`}>{word(value)}</span>
 }
 
 const SHOWN: Partial<Record<Kind, (value: never) => ComponentChildren>> = {
@@ -41,13 +43,13 @@ const SHOWN: Partial<Record<Kind, (value: never) => ComponentChildren>> = {
   checks: (values: string[]) => values.join(', '),
 }
 
-/** A value as its field of the wire is shown; of offers, accounts and stores their name; a dash for none. */
+/** A value as its field of the wire is shown; of offers, accounts and stores their name; nothing for none. */
 export function Value({ of, name }: { of: object; name: string }) {
   const value = (of as Record<string, never>)[name]
-  if (value === null || value === undefined || value === '') return <>–</>
+  if (value === null || value === undefined || value === '') return null
   const { title, display_name, shop_domain } = value as Record<string, string>
   const show = SHOWN[fieldOf(name).kind]
-  return show ? <>{show(value)}</> : <Theirs>{title ?? display_name ?? shop_domain ?? value}</Theirs>
+  return show ? show(value) : <Theirs>{title ?? display_name ?? shop_domain ?? value}</Theirs>
 }
 
 interface FactsProps {
@@ -56,9 +58,10 @@ interface FactsProps {
   items: readonly (string | [name: string, value: ComponentChildren])[]
 }
 
-/** Names with values beside them; given ones without a value are left out. */
+/** Names with values beside them; those without a value are left out. */
 export function Facts({ of = {}, items }: FactsProps) {
-  const pairs = items.map((item) =>
+  const given = items.filter((item) => typeof item !== 'string' || of[item as keyof typeof of] !== null)
+  const pairs = given.map((item) =>
     typeof item === 'string' ? [fieldOf(item).label, <Value key={item} of={of} name={item} />] : item,
   )
   return (

@@ -10,7 +10,7 @@ import { Qr } from '../parts/pictures.tsx'
 import { ListTable } from '../parts/table.tsx'
 import { Copy, Facts, Theirs } from '../parts/values.tsx'
 import { t } from '../text.ts'
-import { EVENT_WORDS } from '../words.ts'
+import { word } from '../words.ts'
 
 type Own = { user: User }
 type Code = Inputs['auth']['confirmTotp']
@@ -143,7 +143,7 @@ function Notifications() {
                 checked={isOn}
                 onChange={({ currentTarget }) => void change.run({ [event]: currentTarget.checked })}
               />
-              {t(EVENT_WORDS[event] ?? event)}
+              {word(event)}
             </label>
           ))
         }

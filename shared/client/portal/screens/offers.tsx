@@ -1,47 +1,121 @@
-import type { Inputs } from '../../index.ts'
-import { client, useList, useQuery } from '../client.ts'
-import { Filters } from '../parts/form.tsx'
-import { Empty, Page } from '../parts/page.tsx'
-import { ListTable } from '../parts/table.tsx'
-import { Theirs } from '../parts/values.tsx'
-import { useRoute } from '../router.tsx'
-import { percent, t } from '../text.ts'
+import type { Inputs, Outputs } from '../../index.ts'
+import { client, session, useQuery } from '../client.ts'
+import { Form, field, optionsOf } from '../parts/form.tsx'
+import { choice, ListPage, useFiltered } from '../parts/list.tsx'
+import { Answered, Card, Page } from '../parts/page.tsx'
+import { Facts, Theirs } from '../parts/values.tsx'
+import { Link } from '../router.tsx'
+import { key, t } from '../text.ts'
 
-const ROWS = 50
+type Offer = Outputs['offers']['get']
+type Search = NonNullable<Inputs['offers']['list']> & { paid_rate_90d?: string }
+
+/** A page of the catalogue. The service cannot search by paid rate, so pages are read until one has an offer that fits. */
+async function loadOffers(search: Search): Promise<Outputs['offers']['list']> {
+  const { paid_rate_90d: least = 0, ...input } = search
+  const page = await client.offers.list.query(input)
+  const items = page.items.filter(({ paid_rate_90d }) => (paid_rate_90d ?? 0) >= Number(least))
+  if (items.length > 0 || page.next_cursor === null) return { ...page, items }
+  return loadOffers({ ...search, cursor: page.next_cursor })
+}
 
 /** The public catalogue. */
 export function Offers() {
-  const { query } = useRoute()
-  const filters = Object.fromEntries(query) as NonNullable<Inputs['offers']['list']>
-  const list = useList(`offers ${query}`, (cursor) =>
-    client.offers.list.query({ ...filters, limit: ROWS, ...cursor }),
-  )
   const { data } = useQuery('categories', () => client.offers.categories.query())
-  const categories = [...new Set(data?.items.map(({ category }) => category))]
+  const inUse = (name: 'category' | 'niche') => [...new Set(data?.items.map((item) => item[name]))]
+  const shares = ['50', '70', '90'].map((share) => [share, t('From {share}%', { share })] as const)
+  const list = useFiltered<Offer>(
+    'offers',
+    [
+      'q?',
+      choice('category', inUse('category')),
+      choice('niche', inUse('niche')),
+      'commission_min?',
+      field('paid_rate_90d?', { type: 'select', options: [['', t('All')], ...shares] }),
+      field('sort?', { type: 'select', options: optionsOf(['newest', 'commission_desc']) }),
+    ],
+    loadOffers,
+  )
+  const cell = ({ id, title, merchant }: Offer) => (
+    <>
+      <Theirs to={`/offers/${id}`}>{title}</Theirs>
+      <p class="quiet">
+        <Theirs>{merchant.display_name}</Theirs>
+      </p>
+    </>
+  )
   return (
-    <Page title={t('Offers')} lead={t('What stores pay creators for sales.')}>
-      <Filters
-        fields={[
-          { name: 'q', label: t('Search'), type: 'search' },
-          {
-            name: 'category',
-            label: t('Category'),
-            type: 'select',
-            options: [['', t('All')], ...categories.map((name) => [name, name] as const)],
-          },
-        ]}
-      />
-      <ListTable
-        label={t('Offers')}
-        list={list}
-        empty={<Empty title={t('No offers fit.')}>{t('Choose other filters.')}</Empty>}
-        columns={[
-          { head: t('Offer'), cell: ({ title }) => <Theirs>{title}</Theirs> },
-          { head: t('Merchant'), cell: ({ merchant }) => <Theirs>{merchant.display_name}</Theirs> },
-          { head: t('Category'), cell: ({ category }) => <Theirs>{category}</Theirs> },
-          { head: t('Commission'), end: true, cell: ({ commission_rate }) => percent(commission_rate) },
-        ]}
-      />
+    <ListPage
+      title={t('Offers')}
+      lead={t('What stores pay creators for sales.')}
+      list={list}
+      empty={[t('No offers yet.'), t('They appear here as soon as merchants put them live.')]}
+      columns={[{ head: t('Offer'), cell }, 'category', 'niche', 'paid_rate_90d', 'commission_rate']}
+    />
+  )
+}
+
+const TERMS = [
+  'commission_rate',
+  'paid_rate_90d',
+  'attribution_window_days',
+  'category',
+  'niche',
+  'product_url',
+]
+
+export function OfferPage({ params: { id = '' } }: { params: Record<string, string> }) {
+  const query = useQuery(`offer ${id}`, () => client.offers.get.query({ id }))
+  const role = session.use()?.role
+  return (
+    <Page title={query.data?.title ?? t('Offer')} lead={<Theirs>{query.data?.merchant.display_name}</Theirs>}>
+      <Answered of={query}>
+        {({ image_url: image, description, ...offer }) => (
+          <Card>
+            {image && <img src={image} alt="" class="picture" />}
+            <p class="theirs">{description}</p>
+            <Facts of={offer} items={TERMS} />
+          </Card>
+        )}
+      </Answered>
+      {role === 'creator' && <Apply id={id} />}
+      {role === undefined && (
+        <Link to={`/register?back=/offers/${id}`} class="button main">
+          {t('Register to promote it')}
+        </Link>
+      )}
     </Page>
+  )
+}
+
+const STANDING = {
+  pending: key('You have applied. The merchant decides.'),
+  approved: key('You promote this offer.'),
+  rejected: key('The merchant rejected your application. You may apply again.'),
+  withdrawn: key('You withdrew your application. You may apply again.'),
+}
+
+function Apply({ id }: { id: string }) {
+  const mine = useQuery('applications', () => client.applications.list.query({ limit: 100 }))
+  const apply = (input: object) => client.applications.apply.mutate({ ...input, id }).then(mine.reload)
+  return (
+    <Card title={t('Promote this offer')}>
+      <Answered of={mine}>
+        {({ items }) => {
+          const { status = 'none', decision_reason } = items.find(({ offer_id }) => offer_id === id) ?? {}
+          return (
+            <>
+              {status !== 'none' && <p>{t(STANDING[status])}</p>}
+              {decision_reason && <Theirs>{decision_reason}</Theirs>}
+              {status === 'approved' && <Link to={`/links?offer_id=${id}`}>{t('Your link')}</Link>}
+              {status === 'pending' && <Link to="/applications">{t('Your applications')}</Link>}
+              {status !== 'approved' && status !== 'pending' && (
+                <Form fields={['message?', 'promotion_url?']} submit={t('Apply')} onSubmit={apply} />
+              )}
+            </>
+          )
+        }}
+      </Answered>
+    </Card>
   )
 }

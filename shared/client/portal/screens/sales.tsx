@@ -1,55 +1,75 @@
-import type { Inputs } from '../../index.ts'
-import { client, useList, useLive } from '../client.ts'
-import { Filters } from '../parts/form.tsx'
-import { Empty, Page } from '../parts/page.tsx'
-import { ListTable } from '../parts/table.tsx'
-import { Money, Status, Theirs, When } from '../parts/values.tsx'
-import { useRoute } from '../router.tsx'
+import type { Outputs } from '../../index.ts'
+import { client, session, useLive } from '../client.ts'
+import { choice, ListPage, useFiltered } from '../parts/list.tsx'
+import { Status, Theirs } from '../parts/values.tsx'
 import { t } from '../text.ts'
+import { REJECTION_REASONS } from '../words.ts'
 
-const ROWS = 50
+type Sale = Outputs['sales']['list']['items'][number]
+type Pending = Outputs['pendingOrders']['list']['items'][number]
 
 /** The account's sales; new ones appear by themselves. */
 export function Sales() {
-  const { query } = useRoute()
-  const filters = Object.fromEntries(query) as NonNullable<Inputs['sales']['list']>
-  const list = useList(`sales ${query}`, (cursor) =>
-    client.sales.list.query({ ...filters, limit: ROWS, ...cursor }),
+  const isMerchant = session.use()?.role === 'merchant'
+  const filters = [
+    choice('acceptance_status', ['accepted', 'rejected']),
+    choice('rejection_reason', REJECTION_REASONS),
+    ...['order_name?', 'from?', 'to?'],
+    ...['offer_id?', 'creator_id?', 'store_id?', 'affiliate_link_slug?', 'billing_cycle_id?'],
+  ]
+  const list = useFiltered<Sale>('sales', filters, client.sales.list.query)
+  useLive('sale', ({ sale }) => list.put(sale))
+  const order = ({ id, order_name, order_id }: Sale) => (
+    <Theirs to={`/sales/${id}`}>{order_name ?? order_id}</Theirs>
   )
-  useLive('sale', ({ sale }) => {
-    const { acceptance_status } = filters
-    if (!acceptance_status || acceptance_status === sale.acceptance_status) list.put(sale)
-  })
+  const status = ({ acceptance_status, rejection_reason }: Sale) => (
+    <Status value={rejection_reason ?? acceptance_status} />
+  )
   return (
-    <Page title={t('Sales')}>
-      <Filters
-        fields={[
-          {
-            name: 'acceptance_status',
-            label: t('Status'),
-            type: 'select',
-            options: [
-              ['', t('All')],
-              ['accepted', t('Accepted')],
-              ['rejected', t('Rejected')],
-            ],
-          },
-        ]}
-      />
-      <ListTable
-        label={t('Sales')}
-        list={list}
-        empty={
-          <Empty title={t('No sales yet.')}>{t('They appear here as soon as a store reports them.')}</Empty>
-        }
-        columns={[
-          { head: t('Order'), cell: ({ order_name, order_id }) => <Theirs>{order_name ?? order_id}</Theirs> },
-          { head: t('Offer'), cell: ({ offer }) => <Theirs>{offer?.title ?? '–'}</Theirs> },
-          { head: t('Status'), cell: ({ acceptance_status }) => <Status value={acceptance_status} /> },
-          { head: t('Commission'), end: true, cell: ({ commission }) => <Money amount={commission} /> },
-          { head: t('Reported'), cell: ({ created_at }) => <When at={created_at} /> },
-        ]}
-      />
-    </Page>
+    <ListPage
+      title={t('Sales')}
+      list={list}
+      empty={[t('No sales yet.'), t('They appear here as soon as a store reports them.')]}
+      columns={[
+        { head: t('Order'), cell: order },
+        'offer',
+        ...(isMerchant ? (['creator', 'store', 'order_id'] as const) : (['sub_id'] as const)),
+        { head: t('Status'), cell: status },
+        'net_amount',
+        'commission',
+        'created_at',
+      ]}
+    />
+  )
+}
+
+/** Orders that are not paid yet, such as cash on delivery. */
+export function PendingOrders() {
+  const isMerchant = session.use()?.role === 'merchant'
+  const states = choice('state', ['pending', 'became_sale', 'cancelled', 'expired'])
+  const list = useFiltered<Pending>(
+    'pending',
+    [states, 'from?', 'to?', 'offer_id?'],
+    client.pendingOrders.list.query,
+  )
+  useLive('sale', list.reload)
+  const order = ({ order_name, sale_id }: Pending) => (
+    <Theirs to={sale_id ? `/sales/${sale_id}` : ''}>{order_name}</Theirs>
+  )
+  return (
+    <ListPage
+      title={t('Pending orders')}
+      lead={t('Cash on delivery and the like: each becomes a sale when the store reports it as paid.')}
+      list={list}
+      empty={[t('No order waits.'), t('Cash on delivery appears here when it is ordered.')]}
+      columns={[
+        { head: t('Order'), cell: order },
+        'offer',
+        ...(isMerchant ? (['creator', 'store', 'order_id'] as const) : []),
+        'state',
+        'expected_commission',
+        'placed_at',
+      ]}
+    />
   )
 }

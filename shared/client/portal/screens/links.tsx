@@ -1,0 +1,98 @@
+import { useId, useState } from 'preact/hooks'
+import type { Outputs } from '../../index.ts'
+import { client, session, useLive } from '../client.ts'
+import { Ask } from '../parts/ask.tsx'
+import { Dialog } from '../parts/dialog.tsx'
+import { ListPage, useFiltered } from '../parts/list.tsx'
+import { Qr } from '../parts/pictures.tsx'
+import { Copy, Status } from '../parts/values.tsx'
+import { Link } from '../router.tsx'
+import { t } from '../text.ts'
+
+type Shared = Outputs['links']['list']['items'][number]
+
+const stateOf = ({ active, ended_at }: Shared) => (active ? 'active' : ended_at ? 'ended' : 'paused')
+
+/** A creator's links to share, or those to a merchant's offers. */
+export function Links() {
+  const isMerchant = session.use()?.role === 'merchant'
+  const list = useFiltered<Shared>('links', ['offer_id?'], client.links.list.query)
+  useLive('sale', list.reload)
+  const { setCoupon, end } = client.links
+  const actions = (link: Shared) => (
+    <div class="actions">
+      {!isMerchant && <Share {...link} />}
+      {isMerchant && !link.ended_at && (
+        <>
+          <Ask
+            label={t('Coupon code')}
+            fields={['coupon_code?']}
+            values={link}
+            onSubmit={(input: object) => setCoupon.mutate({ ...input, slug: link.slug }).then(list.put)}
+          />
+          <Ask
+            danger
+            label={t('End')}
+            text={t('For good. Clicks until now still earn commission within their days.')}
+            fields={['reason?']}
+            onSubmit={(input: object) =>
+              end.mutate({ ...input, slug: link.slug, status: 'ended' }).then(list.put)
+            }
+          />
+        </>
+      )}
+      <Link to={`/sales?affiliate_link_slug=${link.slug}`}>{t('Sales')}</Link>
+    </div>
+  )
+  return (
+    <ListPage
+      title={t('Links')}
+      list={list}
+      empty={[t('No links yet.'), t('An approved application makes one.')]}
+      columns={[
+        'offer',
+        ...(isMerchant ? (['creator'] as const) : []),
+        { head: t('Status'), cell: (link) => <Status value={stateOf(link)} /> },
+        'coupon_code',
+        'commission_rate',
+        'clicks',
+        'accepted_sales',
+        'commission_earned',
+        { head: '', cell: actions },
+      ]}
+    />
+  )
+}
+
+const SUB_LENGTH = 64
+
+/** The address to take along, with the creator's mark of where it is placed. */
+function Share({ url }: Shared) {
+  const [isOpen, setOpen] = useState(false)
+  const [sub, setSub] = useState('')
+  const id = useId()
+  const address = sub.trim() ? `${url}?sub=${encodeURIComponent(sub.trim())}` : url
+  return (
+    <>
+      <button type="button" onClick={() => setOpen(true)}>
+        {t('Share')}
+      </button>
+      {isOpen && (
+        <Dialog title={t('Share your link')} onClose={() => setOpen(false)}>
+          <div class="field">
+            <label for={id}>{t('Placement')}</label>
+            <input
+              id={id}
+              dir="auto"
+              maxLength={SUB_LENGTH}
+              onInput={({ currentTarget }) => setSub(currentTarget.value)}
+            />
+            <p class="quiet">{t('Such as “reel-12”: your figures then tell this place from others.')}</p>
+          </div>
+          <Copy text={address} label={t('Your link')} />
+          <Qr text={address} label={t('QR code of your link')} />
+        </Dialog>
+      )}
+    </>
+  )
+}
