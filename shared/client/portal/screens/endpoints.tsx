@@ -51,7 +51,7 @@ export function Endpoints() {
       </Card>
     )
   }
-  const fields = ['url', 'description?', events]
+  const fields = ['url', field('description?', { type: 'text' }), events]
   return (
     <ListPage
       title={t('Webhooks')}
