@@ -27,6 +27,7 @@ it('is one page at every path, which allows its own script and styles only', asy
   const { etag } = first.headers
   const again = await bed.server.inject({ url: '/app', headers: { 'if-none-match': String(etag) } })
   assert.equal([again.statusCode, again.body], [304, ''])
+  assert.is(again.headers['content-security-policy'], policy)
 })
 
 it('has scripts that are kept for good, compressed, and together small', async ({ bed }) => {

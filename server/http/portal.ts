@@ -44,9 +44,10 @@ export function registerPortal(
   }
   const page = async (request: FastifyRequest, reply: FastifyReply) => {
     const { page } = await load()
-    reply.header('cache-control', PAGE_CACHE)
+    // Also on 304, whose headers take the place of those that the browser has kept.
+    htmlReply(reply, page.policy).header('cache-control', PAGE_CACHE)
     if (isCurrent(request, reply, `W/${page.etag}`)) return reply.code(304).send()
-    return sendZipped(request, htmlReply(reply, page.policy), page)
+    return sendZipped(request, reply, page)
   }
   for (const path of ['/app', '/app/']) server.get(path, { onRequest: guard }, page)
   server.get<{ Params: { '*': string } }>('/app/*', { onRequest: guard }, async (request, reply) => {

@@ -7,6 +7,11 @@ const WORDS: Record<string, string[]> = names.words
 export const CHECKS: Record<string, string> = names.checks
 export const REJECTION_REASONS = Object.keys(CHECKS)
 
+/** What a store's status and refusals mean, and what to do. */
+export const ADVICE: Record<string, string> = names.advice
+/** What an offer's vetting means. */
+export const VETTING: Record<string, string> = names.vetting
+
 /** An enum value of the wire for people. */
 export const word = (value: string): string => t(WORDS[value]?.[0] ?? value.replaceAll('_', ' '))
 

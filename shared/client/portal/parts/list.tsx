@@ -46,12 +46,13 @@ interface ListPageProps<Row extends { id: string }> extends PageProps {
 export function ListPage<Row extends { id: string }>(props: ListPageProps<Row>) {
   const { list, empty, columns, card, children, ...page } = props
   const { rows, filters, isFiltered } = list
+  const shown = filters.filter(({ type }) => type !== 'hidden')
   const { path } = useRoute()
   const [title, hint] = isFiltered ? [t('Nothing fits these filters.')] : empty
   return (
     <Page {...page}>
       {children}
-      <Filters fields={filters.filter(({ type }) => type !== 'hidden')} />
+      {shown.length > 0 && <Filters fields={shown} />}
       {isFiltered && <Link to={path}>{t('Remove all filters')}</Link>}
       {columns ? (
         <ListTable

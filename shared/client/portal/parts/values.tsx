@@ -14,10 +14,10 @@ export function Money({ amount }: { amount: string }) {
   )
 }
 
-/** A moment of the wire, in Pakistan's time; a dash for none. */
+/** A moment of the wire, in Pakistan's time; nothing for none. */
 export function When({ at, style }: { at: string | null; style?: 'date' | 'minute' }) {
   useLanguage()
-  if (at === null) return '–'
+  if (at === null) return null
   return <time dateTime={at}>{when(at, style)}</time>
 }
 
@@ -43,13 +43,13 @@ const SHOWN: Partial<Record<Kind, (value: never) => ComponentChildren>> = {
   checks: (values: string[]) => values.join(', '),
 }
 
-/** A value as its field of the wire is shown; of offers, accounts and stores their name; a dash for none. */
+/** A value as its field of the wire is shown; of offers, accounts and stores their name; nothing for none. */
 export function Value({ of, name }: { of: object; name: string }) {
   const value = (of as Record<string, never>)[name]
-  if (value === null || value === undefined || value === '') return <>–</>
+  if (value === null || value === undefined || value === '') return null
   const { title, display_name, shop_domain } = value as Record<string, string>
   const show = SHOWN[fieldOf(name).kind]
-  return show ? <>{show(value)}</> : <Theirs>{title ?? display_name ?? shop_domain ?? value}</Theirs>
+  return show ? show(value) : <Theirs>{title ?? display_name ?? shop_domain ?? value}</Theirs>
 }
 
 interface FactsProps {
@@ -58,9 +58,10 @@ interface FactsProps {
   items: readonly (string | [name: string, value: ComponentChildren])[]
 }
 
-/** Names with values beside them; given ones without a value are left out. */
+/** Names with values beside them; those without a value are left out. */
 export function Facts({ of = {}, items }: FactsProps) {
-  const pairs = items.map((item) =>
+  const given = items.filter((item) => typeof item !== 'string' || of[item as keyof typeof of] !== null)
+  const pairs = given.map((item) =>
     typeof item === 'string' ? [fieldOf(item).label, <Value key={item} of={of} name={item} />] : item,
   )
   return (

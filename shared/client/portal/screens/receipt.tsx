@@ -8,6 +8,7 @@ import { Table } from '../parts/table.tsx'
 import { Facts, Status, Theirs, Value, When } from '../parts/values.tsx'
 import { money, t } from '../text.ts'
 import { CHECKS, word } from '../words.ts'
+import { CreditRequest } from './billing.tsx'
 
 type Sale = Outputs['sales']['get']
 type Line = Sale['receipt']['lines'][number]
@@ -55,6 +56,11 @@ export function Receipt({ params: { id = '' } }: { params: Record<string, string
                 columns={checks()}
               />
             </Card>
+            {isMerchant && sale.acceptance_status === 'accepted' && (
+              <Card title={t('Credit')}>
+                <CreditRequest sale={{ receipt, ...sale }} changed={query.reload} />
+              </Card>
+            )}
           </>
         )}
       </Answered>
