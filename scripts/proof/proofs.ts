@@ -177,6 +177,12 @@ export const PROOFS: readonly Proof[] = [
     files: ['server/test/storefront/'],
   },
   {
+    name: 'portal',
+    promise:
+      'every screen opens for each role in Chromium and Firefox, in both languages, color schemes and four widths, without a complaint of axe or the console; odd names, refused storage, wrong clocks, ended sessions and a service that is gone leave it working',
+    files: ['server/test/portal/', 'server/http/portal'],
+  },
+  {
     name: 'pages',
     promise: 'the reference and the account pages work in a real browser, which asks no one else',
     files: ['server/http/docs', 'server/http/account-pages'],

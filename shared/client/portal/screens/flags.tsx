@@ -72,7 +72,14 @@ export function Flags() {
         <Card title={flag.summary}>
           <Facts
             of={flag}
-            items={['severity', 'kind', 'created_at', 'subject_id', 'note', ...factsIn(flag)]}
+            items={[
+              'severity',
+              'kind',
+              'created_at',
+              'subject_id',
+              ...(flag.note ? ['note'] : []),
+              ...factsIn(flag),
+            ]}
           />
           <Asks items={actionsOf(flag)} />
         </Card>
@@ -84,5 +91,8 @@ export function Flags() {
 const factsIn = ({ evidence }: Flag): [string, string][] =>
   Object.entries(evidence).map(([name, value]) => [
     name.replaceAll('_', ' '),
-    typeof value === 'string' ? value : JSON.stringify(value),
+    [value]
+      .flat()
+      .map((one) => (typeof one === 'object' ? JSON.stringify(one) : String(one)))
+      .join(', '),
   ])

@@ -41,7 +41,12 @@ export function Register() {
     ['merchant', t('Merchant: I have an online store')],
   ] as const
   const password = field('password', { autocomplete: 'new-password', hint: t('At least 10 characters.') })
-  const fields = [field('role', { type: 'select', options: roles }), 'display_name', 'email', password]
+  const fields = [
+    field('role', { label: t('I am a'), type: 'select', options: roles }),
+    'display_name',
+    'email',
+    password,
+  ]
   const send = async (input: Inputs['auth']['register']) => logIn(await client.auth.register.mutate(input))
   return (
     <Page narrow title={t('Register')} lead={t('Free of charge. Merchants sell; creators promote and earn.')}>

@@ -1,0 +1,203 @@
+// proof only
+// database: none
+import type { Browser, Page } from 'playwright-core'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { hasChromium, launchChromium } from '../testkit/chromium.ts'
+import { eventually } from '../testkit/eventually.ts'
+import { call } from '../testkit/service-bed.ts'
+import { HOUR } from '../testkit/testbed.ts'
+import { errorsOf, fill, logIn, open, openTab, settled } from './browsing.ts'
+import { openSeededService, type SeededService } from './seeded-service.ts'
+
+const it = suite<{ bed: SeededService; browser: Browser }>('the portal in adversity')
+
+it.before(async (world) => {
+  world.bed = await openSeededService()
+  world.browser = await launchChromium()
+})
+it.after(async ({ bed, browser }) => {
+  await browser.close()
+  await bed.close()
+})
+
+const heading = (page: Page) => page.textContent('main h1')
+
+it('shows names with markup, with marks and without end as they are', async ({ bed, browser }) => {
+  const { page, errors, close } = await openTab(browser, { viewport: { width: 390, height: 800 } })
+  await logIn(page, bed, 'creator', '/account')
+  const names = ['<img src=x onerror=alert(1)><b>Sana</b>', 'ثنا‏ مرزا & "Sana"', 'W'.repeat(100)]
+  for (const name of names) {
+    await page.fill('[name=display_name]', name)
+    await page.click('form:has([name=display_name]) [type=submit]')
+    await page.waitForFunction(`document.querySelector('.name').textContent === ${JSON.stringify(name)}`)
+    assert.is(await page.locator('main img, main b').count(), 0)
+    assert.ok(Number(await page.evaluate('document.documentElement.scrollWidth')) <= 390)
+  }
+  await page.fill('[name=display_name]', 'W'.repeat(500))
+  await page.click('form:has([name=display_name]) [type=submit]')
+  await page.waitForSelector('form:has([name=display_name]) .complaint')
+  await page.fill('[name=display_name]', 'a\u202eb')
+  await page.click('form:has([name=display_name]) [type=submit]')
+  await page.waitForSelector('form:has([name=display_name]) .complaint:has-text("direction")')
+  // Refused calls are errors in the console.
+  assert.ok(
+    errors.every((text) => text.includes('status of 400')),
+    String(errors),
+  )
+  await close()
+})
+
+it('works where the browser refuses storage', async ({ bed, browser }) => {
+  const { page, errors, close } = await openTab(browser)
+  await page.addInitScript(
+    `Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('denied', 'SecurityError') } })`,
+  )
+  await logIn(page, bed, 'merchant', '/sales')
+  await page.waitForSelector('tbody tr')
+  await page.click('.choices button')
+  await page.waitForSelector('html[dir=rtl]')
+  await page.selectOption('.choices select', 'dark')
+  assert.equal(errors, [])
+  await close()
+})
+
+it('goes by the times of the service where the clock is two hours off', async ({ bed, browser }) => {
+  const texts: string[] = []
+  for (const off of [0, -2 * HOUR, 2 * HOUR]) {
+    const { page, errors, close } = await openTab(browser)
+    await page.clock.install({ time: Date.now() + off })
+    await page.clock.resume()
+    await logIn(page, bed, 'creator', '/sales')
+    await page.waitForSelector('tbody tr')
+    texts.push(String(await page.textContent('tbody')))
+    assert.equal(errors, [])
+    await close()
+  }
+  assert.is(new Set(texts).size, 1)
+})
+
+it('says what is wrong with an address, and leads on', async ({ bed, browser }) => {
+  const { page, errors, close } = await openTab(browser)
+  await open(page, bed.url, '/flags')
+  assert.is(await heading(page), 'Log in first')
+  await open(page, bed.url, '/nowhere/%3Cb%3E')
+  assert.is(await heading(page), 'Page not found')
+  await logIn(page, bed, 'creator', '/flags')
+  assert.is(await heading(page), 'Not for this account')
+  await page.click('main a')
+  await settled(page)
+  assert.not.ok(page.url().endsWith('/flags'))
+  assert.equal(errors, [])
+  await open(page, bed.url, '/sales?acceptance_status=%3Cb%3E')
+  await page.waitForSelector('.notice.bad')
+  await close()
+})
+
+it('asks to log in again once the session has ended, and comes back', async ({ bed, browser }) => {
+  const { page, close } = await openTab(browser)
+  await logIn(page, bed, 'merchant', '/sales')
+  await page.context().clearCookies()
+  await page.click('nav a[href="/app/offers"]')
+  await page.click('nav a[href="/app/sales"]')
+  await page.waitForSelector('h1:has-text("Log in first")')
+  await page.click('main a.button')
+  const account = bed.seeded.accounts.find(({ role }) => role === 'merchant')
+  await fill(page, { email: account?.email ?? '', password: bed.seeded.password })
+  await page.waitForURL(`${bed.url}/app/sales`)
+  await page.waitForSelector('tbody tr')
+  await close()
+})
+
+it('says that an account is suspended', async ({ bed, browser }) => {
+  const account = { email: 'later-suspended@example.pk', password: 'a long passphrase' }
+  const body = { ...account, role: 'creator', display_name: 'Later suspended' }
+  const { user } = (await call(bed.url, 'POST', '/auth/register', { body })).body
+  const { page, close } = await openTab(browser)
+  await page.goto(`${bed.url}/app/login?back=/sales`)
+  await fill(page, account)
+  await page.waitForSelector('h1:has-text("Sales")')
+  const admin = {
+    email: bed.seeded.accounts.find(({ role }) => role === 'admin')?.email,
+    password: bed.seeded.password,
+  }
+  const { token } = (await call(bed.url, 'POST', '/auth/login', { body: admin })).body
+  await call(bed.url, 'POST', `/admin/users/${user.id}/suspend`, { token, body: { reason: '<b>fraud</b>' } })
+  await page.reload()
+  await page.waitForSelector('h1:has-text("Log in first")')
+  await page.click('main a.button')
+  await fill(page, account)
+  await page.waitForSelector('.notice.bad:has-text("suspended")')
+  await close()
+})
+
+it('says that the service is gone, and goes on by itself when it is back', async ({ bed, browser }) => {
+  const { page, close } = await openTab(browser)
+  await logIn(page, bed, 'merchant', '/sales')
+  await page.waitForSelector('tbody tr')
+  await bed.service.stop()
+  await page.click('nav a[href="/app/offers"]')
+  await page.waitForSelector('.bar')
+  await bed.restart()
+  await page.waitForSelector('.bar', { state: 'detached' })
+  await page.waitForSelector('tbody tr')
+  assert.is(await page.locator('.notice.bad').count(), 0)
+  await close()
+})
+
+it('follows another tab that logs in and out', async ({ bed, browser }) => {
+  const { page, errors, close } = await openTab(browser)
+  await open(page, bed.url, '/offers')
+  const other = await page.context().newPage()
+  const otherErrors = errorsOf(other)
+  await logIn(other, bed, 'creator', '/sales')
+  await page.waitForSelector('nav a[href="/app/sales"]')
+  await page.click('.top-parts button:has-text("Log out")')
+  await other.waitForSelector('h1:has-text("Log in first")')
+  assert.equal([...errors, ...otherErrors], [])
+  await close()
+})
+
+it('goes back and forth with its filters', async ({ bed, browser }) => {
+  const { page, errors, close } = await openTab(browser)
+  await logIn(page, bed, 'merchant', '/sales')
+  await page.waitForSelector('tbody .status.bad')
+  await page.selectOption('[name=acceptance_status]', 'accepted')
+  await page.waitForFunction('document.querySelector("tbody .status.bad") === null')
+  await page.click('nav a[href="/app/offers"]')
+  await page.waitForSelector('h1:has-text("Offers")')
+  await page.goBack()
+  await page.waitForSelector('h1:has-text("Sales")')
+  assert.is(await page.inputValue('[name=acceptance_status]'), 'accepted')
+  await page.waitForSelector('tbody tr')
+  assert.is(await page.locator('tbody .status.bad').count(), 0)
+  await page.goForward()
+  await page.waitForSelector('h1:has-text("Offers")')
+  assert.equal(errors, [])
+  await close()
+})
+
+it('paints its frame before any script has arrived', async ({ bed, browser }) => {
+  const { page, close } = await openTab(browser)
+  let release = () => {}
+  const held = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  await page.route('**/assets/*', async (route) => {
+    await held
+    await route.continue()
+  })
+  await page.goto(`${bed.url}/app/offers`, { waitUntil: 'commit' })
+  await page.waitForSelector('.skeleton i')
+  assert.is(await page.evaluate('getComputedStyle(document.querySelector(".top")).display'), 'flex')
+  assert.ok(
+    await eventually(() =>
+      page.evaluate('performance.getEntriesByName("first-contentful-paint").length > 0'),
+    ),
+  )
+  release()
+  await page.waitForSelector('tbody tr')
+  await close()
+})
+
+if (hasChromium) it.run()
