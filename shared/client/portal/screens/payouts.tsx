@@ -72,11 +72,7 @@ function Balance() {
   )
 }
 
-interface NewDestination {
-  iban: string
-  account_title: string
-  current_password?: string
-}
+type NewDestination = { iban: string; account_title: string; current_password?: string }
 
 function Destination() {
   const me = useQuery('me', () => client.users.me.query())
