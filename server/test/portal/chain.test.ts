@@ -5,9 +5,9 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { addPracticeShop } from '../../../cli/practice/practice-shop.ts'
 import { hasChromium, launchChromium } from '../testkit/chromium.ts'
-import { GIVE_UP_MS } from '../testkit/eventually.ts'
 import { verify } from '../testkit/marketplace.ts'
 import { openServiceBed, type ServiceBed } from '../testkit/service-bed.ts'
+import { openTab } from './browsing.ts'
 
 interface World {
   bed: ServiceBed
@@ -35,17 +35,6 @@ if (hasChromium) {
   })
 }
 
-/** A person at a browser of their own. `errors` are those of its console. */
-async function person({ browser }: World) {
-  const context = await browser.newContext({ locale: 'en-GB' })
-  context.setDefaultTimeout(GIVE_UP_MS)
-  const page = await context.newPage()
-  const errors: string[] = []
-  page.on('console', (message) => message.type() === 'error' && errors.push(message.text()))
-  page.on('pageerror', (error) => errors.push(String(error)))
-  return { page, errors }
-}
-
 const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).first().click()
 const follow = (page: Page, name: string) => page.getByRole('link', { name, exact: true }).first().click()
 const goTo = (page: Page, screen: string) =>
@@ -63,7 +52,7 @@ async function fill(page: Page, fields: Record<string, string>, submit: string) 
 }
 
 async function register(world: World, role: string, name: string) {
-  const { page, errors } = await person(world)
+  const { page, errors } = await openTab(world.browser)
   await page.goto(`${world.bed.url}/app`)
   await follow(page, 'Register')
   const account = { role, display_name: name, email: `${role}@example.pk`, password: PASSWORD }
@@ -82,7 +71,7 @@ scenario('merchant, creator, buyer', async (world) => {
   await merchant.page.getByText('Nothing signed has arrived.').waitFor()
 
   // The first signed order reaches the open page.
-  const buyer = await person(world)
+  const buyer = await openTab(world.browser)
   await buyer.page.goto(`${url}/practice`)
   await follow(buyer.page, SHOP)
   await press(buyer.page, 'Buy and pay now')
@@ -130,7 +119,7 @@ scenario('merchant, creator, buyer', async (world) => {
   await goTo(creator.page, 'Payouts')
   await merchant.page.locator('tbody .status.good').waitFor()
   await creator.page.locator('tbody .status.good').waitFor()
-  assert.match(await creator.page.locator('tbody tr').first().innerText(), /1,?000\.00/)
+  assert.match(await creator.page.locator('tbody tr').first().innerText(), /Rs 1,000\.00/)
   await verify(world.bed.service.app.platform)
   assert.equal([...merchant.errors, ...creator.errors, ...buyer.errors], [])
 })
