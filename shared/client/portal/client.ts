@@ -216,12 +216,13 @@ export function useMutation<Input, Result>(call: (input: Input) => Promise<Resul
   return { ...state, run }
 }
 
-/** Calls `look` every `ms` while the screen is seen, for what no live event tells. */
-export function usePoll(look: () => unknown, ms: number, isOn = true): void {
+const LOOK_MS = 2000
+/** Calls `look` again and again while the screen is seen, for what no live event tells. */
+export function usePoll(look: () => unknown, isOn = true): void {
   useEffect(() => {
-    const timer = setInterval(() => isOn && !document.hidden && look(), ms)
+    const timer = setInterval(() => isOn && !document.hidden && look(), LOOK_MS)
     return () => clearInterval(timer)
-  }, [look, ms, isOn])
+  }, [look, isOn])
 }
 
 const followers = new Set<(event: LiveEvent) => void>()

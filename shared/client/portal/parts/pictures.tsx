@@ -70,6 +70,7 @@ export function Plot({ label, days, lines }: PlotProps) {
         [days.map((day) => Date.parse(day) / 1000), ...lines.map(({ values }) => values)],
         element,
       )
+      element.style.color = ''
       const resized = new ResizeObserver(() =>
         plot.setSize({ width: element.clientWidth, height: PLOT_HEIGHT }),
       )

@@ -31,12 +31,12 @@ export function Applications() {
     return <Asks items={asks} />
   }
   const message = ({ message, promotion_url: url }: Application) => [
-    <Theirs key="message">{message}</Theirs>,
+    message && <Theirs key="message">{message}</Theirs>,
     url && <Outside key="url" href={url} />,
   ]
   const decision = ({ status, decision_reason }: Application) => [
     <Status key="status" value={status} />,
-    <Theirs key="reason">{decision_reason && ` ${decision_reason}`}</Theirs>,
+    decision_reason && <Theirs key="reason">{` ${decision_reason}`}</Theirs>,
   ]
   const locked = ({ locked_commission_rate: rate, affiliate_link: link }: Application) =>
     rate && [percent(rate), link?.coupon_code].filter(Boolean).join(' · ')

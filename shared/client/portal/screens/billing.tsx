@@ -7,6 +7,7 @@ import { Copy, Facts, Figures, Money, Outside, Theirs, When } from '../parts/val
 import { Link } from '../router.tsx'
 import { period, t } from '../text.ts'
 
+type Sale = Outputs['sales']['get']
 type Cycle = Outputs['billing']['listCycles']['items'][number]
 
 const AMOUNTS = ['state', 'commission_total', 'fee_total', 'credit_total', 'amount_due'] as const
@@ -68,13 +69,7 @@ function Payment({ cycle }: { cycle: Cycle }) {
 }
 
 /** For the receipt of a merchant's sale: asks the operator for money back, and shows what came of it. */
-export function CreditRequest({
-  sale,
-  changed,
-}: {
-  sale: Outputs['sales']['get']
-  changed: () => Promise<void>
-}) {
+export function CreditRequest({ sale, changed }: { sale: Sale; changed: () => Promise<void> }) {
   const { id, commission, credit_request: request } = sale
   const send = (input: { amount: string; reason: string }) =>
     client.sales.requestCredit.mutate({ ...input, id }).then(changed)

@@ -12,9 +12,6 @@ import { count, t } from '../text.ts'
 type Endpoint = Outputs['webhooks']['get']
 type Delivery = Outputs['webhooks']['retry']
 
-/** No live event tells of deliveries, ms. */
-const LOOK_MS = 3000
-
 const { webhooks } = client
 
 /** Where the account's own programs receive events. */
@@ -74,7 +71,7 @@ export function Endpoints() {
 export function Deliveries({ params: { id = '' } }: { params: Record<string, string> }) {
   const states = choice('state', ['pending', 'delivered', 'failed'])
   const list = useFiltered<Delivery>('deliveries', [states], webhooks.deliveries.query, { id })
-  usePoll(list.reload, LOOK_MS)
+  usePoll(list.reload)
   const attempts = ({ attempts, attempt_log }: Delivery) => (
     <details>
       <summary>{count(attempts)}</summary>

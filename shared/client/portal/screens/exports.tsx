@@ -9,10 +9,11 @@ import { useRoute } from '../router.tsx'
 import { kept } from '../store.ts'
 import { count, t } from '../text.ts'
 
+type Request = Omit<Inputs['jobs']['startExport'], 'format'> & { format: string }
+
 /** The service lists no jobs, so the browser keeps the ids of the last ones. */
 const KEPT = 'portal.exports'
 const MOST_KEPT = 10
-const LOOK_MS = 1000
 const RESOURCES = ['sales', 'pending_orders', 'clicks', 'applications']
 
 /** The account's rows as files; with `billing_cycle_id` in the address, what an invoice is made of. */
@@ -20,10 +21,7 @@ export function Exports() {
   const own = session.use()?.role === 'merchant' ? 'billing_cycles' : 'payouts'
   const cycle = useRoute().query.get('billing_cycle_id')
   const [ids, setIds] = useState(() => kept.get(KEPT)?.split(' ') ?? [])
-  const start = async ({
-    format,
-    ...given
-  }: Omit<Inputs['jobs']['startExport'], 'format'> & { format: string }) => {
+  const start = async ({ format, ...given }: Request) => {
     const file = { format: format === 'ndjson' ? format : 'csv', excel: format === 'excel' } as const
     const input = { ...given, ...file, billing_cycle_id: cycle ?? undefined }
     const latest = [(await client.jobs.startExport.mutate(input)).id, ...ids].slice(0, MOST_KEPT)
@@ -50,7 +48,7 @@ export function Exports() {
 /** Shows nothing for the job of another account in this browser. */
 function Job({ id }: { id: string }) {
   const { data: job, reload } = useQuery(`job ${id}`, () => client.jobs.get.query({ id }))
-  usePoll(reload, LOOK_MS, job?.finished_at === null)
+  usePoll(reload, job?.finished_at === null)
   if (!job) return null
   return (
     <Card title={t('{count} rows', { count: count(job.rows) })} actions={<Status value={job.state} />}>

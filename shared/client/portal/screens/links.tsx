@@ -58,7 +58,7 @@ export function Links() {
         'clicks',
         'accepted_sales',
         'commission_earned',
-        { head: '', cell: actions },
+        { head: t('Actions'), cell: actions },
       ]}
     />
   )

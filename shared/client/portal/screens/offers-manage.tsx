@@ -13,6 +13,9 @@ type Offer = Outputs['offers']['get']
 
 const TERMS = ['commission_rate', 'attribution_window_days', 'product_ids?']
 const FIELDS = ['title', 'description?', 'product_url', 'image_url?', 'category', 'niche', ...TERMS]
+const USUAL = { attribution_window_days: 30 }
+const COLUMNS = ['status', 'vetting', 'category', 'commission_rate', 'updated_at'] as const
+
 /** The merchant's own offers, in every state. */
 export function MyOffers() {
   const states = choice('status', ['draft', 'live', 'paused', 'ended'])
@@ -24,14 +27,7 @@ export function MyOffers() {
       actions={<Link to="/my-offers/new" class="button main" children={t('New offer')} />}
       list={list}
       empty={[t('No offers yet.'), t('Make one, and put it live once a store is connected.')]}
-      columns={[
-        { head: t('Offer'), cell: link },
-        'status',
-        'vetting',
-        'category',
-        'commission_rate',
-        'updated_at',
-      ]}
+      columns={[{ head: t('Offer'), cell: link }, ...COLUMNS]}
     />
   )
 }
@@ -44,12 +40,7 @@ export function NewOffer() {
   return (
     <Page title={t('New offer')} lead={t('It begins as a draft that only you see.')}>
       <Card>
-        <Form
-          fields={FIELDS}
-          values={{ attribution_window_days: 30 }}
-          submit={t('Save the draft')}
-          onSubmit={create}
-        />
+        <Form fields={FIELDS} values={USUAL} submit={t('Save the draft')} onSubmit={create} />
       </Card>
     </Page>
   )

@@ -73,7 +73,7 @@ export function OfferPage({ params: { id = '' } }: { params: Record<string, stri
         {({ image_url: image, description, ...offer }) => (
           <Card>
             {image && <img src={image} alt="" class="picture" />}
-            <p class="theirs">{description}</p>
+            {description && <p class="theirs">{description}</p>}
             <Facts of={offer} items={TERMS} />
           </Card>
         )}

@@ -3,7 +3,7 @@ import { client, session, useLive, useQuery } from '../client.ts'
 import { Ask } from '../parts/ask.tsx'
 import { choice, ListPage, useFiltered } from '../parts/list.tsx'
 import { Answered, Card } from '../parts/page.tsx'
-import { Facts, Figures } from '../parts/values.tsx'
+import { Facts, Figures, Money } from '../parts/values.tsx'
 import { key, money, t, when } from '../text.ts'
 
 type Payout = Outputs['payouts']['list']['items'][number]
@@ -33,7 +33,7 @@ export function Payouts() {
       empty={[t('No payouts yet.'), t('Commission is paid out once merchants have paid for it.')]}
       columns={[
         'created_at',
-        'amount',
+        { head: t('Amount'), end: true, cell: ({ amount }) => <Money amount={amount} /> },
         'state',
         ...(isCreator ? (['processor_payout_id', 'failure_reason'] as const) : (['creator'] as const)),
         'settled_at',
@@ -72,11 +72,7 @@ function Balance() {
   )
 }
 
-interface NewDestination {
-  iban: string
-  account_title: string
-  current_password?: string
-}
+type NewDestination = { iban: string; account_title: string; current_password?: string }
 
 function Destination() {
   const me = useQuery('me', () => client.users.me.query())

@@ -11,10 +11,12 @@ import { CHECKS, word } from '../words.ts'
 import { CreditRequest } from './billing.tsx'
 
 type Sale = Outputs['sales']['get']
-type Line = Sale['receipt']['lines'][number]
 type Check = Sale['receipt']['checks'][number]
 /** Something that has happened, or, without a time, is still to come. */
 type Moment = [text: string, at: string | null, note?: string | false | null | undefined]
+
+const RARE = ['discount_spread', 'amount_refunded', 'lines_left_out'] as const
+const RESULT = ['net_amount', 'commission_rate', 'commission']
 
 /** How a sale came about and what became of it. */
 export function Receipt({ params: { id = '' } }: { params: Record<string, string> }) {
@@ -37,14 +39,18 @@ export function Receipt({ params: { id = '' } }: { params: Record<string, string
               <Story moments={[...originOf({ receipt, ...sale }), ...outcomeOf(sale)]} />
             </Card>
             <Card title={t('What commission is taken of')}>
-              <Table
-                label={t('What commission is taken of')}
-                rows={receipt.lines}
-                rowKey={(line) => String(receipt.lines.indexOf(line))}
-                columns={['title', 'quantity', 'gross', 'discount', 'tax', 'net', counts()]}
-              />
-              {notesOn(receipt).map((note) => note && <p class="quiet">{note}</p>)}
-              <Facts of={receipt} items={['net_amount', 'commission_rate', 'commission', ...fees]} />
+              {receipt.lines.length > 0 && (
+                <Table
+                  label={t('What commission is taken of')}
+                  rows={receipt.lines}
+                  rowKey={(line) => String(receipt.lines.indexOf(line))}
+                  columns={['title', 'quantity', 'gross', 'discount', 'tax', 'net', 'why_not']}
+                />
+              )}
+              {receipt.unclear && (
+                <p>{t('The order does not tell all of its amounts. An operator looks at it.')}</p>
+              )}
+              <Facts of={receipt} items={[...RARE.filter((name) => receipt[name]), ...RESULT, ...fees]} />
             </Card>
             <Card title={t('Checks')}>
               <Table
@@ -102,6 +108,7 @@ type Decision = Pick<Sale, 'decided_at' | 'acceptance_status' | 'rejection_reaso
 function outcomeOf({ outcome: { billing_cycle: cycle, payouts } }: Pick<Sale, 'outcome'>): Moment[] {
   if (!cycle) return []
   const share = t('{amount} for the creator in the whole cycle.', { amount: money(cycle.creator_share) })
+  const due = cycle.amount_due && money(cycle.amount_due)
   const sent = payouts.map(({ state, share, settled_at, failure_reason }): Moment => {
     const text =
       state === 'failed' ? t('A payout failed and went back into the balance.') : t('The payout arrives.')
@@ -109,11 +116,7 @@ function outcomeOf({ outcome: { billing_cycle: cycle, payouts } }: Pick<Sale, 'o
   })
   const isWaiting = payouts.every(({ state }) => state === 'failed')
   return [
-    [
-      t('The billing cycle closes and is invoiced.'),
-      cycle.closed_at,
-      cycle.amount_due && money(cycle.amount_due),
-    ],
+    [t('The billing cycle closes and is invoiced.'), cycle.closed_at, due],
     [t('The merchant pays the invoice.'), cycle.charged_at, share],
     ...sent,
     ...(isWaiting ? [[t('A payout run takes it once the balance is enough.'), null] as Moment] : []),
@@ -122,28 +125,13 @@ function outcomeOf({ outcome: { billing_cycle: cycle, payouts } }: Pick<Sale, 'o
 
 function Story({ moments }: { moments: Moment[] }) {
   const current = moments.findIndex(([, at]) => at === null)
-  const steps = moments.map(([text, at, note]): [string, ComponentChildren] => [
+  const steps = moments.map(([text, at, note]): [string, ...ComponentChildren[]] => [
     text,
-    <p class="quiet">
-      {at ? <When at={at} /> : t('Not yet')} {note && <bdi>{note}</bdi>}
-    </p>,
+    <span class="quiet">{at ? <When at={at} /> : t('Not yet')}</span>,
+    note && <bdi class="quiet">{note}</bdi>,
   ])
   return <Steps all steps={steps} at={current < 0 ? moments.length : current} />
 }
-
-const notesOn = ({ discount_spread, amount_refunded, unclear, lines_left_out }: Sale['receipt']) => [
-  discount_spread &&
-    t('Discounts on no product, spread over all: {amount}', { amount: money(discount_spread) }),
-  amount_refunded &&
-    t('Refunded without naming products, taken from all: {amount}', { amount: money(amount_refunded) }),
-  unclear && t('The order does not tell all of its amounts. An operator was asked to look.'),
-  lines_left_out > 0 && t('Products that do not count: {count}', { count: lines_left_out }),
-]
-
-const counts = () => ({
-  head: t('Counts'),
-  cell: ({ why_not }: Line) => <Status value={why_not ?? 'counts'} />,
-})
 
 /** Each check, its verdict, and what it looked at. */
 const checks = () => [
@@ -151,12 +139,13 @@ const checks = () => [
   'verdict' as const,
   {
     head: t('Saw'),
-    // A yes or no says the same as the check's sentence.
+    // A yes or no says the same as the check's sentence, and people know no milliseconds.
     cell: ({ saw }: Check) => (
       <div>
         {Object.entries(saw).map(
           ([name, value]) =>
-            typeof value !== 'boolean' && (
+            typeof value !== 'boolean' &&
+            !name.endsWith('_ms') && (
               <p key={name}>
                 <bdi>{fieldOf(name).label}</bdi>: <Value of={saw} name={name} />
               </p>

@@ -33,7 +33,7 @@ export function Sales() {
       columns={[
         { head: t('Order'), cell: order },
         'offer',
-        ...(isMerchant ? (['creator', 'store', 'order_id'] as const) : (['sub_id'] as const)),
+        ...(isMerchant ? (['creator', 'store'] as const) : (['sub_id'] as const)),
         { head: t('Status'), cell: status },
         'net_amount',
         'commission',
@@ -65,7 +65,7 @@ export function PendingOrders() {
       columns={[
         { head: t('Order'), cell: order },
         'offer',
-        ...(isMerchant ? (['creator', 'store', 'order_id'] as const) : []),
+        ...(isMerchant ? (['creator', 'store'] as const) : []),
         'state',
         'expected_commission',
         'placed_at',

@@ -13,15 +13,13 @@ import { ADVICE, word } from '../words.ts'
 
 type Store = Outputs['stores']['get']
 
-/** No live event tells of deliveries, so stores are looked at this often, ms. */
-const LOOK_MS = 3000
 const NEW = ['shop_domain', 'webhook_secret']
 const SECRET = ['webhook_secret', 'revoke_former']
 
 /** The merchant's stores, each with what arrives from it. */
 export function Stores() {
   const list = useFiltered<Store>('stores', [], client.stores.list.query)
-  usePoll(list.reload, LOOK_MS)
+  usePoll(list.reload)
   return (
     <ListPage
       title={t('Stores')}
