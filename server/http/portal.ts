@@ -8,7 +8,16 @@ import { gzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Refusal } from '../platform/api/refusal.ts'
 import type { HttpApp } from './context.ts'
-import { etagOf, type Guard, htmlReply, isCurrent, pagePolicy, sendZipped, type Zipped } from './pages.ts'
+import {
+  escapeHtml,
+  etagOf,
+  type Guard,
+  htmlReply,
+  isCurrent,
+  pagePolicy,
+  sendZipped,
+  type Zipped,
+} from './pages.ts'
 
 const ROOT = dirname(findPackageJSON(import.meta.url) ?? '')
 const SOURCE = join(ROOT, 'shared', 'client', 'portal')
@@ -35,7 +44,7 @@ export function registerPortal(
   if (platform.config.PORTAL === 'off') return
   let loading: Promise<Portal> | undefined
   const load = () => {
-    loading ??= loadPortal()
+    loading ??= loadPortal(platform.config.MARKETPLACE_NAME)
     // Tried again: a build may have failed for a reason that passes.
     loading.catch(() => {
       loading = undefined
@@ -60,10 +69,11 @@ export function registerPortal(
   })
 }
 
-async function loadPortal(): Promise<Portal> {
+async function loadPortal(marketplace: string): Promise<Portal> {
   const files = await readPortal()
-  const plain = files.get('index.html') ?? Buffer.alloc(0)
-  const [, styles = ''] = /<style>([\s\S]*)<\/style>/.exec(plain.toString()) ?? []
+  const text = files.get('index.html')?.toString() ?? ''
+  const plain = Buffer.from(text.replaceAll('Affiliate marketplace', () => escapeHtml(marketplace)))
+  const [, styles = ''] = /<style>([\s\S]*)<\/style>/.exec(text) ?? []
   const allowed = `style-src 'self' 'sha256-${hash('sha256', styles, 'base64')}'`
   const policy = pagePolicy(
     `script-src 'self'; ${allowed}; img-src 'self' data: https:; connect-src 'self'`,
