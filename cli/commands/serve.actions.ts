@@ -98,6 +98,7 @@ function announce({ out, config }: CommandContext, service: Service, seeded: See
   }
   const places = {
     Service: url,
+    Portal: url && config.PORTAL === 'on' ? `${url}/app` : null,
     'API reference': url && `${url}/docs`,
     OpenAPI: document.openapi_url,
     'Sandbox processor': sandboxUrl,

@@ -166,6 +166,7 @@ test('the banner says what to do next, and a service whose folder was deleted st
   running.add(served.child)
   await served.until(() => served.printed.stdout.includes('--help'))
   assert.match(served.printed.stdout, /Service +http:\/\/127\.0\.0\.1:\d+\n/)
+  assert.match(served.printed.stdout, /Portal +http:\/\/127\.0\.0\.1:\d+\/app\n/)
   assert.match(served.printed.stdout, /Sandbox processor +http:/)
   assert.match(served.printed.stdout, /npm run demo\n/)
   rmSync(own, { recursive: true })

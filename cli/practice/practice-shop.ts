@@ -21,7 +21,8 @@ button { margin: 0 .5rem .5rem 0; padding: .6rem 1.2rem; border: 0; border-radiu
 const POLICY = pagePolicy(`style-src 'sha256-${hash('sha256', STYLE, 'base64')}'`, "'self'")
 
 const PASSING_MONTHS = `<aside><p>In a real marketplace this takes a month. Here a shop's month ends within ${ROUND_MS / 1000} seconds of a sale: its billing
-cycle closes and the sandbox pays the invoice. ${ROUND_MS / 1000} seconds later the creator is paid.</p></aside>`
+cycle closes and the sandbox pays the invoice. ${ROUND_MS / 1000} seconds later the creator is paid. See it as it happens in the
+<a href="/app">marketplace</a>: as the merchant under Sales and Billing, as the creator under Sales and Payouts.</p></aside>`
 
 /** `*`: the host and path of a product page. */
 interface ProductRoute {
