@@ -68,7 +68,7 @@ test('the README quick start runs as written, and again without writing anything
   }
 })
 
-const EXPLAINED = /ACCEPTED: commission Rs 624\.88 to Sana Mirza/
+const EXPLAINED = /ACCEPTED: commission Rs 624\.88 to Zoya Malik/
 
 async function run(script: string, env: NodeJS.ProcessEnv) {
   const shell = spawn('bash', ['-c', script], { cwd: ROOT, env })
