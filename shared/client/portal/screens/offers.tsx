@@ -6,6 +6,7 @@ import { Answered, Card, Page } from '../parts/page.tsx'
 import { Facts, Theirs } from '../parts/values.tsx'
 import { Link } from '../router.tsx'
 import { key, t } from '../text.ts'
+import { VisitorLinks } from './log-in.tsx'
 
 type Offer = Outputs['offers']['get']
 type Search = NonNullable<Inputs['offers']['list']> & { paid_rate_90d?: string }
@@ -48,12 +49,24 @@ export function Offers() {
     <ListPage
       title={t('Offers')}
       lead={t('What stores pay creators for sales.')}
+      children={session.use() === null && <Welcome />}
       list={list}
       empty={[t('No offers yet.'), t('They appear here as soon as merchants put them live.')]}
       columns={[{ head: t('Offer'), cell }, 'category', 'niche', 'paid_rate_90d', 'commission_rate']}
     />
   )
 }
+
+const Welcome = () => (
+  <Card>
+    <p>
+      {t(
+        'Creators share links to products of Pakistan’s online stores, and earn a commission on each sale that follows. Merchants offer the commission, choose the creators, and pay once the order is paid.',
+      )}
+    </p>
+    <VisitorLinks />
+  </Card>
+)
 
 const TERMS = [
   'commission_rate',
@@ -80,7 +93,7 @@ export function OfferPage({ params: { id = '' } }: { params: Record<string, stri
       </Answered>
       {role === 'creator' && <Apply id={id} />}
       {role === undefined && (
-        <Link to={`/register?back=/offers/${id}`} class="button main">
+        <Link to={`/register?back=/offers/${encodeURIComponent(id)}`} class="button main">
           {t('Register to promote it')}
         </Link>
       )}
