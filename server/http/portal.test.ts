@@ -54,6 +54,17 @@ it('has scripts that are kept for good, compressed, and together small', async (
   assert.is((await bed.server.inject('/app/assets/none.js')).statusCode, 404)
 })
 
+it('has the name of the marketplace', async () => {
+  const bed = await openWebTestbed('sqlite', { MARKETPLACE_NAME: 'Bazaar <& $&' })
+  try {
+    const { body } = await bed.server.inject('/app')
+    assert.match(body, '<title>Bazaar &#60;&#38; $&#38;</title>')
+    assert.match(body, '<span class="brand">Bazaar &#60;&#38; $&#38;</span>')
+  } finally {
+    await bed.close()
+  }
+})
+
 it('is not there with PORTAL=off, and browsers are led to the reference', async () => {
   const bed = await openWebTestbed('sqlite', { PORTAL: 'off' })
   try {

@@ -7,6 +7,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Refusal } from '../platform/api/refusal.ts'
 import type { HttpApp } from './context.ts'
 import {
+  escapeHtml,
   etagOf,
   type Guard,
   htmlReply,
@@ -42,7 +43,7 @@ export function registerPortal(
   if (platform.config.PORTAL === 'off') return
   let loading: Promise<Portal> | undefined
   const load = () => {
-    loading ??= loadPortal()
+    loading ??= loadPortal(platform.config.MARKETPLACE_NAME)
     // Tried again: a build may have failed for a reason that passes.
     loading.catch(() => {
       loading = undefined
@@ -67,10 +68,11 @@ export function registerPortal(
   })
 }
 
-async function loadPortal(): Promise<Portal> {
+async function loadPortal(marketplace: string): Promise<Portal> {
   const files = await readPortal()
-  const plain = files.get('index.html') ?? Buffer.alloc(0)
-  const [, styles = ''] = /<style>([\s\S]*)<\/style>/.exec(plain.toString()) ?? []
+  const text = files.get('index.html')?.toString() ?? ''
+  const plain = Buffer.from(text.replaceAll('Affiliate marketplace', () => escapeHtml(marketplace)))
+  const [, styles = ''] = /<style>([\s\S]*)<\/style>/.exec(text) ?? []
   const allowed = `style-src 'self' 'sha256-${hash('sha256', styles, 'base64')}'`
   const policy = pagePolicy(
     `script-src 'self'; ${allowed}; img-src 'self' data: https:; connect-src 'self'`,

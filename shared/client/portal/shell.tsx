@@ -18,10 +18,13 @@ import { Empty, Page } from './parts/page.tsx'
 import { Link, match, navigate, useRoute } from './router.tsx'
 import { ROUTES, type ScreenRoute } from './routes.tsx'
 import { VisitorLinks } from './screens/log-in.tsx'
-import { money, setLanguage, t, useLanguage } from './text.ts'
+import { key, money, setLanguage, t, useLanguage } from './text.ts'
 import { setTheme, THEMES, useTheme } from './theme.ts'
 
 type Viewer = User | null
+
+/** What the marketplace is called; the service writes it into the page. */
+const NAME = document.title || key('Affiliate marketplace')
 
 const mayOpen = ({ roles }: ScreenRoute, user: Viewer) => !roles || roles.includes(user?.role ?? 'visitor')
 const navigationOf = (user: Viewer) => ROUTES.filter((route) => route.nav && mayOpen(route, user))
@@ -96,7 +99,7 @@ function Header({ user, path }: { user: Viewer; path: string }) {
   return (
     <header class="top">
       <Link to="/" class="brand">
-        {t('Affiliate marketplace')}
+        {t(NAME)}
       </Link>
       <button type="button" class="plain menu" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
         {t('Menu')}
