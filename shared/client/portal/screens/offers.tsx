@@ -68,14 +68,7 @@ const Welcome = () => (
   </Card>
 )
 
-const TERMS = [
-  'commission_rate',
-  'paid_rate_90d',
-  'attribution_window_days',
-  'category',
-  'niche',
-  'product_url',
-]
+const TERMS = ['commission_rate', 'paid_rate_90d', 'attribution_window_days']
 
 export function OfferPage({ params: { id = '' } }: { params: Record<string, string> }) {
   const query = useQuery(`offer ${id}`, () => client.offers.get.query({ id }))
@@ -87,7 +80,7 @@ export function OfferPage({ params: { id = '' } }: { params: Record<string, stri
           <Card>
             {image && <img src={image} alt="" class="picture" />}
             {description && <p class="theirs">{description}</p>}
-            <Facts of={offer} items={TERMS} />
+            <Facts of={offer} items={[...TERMS, 'category', 'niche', 'product_url']} />
           </Card>
         )}
       </Answered>
