@@ -5,7 +5,7 @@ import type { ErrorCode } from '../../shared/error-codes.ts'
 import type { ProblemAnswer } from '../platform/api/problem.ts'
 import type { Platform } from '../platform/platform.ts'
 import { problemHeaders } from './errors.ts'
-import { htmlReply, pagePolicy, STYLE_SHEET, taskPage, type Words } from './pages.ts'
+import { htmlReply, languageOf, pagePolicy, STYLE_SHEET, taskPage, type Words } from './pages.ts'
 
 /** Part of the page: under a mistyped path, a relative address of a file would lead nowhere. */
 const STYLE = readFileSync(STYLE_SHEET, 'utf8')
@@ -52,7 +52,7 @@ export function isDeadLink({ body }: ProblemAnswer): boolean {
   return DEAD_LINKS.has(body.code)
 }
 
-/** The page for a visitor whose link leads nowhere. */
+/** The page for a visitor whose link leads nowhere, in both languages: a phone's language says little about its owner's. */
 export function sendLinkPage(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -61,6 +61,12 @@ export function sendLinkPage(
 ): void {
   const { title, text } = DEAD_LINKS.get(problem.body.code) ?? FAILED
   const head = `<style>${STYLE}</style>`
-  const page = taskPage(request, platform, { title, head, content: (say) => `<p>${say(text)}</p>` })
+  const other = languageOf(request) === 'en' ? 'ur' : 'en'
+  const second = `<section lang="${other}" dir="${other === 'ur' ? 'rtl' : 'ltr'}">
+<h2>${title[other]}</h2>
+<p>${text[other]}</p>
+</section>`
+  const content = (say: (words: Words) => string) => `<p>${say(text)}</p>\n${second}`
+  const page = taskPage(request, platform, { title, head, content })
   htmlReply(reply.code(problem.status).headers(problemHeaders(problem)), POLICY).send(page)
 }
