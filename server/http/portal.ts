@@ -3,8 +3,6 @@ import { existsSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { findPackageJSON } from 'node:module'
 import { dirname, join } from 'node:path'
-import { promisify } from 'node:util'
-import { gzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Refusal } from '../platform/api/refusal.ts'
 import type { HttpApp } from './context.ts'
@@ -17,6 +15,7 @@ import {
   pagePolicy,
   sendZipped,
   type Zipped,
+  zip,
 } from './pages.ts'
 
 const ROOT = dirname(findPackageJSON(import.meta.url) ?? '')
@@ -81,17 +80,12 @@ async function loadPortal(marketplace: string): Promise<Portal> {
   )
   const scripts = [...files].filter(([name]) => name.endsWith('.js'))
   return {
-    page: { ...(await zipped(plain)), etag: etagOf(plain), policy },
+    page: { ...(await zip(plain)), etag: etagOf(plain), policy },
     scripts: new Map(
-      await Promise.all(scripts.map(async ([name, text]) => [name, await zipped(text)] as const)),
+      await Promise.all(scripts.map(async ([name, text]) => [name, await zip(text)] as const)),
     ),
   }
 }
-
-const zipped = async (plain: Buffer): Promise<Zipped> => ({
-  plain,
-  zipped: await promisify(gzip)(plain, { level: 9 }),
-})
 
 /** Of a checkout, made from its sources; else as packed. */
 async function readPortal(): Promise<Map<string, Buffer>> {

@@ -30,7 +30,7 @@ it('shows names with markup, with marks and without end as they are', async ({ b
   for (const name of names) {
     await page.fill('[name=display_name]', name)
     await page.click('form:has([name=display_name]) [type=submit]')
-    await page.waitForFunction(`document.querySelector('.name').textContent === ${JSON.stringify(name)}`)
+    assert.ok(await eventually(async () => (await page.textContent('.name')) === name))
     assert.is(await page.locator('main img, main b').count(), 0)
     assert.ok(Number(await page.evaluate('document.documentElement.scrollWidth')) <= 390)
   }
@@ -88,6 +88,11 @@ it('says what is wrong with an address, and leads on', async ({ bed, browser }) 
   await page.click('main a')
   await settled(page)
   assert.not.ok(page.url().endsWith('/flags'))
+  for (const back of ['', 'elsewhere', '//evil.example', 'https://evil.example', 'javascript:alert(1)']) {
+    await open(page, bed.url, `/login?back=${encodeURIComponent(back)}`)
+    await page.waitForURL(({ pathname }) => pathname !== '/app/login')
+    assert.match(page.url(), `${bed.url}/app/`)
+  }
   assert.equal(errors, [])
   await open(page, bed.url, '/sales?acceptance_status=%3Cb%3E')
   await page.waitForSelector('.notice.bad')
@@ -158,12 +163,47 @@ it('follows another tab that logs in and out', async ({ bed, browser }) => {
   await close()
 })
 
+it('asks once more only after an answer that takes longer than the pause between two looks', async ({
+  bed,
+  browser,
+}) => {
+  const { page, errors, close } = await openTab(browser)
+  await page.clock.install()
+  await logIn(page, bed, 'merchant', '/offers')
+  const held = Promise.withResolvers<void>()
+  let asked = 0
+  await page.route(/\/trpc\/[^?]*stores\.list/, async (route) => {
+    asked += 1
+    await held.promise
+    await route.continue()
+  })
+  await page.click('nav a[href="/app/stores"]')
+  assert.ok(await eventually(() => asked === 1))
+  await page.clock.runFor(20_000)
+  assert.is(asked, 1)
+  held.resolve()
+  await page.waitForSelector('main section')
+  assert.equal(errors, [])
+  await close()
+})
+
+it('shows what a detector found in words', async ({ bed, browser }) => {
+  const { page, errors, close } = await openTab(browser)
+  await logIn(page, bed, 'admin', '/flags')
+  await page.waitForSelector('main code')
+  assert.not.match(await page.innerText('main'), /[[{]"|_/)
+  const id = page.locator('main code').first()
+  assert.ok((await id.getAttribute('title'))?.endsWith((await id.innerText()).padStart(8, '?')))
+  assert.equal(errors, [])
+  await close()
+})
+
 it('goes back and forth with its filters', async ({ bed, browser }) => {
   const { page, errors, close } = await openTab(browser)
   await logIn(page, bed, 'merchant', '/sales')
   await page.waitForSelector('tbody .status.bad')
   await page.selectOption('[name=acceptance_status]', 'accepted')
-  await page.waitForFunction('document.querySelector("tbody .status.bad") === null')
+  await page.waitForSelector('tbody .status.bad', { state: 'detached' })
   await page.click('nav a[href="/app/offers"]')
   await page.waitForSelector('h1:has-text("Offers")')
   await page.goBack()

@@ -57,10 +57,10 @@ export async function open(page: Page, url: string, path: string): Promise<void>
   await settled(page)
 }
 
-/** Waits until the screen has its title and everything that it loads. */
+/** Waits until the screen has its title and everything that it loads. Not by `waitForFunction`: the page's policy refuses to evaluate strings again. */
 export async function settled(page: Page): Promise<void> {
   await page.waitForSelector('main h1')
-  await page.waitForFunction('document.querySelector(".skeleton") === null')
+  await page.waitForSelector('.skeleton', { state: 'detached' })
 }
 
 /** The paths of the screens that a role may see, as `routes.tsx` says. */

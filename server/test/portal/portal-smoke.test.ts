@@ -1,9 +1,9 @@
 // database: none
-import type { Browser, Page } from 'playwright-core'
+import type { Browser } from 'playwright-core'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { hasChromium, launchChromium } from '../testkit/chromium.ts'
-import { GIVE_UP_MS } from '../testkit/eventually.ts'
+import { openTab } from './browsing.ts'
 import { openSeededService, type SeededService } from './seeded-service.ts'
 
 interface World {
@@ -25,22 +25,13 @@ if (hasChromium) {
 }
 const scenario = hasChromium ? it : it.skip
 
-async function openTab({ browser }: World): Promise<{ page: Page; errors: string[] }> {
-  const context = await browser.newContext({ locale: 'en-GB' })
-  context.setDefaultTimeout(GIVE_UP_MS)
-  const page = await context.newPage()
-  const errors: string[] = []
-  page.on('console', (message) => message.type() === 'error' && errors.push(message.text()))
-  page.on('pageerror', (error) => errors.push(String(error)))
-  return { page, errors }
-}
-
 scenario('shows offers to a visitor, and sales after logging in', async (world) => {
-  const { page, errors } = await openTab(world)
+  const { page, errors, close } = await openTab(world.browser)
   const { url, seeded } = world.bed
   await page.goto(`${url}/app`)
   await page.waitForSelector('tbody tr')
   assert.is(page.url(), `${url}/app/offers`)
+  assert.is(await page.locator('main a.button[href="/app/register"]').count(), 1)
   assert.is(await page.locator('tbody tr').count(), seeded.offers)
   await page.goto(`${url}/app/sales?acceptance_status=accepted`)
   await page.click('main a.button')
@@ -53,7 +44,7 @@ scenario('shows offers to a visitor, and sales after logging in', async (world) 
   await page.click('.choices button')
   await page.waitForSelector('html[dir=rtl]')
   assert.equal(errors, [])
-  await page.context().close()
+  await close()
 })
 
 it.run()

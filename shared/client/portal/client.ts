@@ -52,8 +52,15 @@ const SIGNED_IN = 'portal.signed-in'
 
 /** Finds out who is logged in. A browser in which no one was, is not asked: the refusal would be an error in its console. */
 export async function startSession(): Promise<void> {
-  if (!kept.get(SIGNED_IN)) return session.set(null)
-  session.set(await client.users.me.query().catch(() => null))
+  const known = kept.get(SIGNED_IN)
+  if (!known) return session.set(null)
+  try {
+    session.set(await client.users.me.query())
+  } catch (error) {
+    if (isRefusal(error, 'unauthenticated', 'forbidden')) forgetSession(known)
+    // Not known yet, as while the service is gone.
+    else setTimeout(startSession, PROBE_MS)
+  }
 }
 
 export function logIn({ user }: Outputs['auth']['login']): void {
@@ -63,10 +70,10 @@ export function logIn({ user }: Outputs['auth']['login']): void {
 }
 
 /** Forgets the account in this page. */
-export function forgetSession(): void {
+export function forgetSession(known = session.get()?.id): void {
   cache.clear()
   // Another tab may have logged in to another account.
-  if (kept.get(SIGNED_IN) === session.get()?.id) kept.set(SIGNED_IN, '')
+  if (kept.get(SIGNED_IN) === known) kept.set(SIGNED_IN, '')
   session.set(null)
 }
 
@@ -95,12 +102,20 @@ export interface Answer<Data> {
   loading: boolean
 }
 
-const cache = new Map<string, Store<Answer<unknown>>>()
+interface Entry<Data> extends Store<Answer<Data>> {
+  running?: Promise<void> | undefined
+  next?: Promise<void> | undefined
+}
+/** The latest used is the last. */
+const cache = new Map<string, Entry<unknown>>()
+const MOST_CACHED = 50
 
-function entryOf<Data>(key: string): Store<Answer<Data>> {
+function entryOf<Data>(key: string): Entry<Data> {
   const entry = cache.get(key) ?? store<Answer<unknown>>({ loading: true })
+  cache.delete(key)
   cache.set(key, entry)
-  return entry as Store<Answer<Data>>
+  for (const [oldest] of cache) if (cache.size > MOST_CACHED) cache.delete(oldest)
+  return entry as Entry<Data>
 }
 
 /**
@@ -112,20 +127,29 @@ export function useQuery<Data>(key: string, load: (former?: Data) => Promise<Dat
   const answer = entry.use()
   const latest = useRef(load)
   latest.current = load
-  const reload = useCallback(async (): Promise<void> => {
-    const former = entry.get()
-    const asked: Answer<Data> = { data: former.data, loading: true }
-    entry.set(asked)
-    const answered = await latest.current(former.data).then(
-      (data): Answer<Data> => ({ data, loading: false }),
-      (error: unknown): Answer<Data> => {
-        notice(error)
-        return { data: former.data, error, loading: false }
-      },
-    )
-    if (entry.get() === asked) entry.set(answered)
-    // An update came between: the answer may lack its row. A later call is newer anyway.
-    else if (!entry.get().loading) void reload()
+  const reload = useCallback((): Promise<void> => {
+    const ask = async () => {
+      const former = entry.get()
+      const asked: Answer<Data> = { data: former.data, loading: true }
+      entry.set(asked)
+      const answered = await latest.current(former.data).then(
+        (data): Answer<Data> => ({ data, loading: false }),
+        (error: unknown): Answer<Data> => {
+          notice(error)
+          return { data: former.data, error, loading: false }
+        },
+      )
+      if (entry.get() === asked) entry.set(answered)
+      // An update came between: the answer may lack its row.
+      else void reload()
+    }
+    // A running call may have read too early: one more follows it, for all who ask until then.
+    entry.next ??= Promise.resolve(entry.running).then(() => {
+      entry.next = undefined
+      entry.running = ask()
+      return entry.running
+    })
+    return entry.next
   }, [entry])
   const isReachable = reachable.use()
   useEffect(() => {

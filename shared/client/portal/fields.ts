@@ -1,5 +1,5 @@
 import names from './names.json' with { type: 'json' }
-import { t } from './text.ts'
+import { sentenceOf, t } from './text.ts'
 
 /** How a value of the wire is asked for and shown; `lines` and `checks` are lists. */
 export type Kind = Texts | 'number' | 'percent' | 'money' | 'count' | 'time' | 'date' | 'word' | 'hidden'
@@ -13,7 +13,7 @@ const HINTS: Record<string, string> = names.hints
 
 /** What is known of a field of the wire, in the current language. */
 export function fieldOf(name: string) {
-  const [label = name.replaceAll('_', ' '), kind, autocomplete] = FIELDS[name] ?? []
+  const [label = sentenceOf(name), kind, autocomplete] = FIELDS[name] ?? []
   const usual: Kind = name.endsWith('_at') ? 'time' : 'text'
   return { label: t(label), kind: (kind as Kind) ?? usual, autocomplete, hint: t(HINTS[name] ?? '') }
 }

@@ -17,6 +17,7 @@ import { Form } from './parts/form.tsx'
 import { Empty, Page } from './parts/page.tsx'
 import { Link, match, navigate, useRoute } from './router.tsx'
 import { ROUTES, type ScreenRoute } from './routes.tsx'
+import { VisitorLinks } from './screens/log-in.tsx'
 import { key, money, setLanguage, t, useLanguage } from './text.ts'
 import { setTheme, THEMES, useTheme } from './theme.ts'
 
@@ -63,7 +64,7 @@ function Screen({ user, path }: { user: Viewer; path: string }) {
   const route = ROUTES.find((one) => match(one.path, path))
   const isForVisitors = user !== null && route?.roles?.includes('visitor')
   const back = isForVisitors ? new URLSearchParams(location.search).get('back') : null
-  const onward = path === '/' || isForVisitors ? (back ?? first) : null
+  const onward = path === '/' || isForVisitors ? (back?.startsWith('/') ? back : first) : null
   useEffect(() => {
     if (onward) navigate(onward, { replace: true })
   }, [onward])
@@ -142,17 +143,6 @@ function Choices() {
           </option>
         ))}
       </select>
-    </div>
-  )
-}
-
-function VisitorLinks() {
-  return (
-    <div class="actions">
-      <Link to="/login">{t('Log in')}</Link>
-      <Link to="/register" class="button main">
-        {t('Register')}
-      </Link>
     </div>
   )
 }

@@ -7,11 +7,18 @@ const LANGUAGE = 'portal.language'
 let urdu: Record<string, string> = {}
 const current = store<Language>('en')
 
-/** The text in the current language. `{name}` stands for a value. Keys are literals, so that a test finds those without an Urdu text. */
+/**
+ * The text in the current language. `{name}` stands for a value, which is isolated: names of others must not turn the sentence around. Keys
+ * are literals, so that a test finds those without an Urdu text.
+ */
 export function t(english: string, values: Record<string, string | number> = {}): string {
   const text = (current.get() === 'ur' && urdu[english]) || english
-  return text.replace(/\{(\w+)\}/g, (whole, name: string) => String(values[name] ?? whole))
+  return text.replace(/\{(\w+)\}/g, (whole, name: string) => `\u2068${values[name] ?? whole}\u2069`)
 }
+
+/** A name of the wire that has no text, such as `late_orders`, as a start of a sentence. */
+export const sentenceOf = (name: string): string =>
+  name.charAt(0).toUpperCase() + name.slice(1).replaceAll('_', ' ')
 
 /** Marks a text that is shown with `t` elsewhere. */
 export const key = (english: string): string => english
@@ -41,17 +48,17 @@ export function money(amount: string): string {
 }
 
 /** A moment of the wire in Pakistan's time. */
-export function when(at: string, style: 'date' | 'minute' = 'minute'): string {
-  const format = { dateStyle: 'medium', timeZone: 'Asia/Karachi' } as const
+export const when = (at: string, style: 'date' | 'minute' = 'minute'): string =>
+  dates(style).format(new Date(at))
+
+function dates(style: 'date' | 'minute') {
   const time = style === 'minute' ? ({ timeStyle: 'short' } as const) : {}
-  return new Intl.DateTimeFormat(locale(), { ...format, ...time }).format(new Date(at))
+  return new Intl.DateTimeFormat(locale(), { dateStyle: 'medium', timeZone: 'Asia/Karachi', ...time })
 }
 
 /** A period of the wire, whose end is exclusive, in days. */
-export function period(from: string, to: string): string {
-  const format = new Intl.DateTimeFormat(locale(), { dateStyle: 'medium', timeZone: 'Asia/Karachi' })
-  return format.formatRange(new Date(from), new Date(Date.parse(to) - 1))
-}
+export const period = (from: string, to: string): string =>
+  dates('date').formatRange(new Date(from), new Date(Date.parse(to) - 1))
 
 /** A day such as 20 Nov. Seconds since 1970 of its midnight in UTC. */
 export const dayAndMonth = (seconds: number): string =>

@@ -1,5 +1,5 @@
 import names from './names.json' with { type: 'json' }
-import { t } from './text.ts'
+import { sentenceOf, t } from './text.ts'
 
 /** What enum values of the wire are called, and their tone: `good`, `warn` or `bad`. */
 const WORDS: Record<string, string[]> = names.words
@@ -13,6 +13,6 @@ export const ADVICE: Record<string, string> = names.advice
 export const VETTING: Record<string, string> = names.vetting
 
 /** An enum value of the wire for people. */
-export const word = (value: string): string => t(WORDS[value]?.[0] ?? value.replaceAll('_', ' '))
+export const word = (value: string): string => t(WORDS[value]?.[0] ?? sentenceOf(value))
 
 export const toneOf = (value: string): string => WORDS[value]?.[1] ?? ''

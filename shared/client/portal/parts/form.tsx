@@ -1,11 +1,12 @@
 import type { ComponentChildren } from 'preact'
 import { useId } from 'preact/hooks'
 import { problemIn } from '../../index.ts'
-import { messageOf, useMutation } from '../client.ts'
+import { useMutation } from '../client.ts'
 import { fieldOf, type Kind } from '../fields.ts'
 import { navigate, useRoute, withQuery } from '../router.tsx'
 import { t } from '../text.ts'
 import { word } from '../words.ts'
+import { Failed } from './page.tsx'
 
 export interface Field<Name extends string = string> {
   /** Of the input that the field fills; the service's complaints about it stand beside the field. */
@@ -71,11 +72,7 @@ export function Form<Input extends object>(props: FormProps<Input>) {
         <FieldRow key={field.name} field={field} complaint={complaintOf(field.name)} />
       ))}
       {children}
-      {error !== undefined && !isBeside && (
-        <p class="notice bad" role="alert">
-          <bdi>{messageOf(error)}</bdi>
-        </p>
-      )}
+      {!isBeside && <Failed error={error} />}
       <button type="submit" class={danger ? 'danger' : 'main'} aria-disabled={busy}>
         {busy ? t('Please wait…') : submit}
       </button>

@@ -1,10 +1,10 @@
 import type { ComponentChildren } from 'preact'
-import { type Page as ListedPage, useList } from '../client.ts'
+import { type List, type Page as ListedPage, useList } from '../client.ts'
 import { Link, useRoute } from '../router.tsx'
 import { t } from '../text.ts'
 import { type Field, Filters, field, inputOf, optionsOf } from './form.tsx'
 import { Answered, Empty, Page, type PageProps } from './page.tsx'
-import { ListTable, type TableProps } from './table.tsx'
+import { Table, type TableProps } from './table.tsx'
 
 const ROWS = 50
 
@@ -33,45 +33,58 @@ export function useFiltered<Row extends { id: string }>(
   return { ...list, put, filters, isFiltered: chosen.length > 0 }
 }
 
-interface ListPageProps<Row extends { id: string }> extends PageProps {
-  list: ReturnType<typeof useFiltered<Row>>
-  /** What there would be, and how it comes about. */
-  empty: [title: string, hint: string]
+interface RowsProps<Row extends { id: string }> extends Omit<TableProps<Row>, 'rows' | 'columns'> {
+  list: List<Row>
+  /** Shown without rows. */
+  empty?: ComponentChildren
   /** How rows are shown: as a table with these columns, or each by `card`. */
   columns?: TableProps<Row>['columns']
   card?: (row: Row) => ComponentChildren
 }
 
+/** The rows of a list, with "Show more". */
+export function Rows<Row extends { id: string }>({ list, empty, columns, card, ...table }: RowsProps<Row>) {
+  const { rows, showMore } = list
+  const shown = (rows: Row[]) =>
+    columns ? (
+      <Table rows={rows} columns={columns} {...table} />
+    ) : (
+      rows.map((row) => <section key={row.id}>{card?.(row)}</section>)
+    )
+  return (
+    <>
+      <Answered of={{ ...list, data: rows }}>{(rows) => (rows.length > 0 ? shown(rows) : empty)}</Answered>
+      {showMore && (
+        <button type="button" class="more" onClick={() => void showMore()}>
+          {t('Show more')}
+        </button>
+      )}
+    </>
+  )
+}
+
+interface ListPageProps<Row extends { id: string }>
+  extends PageProps,
+    Pick<RowsProps<Row>, 'columns' | 'card'> {
+  list: ReturnType<typeof useFiltered<Row>>
+  /** What there would be, and how it comes about. */
+  empty: [title: string, hint: string]
+}
+
 /** A screen that is a list; `children` stand above it. */
 export function ListPage<Row extends { id: string }>(props: ListPageProps<Row>) {
   const { list, empty, columns, card, children, ...page } = props
-  const { rows, filters, isFiltered } = list
+  const { filters, isFiltered } = list
   const shown = filters.filter(({ type }) => type !== 'hidden')
   const { path } = useRoute()
   const [title, hint] = isFiltered ? [t('Nothing fits these filters.')] : empty
+  const nothing = <Empty title={title}>{hint}</Empty>
   return (
     <Page {...page}>
       {children}
       {shown.length > 0 && <Filters fields={shown} />}
       {isFiltered && <Link to={path}>{t('Remove all filters')}</Link>}
-      {columns ? (
-        <ListTable
-          label={page.title}
-          list={list}
-          columns={columns}
-          empty={<Empty title={title}>{hint}</Empty>}
-        />
-      ) : (
-        <Answered of={{ ...list, data: rows }}>
-          {(shown) =>
-            shown.length > 0 ? (
-              shown.map((row) => <section key={row.id}>{card?.(row)}</section>)
-            ) : (
-              <Empty title={title}>{hint}</Empty>
-            )
-          }
-        </Answered>
-      )}
+      <Rows label={page.title} list={list} columns={columns} card={card} empty={nothing} />
     </Page>
   )
 }

@@ -63,18 +63,16 @@ export function Answered<Data>({
   return (
     <>
       <Failed error={of.error} again={of.reload} />
-      {of.data !== undefined ? children(of.data) : !of.error && <Loading />}
+      {of.data !== undefined
+        ? children(of.data)
+        : !of.error && (
+            <div class="skeleton" role="status" aria-label={t('Loading')}>
+              <i />
+              <i />
+              <i />
+            </div>
+          )}
     </>
-  )
-}
-
-export function Loading() {
-  return (
-    <div class="skeleton" role="status" aria-label={t('Loading')}>
-      <i />
-      <i />
-      <i />
-    </div>
   )
 }
 

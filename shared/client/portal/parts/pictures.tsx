@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { count, dayAndMonth, t, useLanguage } from '../text.ts'
 import { useTheme } from '../theme.ts'
+import { Table } from './table.tsx'
 
 /** A QR code of the text. */
 export function Qr({ text, label }: { text: string; label: string }) {
@@ -29,7 +30,7 @@ interface PlotProps {
 }
 
 const PLOT_HEIGHT = 220
-const INKS = ['--accent', '--plot-2', '--plot-3', '--plot-4']
+const INKS = ['--accent', '--plot-2']
 
 /** Lines by day; for screen readers, a table. */
 export function Plot({ label, days, lines }: PlotProps) {
@@ -89,27 +90,17 @@ export function Plot({ label, days, lines }: PlotProps) {
     <figure class="plot">
       <div ref={box} dir="ltr" aria-hidden="true" />
       <figcaption class="hidden">
-        {label}
-        <table>
-          <thead>
-            <tr>
-              <th>{t('Day')}</th>
-              {lines.map(({ name }) => (
-                <th key={name}>{name}</th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {days.map((day, index) => (
-              <tr key={day}>
-                <td>{day}</td>
-                {lines.map(({ name, values }) => (
-                  <td key={name}>{count(values[index] ?? 0)}</td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <Table
+          label={label}
+          rows={days.map((id, index) => ({ id, index }))}
+          columns={[
+            { head: t('Day'), cell: ({ id }) => id },
+            ...lines.map(({ name, values }) => ({
+              head: name,
+              cell: ({ index }: { index: number }) => count(values[index] ?? 0),
+            })),
+          ]}
+        />
       </figcaption>
     </figure>
   )

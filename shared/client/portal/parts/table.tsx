@@ -1,8 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import type { List } from '../client.ts'
 import { fieldOf, type Kind } from '../fields.ts'
-import { t } from '../text.ts'
-import { Failed, Loading } from './page.tsx'
 import { Value } from './values.tsx'
 
 export interface Column<Row> {
@@ -58,23 +55,3 @@ function columnOf<Row extends object>(name: string): Column<Row> {
 }
 
 const idOf = (row: unknown) => (row as { id: string }).id
-
-/** The table of a list, with "Show more"; `empty` is shown without rows. */
-export function ListTable<Row extends { id: string }>({
-  list,
-  empty,
-  ...table
-}: { list: List<Row>; empty: ComponentChildren } & Omit<TableProps<Row>, 'rows'>) {
-  const { rows, error, loading, reload, showMore } = list
-  return (
-    <>
-      <Failed error={error} again={reload} />
-      {rows ? rows.length > 0 ? <Table rows={rows} {...table} /> : empty : loading && <Loading />}
-      {showMore && (
-        <button type="button" class="more" onClick={() => void showMore()}>
-          {t('Show more')}
-        </button>
-      )}
-    </>
-  )
-}

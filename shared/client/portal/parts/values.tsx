@@ -97,14 +97,12 @@ export function Figures({ items }: { items: [name: string, value: ComponentChild
 /** A text to take along, with a button that copies it. */
 export function Copy({ text, label }: { text: string; label: string }) {
   const [isCopied, setCopied] = useState(false)
-  const copy = async () => {
-    // Refused on pages without TLS: the text can be selected instead.
-    const done = await navigator.clipboard?.writeText(text).then(
-      () => true,
-      () => false,
+  // Refused on pages without TLS: the text can be selected instead.
+  const copy = () =>
+    navigator.clipboard?.writeText(text).then(
+      () => setCopied(true),
+      () => {},
     )
-    setCopied(done === true)
-  }
   return (
     <div class="copy">
       <input

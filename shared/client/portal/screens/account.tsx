@@ -5,9 +5,9 @@ import { tell } from '../news.ts'
 import { Ask } from '../parts/ask.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { Form, field, optionsOf } from '../parts/form.tsx'
+import { Rows } from '../parts/list.tsx'
 import { Answered, Card, Empty, Failed, Page } from '../parts/page.tsx'
 import { Qr } from '../parts/pictures.tsx'
-import { ListTable } from '../parts/table.tsx'
 import { Copy, Facts, Theirs } from '../parts/values.tsx'
 import { t } from '../text.ts'
 import { word } from '../words.ts'
@@ -165,10 +165,9 @@ function Sessions() {
   const end = (id: string) => () => client.auth.endSession.mutate({ id }).then(list.reload)
   return (
     <Card title={t('Sessions')} actions={<Ask label={t('End all others')} onSubmit={endOthers} />}>
-      <ListTable
+      <Rows
         label={t('Sessions')}
         list={list}
-        empty={null}
         columns={[
           { head: t('Program'), cell: ({ agent }) => <Theirs>{programIn(agent)}</Theirs> },
           'address_prefix',
@@ -196,14 +195,11 @@ function ApiKeys() {
     await list.reload()
   }
   const remove = (id: string) => () => client.auth.deleteApiKey.mutate({ id }).then(list.reload)
-  const fields = [
-    'name',
-    field('scope', { type: 'select', options: optionsOf(['read', 'write']) }),
-    'expires_in_days?',
-  ]
+  const scope = field('scope', { type: 'select', options: optionsOf(['read', 'write']) })
+  const fields = ['name', scope, 'expires_in_days?']
   return (
     <Card title={t('API keys')} actions={<Ask label={t('New key')} fields={fields} onSubmit={make} />}>
-      <ListTable
+      <Rows
         label={t('API keys')}
         list={list}
         empty={<Empty title={t('No keys.')}>{t('Programs that call the API in your name need one.')}</Empty>}

@@ -1,37 +1,31 @@
-import type { Inputs, Outputs } from '../../index.ts'
+import type { ComponentChildren } from 'preact'
+import type { Outputs } from '../../index.ts'
 import { client } from '../client.ts'
+import { fieldOf } from '../fields.ts'
 import { tell } from '../news.ts'
 import { type AskProps, Asks } from '../parts/ask.tsx'
 import { field, optionsOf } from '../parts/form.tsx'
 import { choice, ListPage, useFiltered } from '../parts/list.tsx'
 import { Card } from '../parts/page.tsx'
-import { Facts } from '../parts/values.tsx'
+import { Facts, Theirs, When } from '../parts/values.tsx'
 import { t } from '../text.ts'
 
 type Flag = Outputs['admin']['listFlagged']['items'][number]
-type Decide<Input> = { mutate(input: Input): Promise<unknown> }
+type Call = (input: never) => Promise<unknown>
 
 /** The queue for people. Nothing here moves money. */
 export function Flags() {
   const options = [['', t('Open')] as const, ...optionsOf(['resolved'])]
-  const filters = [
-    field('status?', { type: 'select', options }),
-    choice('severity', ['high', 'medium', 'low']),
-  ]
-  const list = useFiltered('flags', filters, (input: Inputs['admin']['listFlagged']) =>
-    client.admin.listFlagged.query(input),
-  )
+  const status = field('status?', { type: 'select', options })
+  const kinds = choice('kind', ['offer_vetting', 'credit_request', 'self_purchase'])
+  const filters = [status, choice('severity', ['high', 'medium', 'low']), kinds]
+  const list = useFiltered<Flag>('flags', filters, client.admin.listFlagged.query)
   /** A button that calls this with the reason, and takes the flags anew. */
-  const decision = <Input extends object>(
-    label: string,
-    call: Decide<Input>,
-    given: object,
-    more: Partial<AskProps> = {},
-  ): AskProps => ({
+  const decision = (label: string, call: Call, given: object, more: Partial<AskProps> = {}): AskProps => ({
     label,
     fields: ['reason'],
-    onSubmit: async (input: never) => {
-      await call.mutate({ ...given, ...(input as object) } as Input)
+    onSubmit: async (input: object) => {
+      await call({ ...given, ...input } as never)
       tell(t('Done'))
       await list.reload()
     },
@@ -39,23 +33,22 @@ export function Flags() {
   })
   const { resolveFlag, vetOffer, suspendUser, reinstateUser } = client.admin
   const suspend = (given: object, fields: string[]) => [
-    decision(t('Suspend an account'), suspendUser, given, {
+    decision(t('Suspend an account'), suspendUser.mutate, given, {
       fields,
       danger: true,
       text: t('Its sessions end, its links and offers stop. It can be reinstated.'),
     }),
-    decision(t('Reinstate an account'), reinstateUser, given, { fields }),
+    decision(t('Reinstate an account'), reinstateUser.mutate, given, { fields }),
   ]
   const actionsOf = ({ id, kind, subject_type, subject_id, status, evidence }: Flag): AskProps[] => {
     if (status !== 'open') return []
-    const { commission_rate } = evidence as { commission_rate?: number }
-    const offer = { id: subject_id, ...(commission_rate !== undefined && { commission_rate }) }
+    const offer = { id: subject_id, commission_rate: evidence.commission_rate }
     return [
-      decision(t('Resolve'), resolveFlag, { id }, { fields: ['note'] }),
+      decision(t('Resolve'), resolveFlag.mutate, { id }, { fields: ['note'] }),
       ...(kind === 'offer_vetting'
         ? [
-            decision(t('Approve the offer'), vetOffer, { ...offer, decision: 'approve' }),
-            decision(t('Reject the offer'), vetOffer, { ...offer, decision: 'reject' }),
+            decision(t('Approve the offer'), vetOffer.mutate, { ...offer, decision: 'approve' }),
+            decision(t('Reject the offer'), vetOffer.mutate, { ...offer, decision: 'reject' }),
           ]
         : []),
       ...(subject_type === 'user' ? suspend({ id: subject_id }, ['reason']) : []),
@@ -73,12 +66,8 @@ export function Flags() {
           <Facts
             of={flag}
             items={[
-              'severity',
-              'kind',
-              'created_at',
-              'subject_id',
-              ...(flag.note ? ['note'] : []),
-              ...factsIn(flag),
+              ...['severity', 'kind', 'created_at', 'note'],
+              ...factsIn({ subject_id: flag.subject_id, ...flag.evidence }),
             ]}
           />
           <Asks items={actionsOf(flag)} />
@@ -88,11 +77,18 @@ export function Flags() {
   )
 }
 
-const factsIn = ({ evidence }: Flag): [string, string][] =>
-  Object.entries(evidence).map(([name, value]) => [
-    name.replaceAll('_', ' '),
-    [value]
-      .flat()
-      .map((one) => (typeof one === 'object' ? JSON.stringify(one) : String(one)))
-      .join(', '),
-  ])
+/** Detectors name what they found: lists are joined, records are facts again. */
+const factsIn = (found: object): [string, ComponentChildren][] =>
+  Object.entries(found).map(([name, value]) => [fieldOf(name).label, <Found key={name} value={value} />])
+
+const ID_END = 8
+
+function Found({ value }: { value: unknown }) {
+  const text = String(value)
+  if (value === null) return <>–</>
+  if (Array.isArray(value)) return value.map((one, index) => [index > 0 && ', ', <Found value={one} />])
+  if (typeof value === 'object') return <Facts items={factsIn(value)} />
+  if (/^\d{4}-\d\d-\d\dT/.test(text)) return <When at={text} />
+  if (/^[\da-f-]{36}$/.test(text)) return <code title={text}>{text.slice(-ID_END)}</code>
+  return <Theirs>{text}</Theirs>
+}

@@ -1,7 +1,7 @@
 import { useId, useState } from 'preact/hooks'
 import type { Outputs } from '../../index.ts'
 import { client, session, useLive } from '../client.ts'
-import { Ask } from '../parts/ask.tsx'
+import { Asks } from '../parts/ask.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { ListPage, useFiltered } from '../parts/list.tsx'
 import { Qr } from '../parts/pictures.tsx'
@@ -18,32 +18,24 @@ export function Links() {
   const isMerchant = session.use()?.role === 'merchant'
   const list = useFiltered<Shared>('links', ['offer_id?'], client.links.list.query)
   useLive('sale', list.reload)
-  const { setCoupon, end } = client.links
-  const actions = (link: Shared) => (
-    <div class="actions">
-      {!isMerchant && <Share {...link} />}
-      {isMerchant && !link.ended_at && (
-        <>
-          <Ask
-            label={t('Coupon code')}
-            fields={['coupon_code?']}
-            values={link}
-            onSubmit={(input: object) => setCoupon.mutate({ ...input, slug: link.slug }).then(list.put)}
-          />
-          <Ask
-            danger
-            label={t('End')}
-            text={t('For good. Clicks until now still earn commission within their days.')}
-            fields={['reason?']}
-            onSubmit={(input: object) =>
-              end.mutate({ ...input, slug: link.slug, status: 'ended' }).then(list.put)
-            }
-          />
-        </>
-      )}
-      <Link to={`/sales?affiliate_link_slug=${link.slug}`}>{t('Sales')}</Link>
-    </div>
-  )
+  const actions = (link: Shared) => {
+    const { slug } = link
+    const { setCoupon, end } = client.links
+    const change = (input: object) => setCoupon.mutate({ ...input, slug }).then(list.put)
+    const stop = (input: object) => end.mutate({ ...input, slug, status: 'ended' }).then(list.put)
+    const forGood = t('For good. Clicks until now still earn commission within their days.')
+    const asks = [
+      { label: t('Coupon code'), fields: ['coupon_code?'], values: link, onSubmit: change },
+      { label: t('End'), text: forGood, fields: ['reason?'], danger: true, onSubmit: stop },
+    ]
+    return (
+      <>
+        {!isMerchant && <Share {...link} />}
+        {isMerchant && !link.ended_at && <Asks items={asks} />}
+        <Link to={`/sales?affiliate_link_slug=${slug}`}>{t('Sales')}</Link>
+      </>
+    )
+  }
   return (
     <ListPage
       title={t('Links')}

@@ -6,6 +6,18 @@ import { Card, Page } from '../parts/page.tsx'
 import { Link, navigate } from '../router.tsx'
 import { t } from '../text.ts'
 
+/** The ways in. */
+export function VisitorLinks() {
+  return (
+    <div class="actions">
+      <Link to="/login">{t('Log in')}</Link>
+      <Link to="/register" class="button main">
+        {t('Register')}
+      </Link>
+    </div>
+  )
+}
+
 export function LogIn() {
   const [needsCode, setNeedsCode] = useState(false)
   const send = async (input: Inputs['auth']['login']) => {
@@ -41,12 +53,8 @@ export function Register() {
     ['merchant', t('Merchant: I have an online store')],
   ] as const
   const password = field('password', { autocomplete: 'new-password', hint: t('At least 10 characters.') })
-  const fields = [
-    field('role', { label: t('I am a'), type: 'select', options: roles }),
-    'display_name',
-    'email',
-    password,
-  ]
+  const role = field('role', { label: t('I am a'), type: 'select', options: roles })
+  const fields = [role, 'display_name', 'email', password]
   const send = async (input: Inputs['auth']['register']) => logIn(await client.auth.register.mutate(input))
   return (
     <Page narrow title={t('Register')} lead={t('Free of charge. Merchants sell; creators promote and earn.')}>

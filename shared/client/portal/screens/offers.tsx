@@ -6,6 +6,7 @@ import { Answered, Card, Page } from '../parts/page.tsx'
 import { Facts, Theirs } from '../parts/values.tsx'
 import { Link } from '../router.tsx'
 import { key, t } from '../text.ts'
+import { VisitorLinks } from './log-in.tsx'
 
 type Offer = Outputs['offers']['get']
 type Search = NonNullable<Inputs['offers']['list']> & { paid_rate_90d?: string }
@@ -48,6 +49,7 @@ export function Offers() {
     <ListPage
       title={t('Offers')}
       lead={t('What stores pay creators for sales.')}
+      children={session.use() === null && <Welcome />}
       list={list}
       empty={[t('No offers yet.'), t('They appear here as soon as merchants put them live.')]}
       columns={[{ head: t('Offer'), cell }, 'category', 'niche', 'paid_rate_90d', 'commission_rate']}
@@ -55,14 +57,18 @@ export function Offers() {
   )
 }
 
-const TERMS = [
-  'commission_rate',
-  'paid_rate_90d',
-  'attribution_window_days',
-  'category',
-  'niche',
-  'product_url',
-]
+const Welcome = () => (
+  <Card>
+    <p>
+      {t(
+        'Creators share links to products of Pakistan’s online stores, and earn a commission on each sale that follows. Merchants offer the commission, choose the creators, and pay once the order is paid.',
+      )}
+    </p>
+    <VisitorLinks />
+  </Card>
+)
+
+const TERMS = ['commission_rate', 'paid_rate_90d', 'attribution_window_days']
 
 export function OfferPage({ params: { id = '' } }: { params: Record<string, string> }) {
   const query = useQuery(`offer ${id}`, () => client.offers.get.query({ id }))
@@ -74,13 +80,13 @@ export function OfferPage({ params: { id = '' } }: { params: Record<string, stri
           <Card>
             {image && <img src={image} alt="" class="picture" />}
             {description && <p class="theirs">{description}</p>}
-            <Facts of={offer} items={TERMS} />
+            <Facts of={offer} items={[...TERMS, 'category', 'niche', 'product_url']} />
           </Card>
         )}
       </Answered>
       {role === 'creator' && <Apply id={id} />}
       {role === undefined && (
-        <Link to={`/register?back=/offers/${id}`} class="button main">
+        <Link to={`/register?back=/offers/${encodeURIComponent(id)}`} class="button main">
           {t('Register to promote it')}
         </Link>
       )}

@@ -47,11 +47,8 @@ export function Sales() {
 export function PendingOrders() {
   const isMerchant = session.use()?.role === 'merchant'
   const states = choice('state', ['pending', 'became_sale', 'cancelled', 'expired'])
-  const list = useFiltered<Pending>(
-    'pending',
-    [states, 'from?', 'to?', 'offer_id?'],
-    client.pendingOrders.list.query,
-  )
+  const filters = [states, 'from?', 'to?', 'offer_id?']
+  const list = useFiltered<Pending>('pending', filters, client.pendingOrders.list.query)
   useLive('sale', list.reload)
   const order = ({ order_name, sale_id }: Pending) => (
     <Theirs to={sale_id ? `/sales/${sale_id}` : ''}>{order_name}</Theirs>
