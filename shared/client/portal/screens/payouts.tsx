@@ -11,7 +11,7 @@ type Summary = Extract<Outputs['summaries']['get'], { role: 'creator' }>
 
 /** Why the next payout run leaves a creator out. */
 const WAITS: Record<NonNullable<Summary['next_payout']['waits_for']>, string> = {
-  below_threshold: key('Payouts begin at {threshold}: {missing} are missing.'),
+  below_threshold: key('Payouts begin at {threshold}: {missing} more to go.'),
   suspended: key('Your account is suspended.'),
   no_destination: key('Say where payouts go.'),
   destination_broken: key('Your bank account cannot be read. An operator looks at it.'),
@@ -61,7 +61,9 @@ function Balance() {
               [t('Paid'), money(paid)],
             ]}
           />
-          <p class={next.waits_for ? 'notice warn' : 'notice good'}>
+          <p
+            class={`notice ${next.waits_for === 'below_threshold' ? 'quiet' : next.waits_for ? 'warn' : 'good'}`}
+          >
             {next.waits_for
               ? t(WAITS[next.waits_for], { threshold: money(payout_threshold), missing: money(next.missing) })
               : t('The next payout run pays {amount}.', { amount: money(next.amount) })}
