@@ -415,6 +415,8 @@ async function main(): Promise<void> {
   )
 
   const creatorId = sale.creator_id
+  await call('admin.listUsers', operator, { role: 'creator', limit: 2 })
+  await call('admin.previewSuspension', operator, { id: creatorId })
   await call('admin.suspendUser', operator, {
     id: creatorId,
     reason: 'Bought through their own link after a warning.',

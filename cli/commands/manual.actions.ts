@@ -30,6 +30,7 @@ import {
   type TransferRow,
   transfersNamed,
 } from '../../server/processor/manual/transfers.service.ts'
+import { wireSum } from '../../server/reports/operator-status.service.ts'
 import { DAY_MS } from '../../shared/durations.ts'
 import { CURRENCY, type Paisa } from '../../shared/money.ts'
 import { readMoment } from '../arguments.ts'
@@ -39,16 +40,7 @@ import { nameOf, peopleOf } from '../lists.ts'
 import { actingAdmin, type ByAdmin } from '../manual/acting-admin.ts'
 import { withBankFile } from '../manual/bank-file-input.ts'
 import { type Delivered, deliverEvents, reachService } from '../manual/deliver.ts'
-import {
-  counted,
-  displayMoney,
-  formatMoney,
-  many,
-  sum,
-  sumText,
-  wireSum,
-  wireTime,
-} from '../terminal/output.ts'
+import { counted, displayMoney, formatMoney, many, sum, sumText, wireTime } from '../terminal/output.ts'
 import { money } from '../terminal/table.ts'
 
 function assertManual({ config }: AppContext): void {

@@ -14,7 +14,7 @@ import {
 import type { DatabaseProblem } from '../../server/platform/database/database-problems.ts'
 import { type MigrationState, migrationState } from '../../server/platform/database/migration-state.ts'
 import { printable } from '../../server/platform/printable.ts'
-import { operatorStatus, STATUS_HOURS } from '../../server/reports/operator-status.service.ts'
+import { operatorStatus, STATUS_HOURS, wireSum } from '../../server/reports/operator-status.service.ts'
 import { CURRENCY } from '../../shared/money.ts'
 import { type AppContext, databasePlace } from '../context.ts'
 import { examineDisk } from '../doctor/machine.ts'
@@ -29,7 +29,6 @@ import {
   sparkline,
   sum,
   sumText,
-  wireSum,
   wireTime,
 } from '../terminal/output.ts'
 

@@ -1,5 +1,5 @@
 import type { SuspensionPreview } from '../../server/reports/operator-status.service.ts'
-import { displayMoney, formatMoney, many, sumText, wireSum } from '../terminal/output.ts'
+import { displayMoney, many, sumText } from '../terminal/output.ts'
 
 /** What a suspension will do, one sentence a line. */
 export function suspensionLines({ sessions, apiKeys, creator, merchant }: SuspensionPreview): string[] {
@@ -27,27 +27,4 @@ export function suspensionLines({ sessions, apiKeys, creator, merchant }: Suspen
         ]
       : []),
   ]
-}
-
-export function wireSuspension({ sessions, apiKeys, creator, merchant }: SuspensionPreview) {
-  return {
-    sessions,
-    api_keys: apiKeys,
-    creator: creator && {
-      links: creator.links,
-      pending_applications: creator.pendingApplications,
-      payouts_pending: wireSum(creator.payoutsPending),
-      payouts_submitted: wireSum(creator.payoutsSubmitted),
-      balance_pending: formatMoney(creator.balance.pending),
-      balance_released: formatMoney(creator.balance.released),
-    },
-    merchant: merchant && {
-      stores: merchant.stores,
-      live_offers: merchant.liveOffers,
-      links: merchant.links,
-      pending_applications: merchant.pendingApplications,
-      open_cycles: wireSum(merchant.openCycles),
-      unpaid_cycles: wireSum(merchant.unpaidCycles),
-    },
-  }
 }

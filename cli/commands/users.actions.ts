@@ -1,7 +1,7 @@
 import { OPERATOR } from '../../server/flags/audit.service.ts'
 import { Refusal } from '../../server/platform/api/refusal.ts'
 import type { Platform } from '../../server/platform/platform.ts'
-import { previewSuspension } from '../../server/reports/operator-status.service.ts'
+import { previewSuspension, wireSuspension } from '../../server/reports/operator-status.service.ts'
 import * as factors from '../../server/users/second-factor.service.ts'
 import { isProductionAdmin } from '../../server/users/sessions.service.ts'
 import { wireUser } from '../../server/users/user-wire.ts'
@@ -11,7 +11,7 @@ import { confirm, isAsked, reads, writes } from '../context.ts'
 import { Failure, interrupted, wrongUsage } from '../failures.ts'
 import { printLines } from '../terminal/printable-text.ts'
 import { readNewPassword, Terminal } from '../terminal/prompts.ts'
-import { suspensionLines, wireSuspension } from './suspension-report.ts'
+import { suspensionLines } from './suspension-report.ts'
 
 type UserRow = users.UserRow
 

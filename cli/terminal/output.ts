@@ -1,7 +1,7 @@
 import { DateTime } from 'luxon'
 import type { Page } from '../../server/platform/api/page.ts'
 import { DAY_MS, HOUR_MS } from '../../shared/durations.ts'
-import { displayMoney, formatMoney, type Paisa } from '../../shared/money.ts'
+import { displayMoney, type Paisa } from '../../shared/money.ts'
 import { printable, printJson, printLines, type Style, styled } from './printable-text.ts'
 import {
   cellsOf,
@@ -228,8 +228,4 @@ interface Sum {
 
 export function sumText({ count, amount }: Sum): string {
   return count === 0 ? 'none' : `${count.toLocaleString('en')} (${displayMoney(amount)})`
-}
-
-export function wireSum({ count, amount }: Sum) {
-  return { count, amount: formatMoney(amount) }
 }

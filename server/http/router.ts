@@ -9,7 +9,12 @@ import { payoutsRouter } from '../payouts/payouts.procedures.ts'
 import { pendingOrdersRouter } from '../pending-orders/pending-orders.procedures.ts'
 import { proceduresOf, router } from '../platform/api/procedure.ts'
 import { profileProcedures, sessionProcedures } from '../profile/profile.procedures.ts'
-import { listedLinkProcedures, liveRouter, summariesRouter } from '../reports/reports.procedures.ts'
+import {
+  listedLinkProcedures,
+  liveRouter,
+  summariesRouter,
+  suspensionPreviewProcedures,
+} from '../reports/reports.procedures.ts'
 import { salesRouter } from '../sales/sales.procedures.ts'
 import { storesRouter } from '../stores/stores.procedures.ts'
 import { apiKeyProcedures } from '../users/api-keys.procedures.ts'
@@ -32,6 +37,7 @@ export const appRouter = router({
     ...flagDecisionProcedures,
     ...vettingProcedures,
     ...suspensionProcedures,
+    ...suspensionPreviewProcedures,
   }),
   jobs: jobsRouter,
   summaries: summariesRouter,

@@ -1,4 +1,6 @@
 import { DAY_MS, HOUR_MS } from '../../shared/durations.ts'
+import { formatMoney, type Paisa } from '../../shared/money.ts'
+import type { SuspensionWire } from '../../shared/schemas/admin.ts'
 import type { Role } from '../../shared/schemas/common.ts'
 import { EVENT_SOURCES, eventBacklog } from '../inbox/inbox.service.ts'
 import { creatorBalance } from '../ledger/ledger.service.ts'
@@ -101,4 +103,32 @@ export async function previewSuspension(
           }
         : null,
   }
+}
+
+export function wireSuspension({ sessions, apiKeys, creator, merchant }: SuspensionPreview): SuspensionWire {
+  return {
+    sessions,
+    api_keys: apiKeys,
+    creator: creator && {
+      links: creator.links,
+      pending_applications: creator.pendingApplications,
+      payouts_pending: wireSum(creator.payoutsPending),
+      payouts_submitted: wireSum(creator.payoutsSubmitted),
+      balance_pending: formatMoney(creator.balance.pending),
+      balance_released: formatMoney(creator.balance.released),
+    },
+    merchant: merchant && {
+      stores: merchant.stores,
+      live_offers: merchant.liveOffers,
+      links: merchant.links,
+      pending_applications: merchant.pendingApplications,
+      open_cycles: wireSum(merchant.openCycles),
+      unpaid_cycles: wireSum(merchant.unpaidCycles),
+    },
+  }
+}
+
+/** Of rows: how many, and their amounts together in paisa. */
+export function wireSum({ count, amount }: { count: number; amount: Paisa }) {
+  return { count, amount: formatMoney(amount) }
 }

@@ -1,5 +1,7 @@
 import { isTrackedEnvelope, type TrackedEnvelope, tracked } from '@trpc/server'
 import { z } from 'zod'
+import { suspensionPreview } from '../../shared/schemas/admin.ts'
+import { idInput } from '../../shared/schemas/common.ts'
 import {
   affiliateLink,
   changeLinkInput,
@@ -23,8 +25,10 @@ import { procedure, type RequestContext, refused, router } from '../platform/api
 import { periodOf } from '../platform/clock.ts'
 import { ownScope } from '../platform/database/keyset-scan.ts'
 import type { Platform } from '../platform/platform.ts'
+import { findUser } from '../users/users.service.ts'
 import { type ListedLink, listLinks, wireLink, withEarnings } from './listed-links.service.ts'
 import { followChanges, type LiveMessage } from './live.service.ts'
+import { previewSuspension, wireSuspension } from './operator-status.service.ts'
 import { seriesOf } from './series.service.ts'
 import { creatorSummary, merchantSummary } from './summaries.service.ts'
 
@@ -56,6 +60,20 @@ export const summariesRouter = router({
       seriesOf(platform, ownScope(actor), input.by, periodOf(input)),
     ),
 })
+
+export const suspensionPreviewProcedures = {
+  previewSuspension: procedure(['admin'], {
+    rest: { method: 'GET', path: '/admin/users/:id/suspension' },
+    summary: 'What suspending a user would do',
+    description: 'Changes nothing. `POST /admin/users/:id/suspend` does it.',
+    errors: ['not_found'],
+  })
+    .input(idInput)
+    .output(suspensionPreview)
+    .query(async ({ ctx: { platform }, input }) =>
+      wireSuspension(await previewSuspension(platform, await findUser(platform, input.id))),
+    ),
+}
 
 /** What answers links with their visits and earnings. */
 export const listedLinkProcedures = {

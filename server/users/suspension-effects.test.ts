@@ -115,5 +115,47 @@ for (const { it } of marketSuites<Context>('suspension, end to end,', {
     assert.is(await buy(world, await follow(world)), 'accepted')
   })
 
+  it('is listed and foretold to admins', async (world) => {
+    const { web, market, shop, creator, link, admin } = world
+    await market.earn(shop, link, 100_000)
+    const get = async (path: string, token = admin) => (await call(web.base, 'GET', path, { token })).body
+    const found = async (query: string) => {
+      const { items } = await get(`/admin/users?${query}`)
+      return items.map(({ id }: { id: string }) => id)
+    }
+    const [{ email, display_name: name, ...listed }] = (await get('/admin/users?role=creator')).items
+    assert.equal([listed.id, listed.role, listed.suspended], [creator.userId, 'creator', false])
+    assert.not.ok('balance' in listed || 'payout_destination' in listed)
+    for (const q of [email, email.slice(2, -2).toUpperCase(), name])
+      assert.ok((await found(`q=${encodeURIComponent(q)}&role=creator`)).includes(creator.userId), q)
+    for (const q of ['%25', '_%5C', 'no such account']) assert.equal(await found(`q=${q}`), [], q)
+    const first = await get('/admin/users?limit=1')
+    assert.is.not(
+      (await get(`/admin/users?limit=1&cursor=${first.next_cursor}`)).items[0].id,
+      first.items[0].id,
+    )
+    assert.is((await get('/admin/users?state=suspended')).code, 'validation_failed')
+
+    const preview = (id: string) => get(`/admin/users/${id}/suspension`)
+    const balance = (await get('/me', world.creators)).balance
+    const ofCreator = await preview(creator.userId)
+    assert.equal([ofCreator.sessions, ofCreator.api_keys, ofCreator.merchant], [1, 0, null])
+    assert.equal(
+      [ofCreator.creator.links, ofCreator.creator.balance_pending, ofCreator.creator.balance_released],
+      [1, balance.pending, balance.released],
+    )
+    const ofMerchant = await preview(shop.actor.userId)
+    assert.equal(
+      [ofMerchant.creator, ofMerchant.merchant.stores, ofMerchant.merchant.live_offers],
+      [null, 1, 1],
+    )
+    assert.is((await preview(link.id)).code, 'not_found')
+
+    await move(world, creator, 'suspend')
+    assert.equal(await found('suspended=true'), [creator.userId])
+    assert.not.ok((await found('suspended=false')).includes(creator.userId))
+    assert.is((await preview(creator.userId)).sessions, 0)
+  })
+
   it.run()
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { suspensionInput } from '../../shared/schemas/admin.ts'
+import { listUsersInput, suspensionInput, userPage } from '../../shared/schemas/admin.ts'
 import { idInput, listInput } from '../../shared/schemas/common.ts'
 import { notifications, updateNotificationsInput } from '../../shared/schemas/notifications.ts'
 import {
@@ -39,7 +39,7 @@ import {
 } from './second-factor.service.ts'
 import { endOtherSessions, endOwnSession, listSessions, logout } from './sessions.service.ts'
 import { wireSession, wireUser } from './user-wire.ts'
-import { reinstateUser, suspendUser } from './users.service.ts'
+import { listUsers, reinstateUser, suspendUser } from './users.service.ts'
 
 const EVERY_ROLE = ['merchant', 'creator', 'admin'] as const
 
@@ -262,6 +262,15 @@ export const notificationProcedures = {
 
 /** What admins decide about accounts. */
 export const suspensionProcedures = {
+  listUsers: procedure(['admin'], {
+    rest: { method: 'GET', path: '/admin/users' },
+    summary: 'List accounts',
+    description: 'Newest first, without their balances and bank accounts.',
+  })
+    .input(listUsersInput)
+    .output(userPage)
+    .query(async ({ ctx, input }) => mapPage(await listUsers(ctx.platform, input), wireUser)),
+
   suspendUser: procedure(['admin'], {
     rest: { method: 'POST', path: '/admin/users/:id/suspend' },
     summary: 'Suspend a user',

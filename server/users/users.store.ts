@@ -37,16 +37,24 @@ export async function findPeople(db: Queries, ids: readonly string[]): Promise<P
 }
 
 export interface UserFilter {
-  role?: Role
-  suspended?: boolean
+  /** A part of the e-mail address or the name, in any case. */
+  q?: string | undefined
+  role?: Role | undefined
+  suspended?: boolean | undefined
 }
 
 export function findUsers(
   db: Queries,
-  { role, suspended }: UserFilter,
+  { q, role, suspended }: UserFilter,
   page: { before: string | null; limit: number },
 ) {
   let query = db.selectFrom('users').selectAll()
+  if (q !== undefined) {
+    const pattern = `%${q.toLowerCase().replace(/[\\%_]/g, '\\$&')}%`
+    query = query.where(
+      sql<boolean>`(email like ${pattern} escape '\\' or lower(display_name) like ${pattern} escape '\\')`,
+    )
+  }
   if (role) query = query.where('role', '=', role)
   if (suspended !== undefined) query = query.where('suspended_at', suspended ? 'is not' : 'is', null)
   return newestFirst(query, page)

@@ -8,8 +8,11 @@ import {
   pageInput,
   pageOf,
   percent,
+  role,
+  unshownLine,
   wireTime,
 } from './common.ts'
+import { user } from './users.ts'
 
 export const flagSeverity = z.enum(['low', 'medium', 'high']).describe('How soon to look: `high` first.')
 export type FlagSeverity = z.infer<typeof flagSeverity>
@@ -114,7 +117,52 @@ export const vetOfferInput = z.strictObject({
     .describe('The rate that the decision is about: refused when the offer has another by now.'),
 })
 
+export const listUsersInput = z
+  .strictObject({
+    q: unshownLine(1, 200).optional().describe('A part of the e-mail address or the name, in any case.'),
+    role: role.optional(),
+    suspended: z.boolean().optional().describe('Suspended accounts only, or active ones only.'),
+    ...pageInput,
+  })
+  .prefault({})
+export const userPage = pageOf(user)
+
 export const suspensionInput = z.strictObject({ id: idParam, reason })
+
+const howMany = (description: string) => z.int().min(0).describe(description)
+const sumOf = (description: string) =>
+  z.object({ count: howMany('How many.'), amount: moneyText.describe('Together.') }).describe(description)
+const pendingApplications = howMany('Applications that stay pending.')
+
+export const suspensionPreview = z
+  .object({
+    sessions: howMany('Open sessions, which end.'),
+    api_keys: howMany('API keys, which end.'),
+    creator: z
+      .object({
+        links: howMany('Links that go on leading to the shop and earn nothing more.'),
+        pending_applications: pendingApplications,
+        payouts_pending: sumOf('Payouts not sent yet, which wait.'),
+        payouts_submitted: sumOf('Payouts already sent, which run on.'),
+        balance_pending: moneyText.describe('Stays: earned in billing cycles that are not charged yet.'),
+        balance_released: moneyText.describe('Stays: payable.'),
+      })
+      .nullable()
+      .describe('Null unless the account is a creator.'),
+    merchant: z
+      .object({
+        stores: howMany('Stores whose orders are rejected.'),
+        live_offers: howMany('Offers that leave the catalogue.'),
+        links: howMany('Links that answer 410.'),
+        pending_applications: pendingApplications,
+        open_cycles: sumOf('Open billing cycles, which still close and are invoiced.'),
+        unpaid_cycles: sumOf('Closed billing cycles, which stay to be paid.'),
+      })
+      .nullable()
+      .describe('Null unless the account is a merchant.'),
+  })
+  .meta({ id: 'SuspensionPreview' })
+export type SuspensionWire = z.infer<typeof suspensionPreview>
 
 export const requestCreditInput = z.strictObject({
   id: idParam,

@@ -50,6 +50,7 @@ export const ADMIN_IDS: Record<string, readonly Kind[]> = {
   'offers.list merchant_id': ['merchant'],
   'admin.resolveFlag id': ['flag'],
   'admin.vetOffer id': ['draft offer', 'live offer', 'ended offer'],
+  'admin.previewSuspension id': ['merchant', 'creator', 'admin'],
   'admin.suspendUser id': ['merchant', 'creator', 'admin'],
   'admin.reinstateUser id': ['merchant', 'creator', 'admin'],
   'jobs.startExport billing_cycle_id': ['billing cycle'],

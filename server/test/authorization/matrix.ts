@@ -80,6 +80,8 @@ const PROCEDURES = `
   admin.listFlagged         401        403       403      ok     401        401    401      401      403      403
   admin.resolveFlag         401        403       403      ok     401        401    401      401      403      403
   admin.vetOffer            401        403       403      ok     401        401    401      401      403      403
+  admin.listUsers           401        403       403      ok     401        401    401      401      403      403
+  admin.previewSuspension   401        403       403      ok     401        401    401      401      403      403
   admin.suspendUser         401        403       403      ok     401        401    401      401      403      403
   admin.reinstateUser       401        403       403      ok     401        401    401      401      403      403
   jobs.startExport          401        ok        ok       ok     401        401    401      401      403      ok

@@ -178,6 +178,8 @@ export const RECIPES: Record<string, Recipe> = {
     id: await freshDraft(scene.platform, tenant),
     decision: 'approve',
   }),
+  'admin.listUsers': () => ({}),
+  'admin.previewSuspension': ({ tenant }) => ({ id: tenant.creator.userId }),
   'admin.suspendUser': async ({ scene }) => ({ id: (await addUser(scene.platform, 'creator')).userId }),
   'admin.reinstateUser': async ({ scene }) => {
     const { userId } = await addUser(scene.platform, 'creator')

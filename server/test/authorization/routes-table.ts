@@ -70,6 +70,8 @@ const TESTS: Record<string, string> = {
   payouts: 'payouts/payouts.test.ts',
   billing: 'billing/billing.procedures.test.ts',
   admin: 'flags/admin-routes.test.ts',
+  'admin.listUsers': 'users/suspension-effects.test.ts',
+  'admin.previewSuspension': 'users/suspension-effects.test.ts',
   'admin.suspendUser': 'users/suspension-effects.test.ts',
   'admin.reinstateUser': 'users/suspension-effects.test.ts',
   jobs: 'exports/exports.test.ts',

@@ -15,6 +15,7 @@ import { Payouts } from './screens/payouts.tsx'
 import { Receipt } from './screens/receipt.tsx'
 import { PendingOrders, Sales } from './screens/sales.tsx'
 import { ConnectStore, Stores } from './screens/stores.tsx'
+import { Users } from './screens/users.tsx'
 import { key } from './text.ts'
 
 export interface ScreenRoute {
@@ -50,6 +51,7 @@ export const ROUTES: readonly ScreenRoute[] = [
   { path: '/offers', screen: Offers, nav: key('Offers') },
   { path: '/offers/:id', screen: OfferPage },
   { path: '/flags', screen: Flags, roles: ['admin'], nav: key('Flags') },
+  { path: '/users', screen: Users, roles: ['admin'], nav: key('Users') },
   { path: '/account', screen: AccountSettings, roles: ['merchant', 'creator', 'admin'] },
   { path: '/login', screen: LogIn, roles: ['visitor'] },
   { path: '/register', screen: Register, roles: ['visitor'] },

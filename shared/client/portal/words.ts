@@ -11,6 +11,8 @@ export const REJECTION_REASONS = Object.keys(CHECKS)
 export const ADVICE: Record<string, string> = names.advice
 /** What an offer's vetting means. */
 export const VETTING: Record<string, string> = names.vetting
+/** What a suspension does to each figure of its preview. */
+export const EFFECTS: Record<string, string> = names.effects
 
 /** An enum value of the wire for people. */
 export const word = (value: string): string => t(WORDS[value]?.[0] ?? sentenceOf(value))

@@ -163,6 +163,10 @@ function Sessions() {
   const list = useList('sessions', (cursor) => client.auth.listSessions.query(cursor))
   const endOthers = () => client.auth.endOtherSessions.mutate().then(list.reload)
   const end = (id: string) => () => client.auth.endSession.mutate({ id }).then(list.reload)
+  const action = ({ id, current }: { id: string; current: boolean }) => {
+    if (current) return <span class="status good">{t('This one')}</span>
+    return <Ask class="plain" label={t('End')} onSubmit={end(id)} />
+  }
   return (
     <Card title={t('Sessions')} actions={<Ask label={t('End all others')} onSubmit={endOthers} />}>
       <Rows
@@ -172,15 +176,7 @@ function Sessions() {
           { head: t('Program'), cell: ({ agent }) => <Theirs>{programIn(agent)}</Theirs> },
           'address_prefix',
           'created_at',
-          {
-            head: t('Action'),
-            cell: ({ id, current }) =>
-              current ? (
-                <span class="status good">{t('This one')}</span>
-              ) : (
-                <Ask class="plain" label={t('End')} onSubmit={end(id)} />
-              ),
-          },
+          { head: t('Action'), cell: action },
         ]}
       />
     </Card>
@@ -195,6 +191,7 @@ function ApiKeys() {
     await list.reload()
   }
   const remove = (id: string) => () => client.auth.deleteApiKey.mutate({ id }).then(list.reload)
+  const action = ({ id }: { id: string }) => <Ask class="plain" label={t('Delete')} onSubmit={remove(id)} />
   const scope = field('scope', { type: 'select', options: optionsOf(['read', 'write']) })
   const fields = ['name', scope, 'expires_in_days?']
   return (
@@ -203,16 +200,7 @@ function ApiKeys() {
         label={t('API keys')}
         list={list}
         empty={<Empty title={t('No keys.')}>{t('Programs that call the API in your name need one.')}</Empty>}
-        columns={[
-          'name',
-          'scope',
-          'last4',
-          'last_used_at',
-          {
-            head: t('Action'),
-            cell: ({ id }) => <Ask class="plain" label={t('Delete')} onSubmit={remove(id)} />,
-          },
-        ]}
+        columns={['name', 'scope', 'last4', 'last_used_at', { head: t('Action'), cell: action }]}
       />
       {made && (
         <Dialog title={t('Copy the key')} onClose={() => setMade(null)}>

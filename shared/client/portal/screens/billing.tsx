@@ -26,6 +26,7 @@ export function Billing() {
     open_cycle_due: open = '0.00',
     credit_available: credit = '0.00',
   } = me.data?.account ?? {}
+  const file = ({ id }: Cycle) => <Link to={`/exports?billing_cycle_id=${id}`}>{t('Export')}</Link>
   return (
     <ListPage
       title={t('Billing')}
@@ -37,10 +38,7 @@ export function Billing() {
         ...AMOUNTS,
         { head: t('Payment'), cell: (cycle) => <Payment cycle={cycle} /> },
         { head: t('Sales'), cell: ({ id }) => <Link to={`/sales?billing_cycle_id=${id}`}>{t('Show')}</Link> },
-        {
-          head: t('File'),
-          cell: ({ id }) => <Link to={`/exports?billing_cycle_id=${id}`}>{t('Export')}</Link>,
-        },
+        { head: t('File'), cell: file },
       ]}
     >
       <Figures

@@ -9,6 +9,7 @@ import { choice, ListPage, useFiltered } from '../parts/list.tsx'
 import { Card } from '../parts/page.tsx'
 import { Facts, Theirs, When } from '../parts/values.tsx'
 import { t } from '../text.ts'
+import { suspensionAsks } from './users.tsx'
 
 type Flag = Outputs['admin']['listFlagged']['items'][number]
 type Call = (input: never) => Promise<unknown>
@@ -20,45 +21,35 @@ export function Flags() {
   const kinds = choice('kind', ['offer_vetting', 'credit_request', 'self_purchase'])
   const filters = [status, choice('severity', ['high', 'medium', 'low']), kinds]
   const list = useFiltered<Flag>('flags', filters, client.admin.listFlagged.query)
+  const decided = () => {
+    tell(t('Done'))
+    return list.reload()
+  }
   /** A button that calls this with the reason, and takes the flags anew. */
-  const decision = (label: string, call: Call, given: object, more: Partial<AskProps> = {}): AskProps => ({
+  const decision = (label: string, call: Call, given: object, fields = ['reason']): AskProps => ({
     label,
-    fields: ['reason'],
-    onSubmit: async (input: object) => {
-      await call({ ...given, ...input } as never)
-      tell(t('Done'))
-      await list.reload()
-    },
-    ...more,
+    fields,
+    onSubmit: (input: object) => call({ ...given, ...input } as never).then(decided),
   })
-  const { resolveFlag, vetOffer, suspendUser, reinstateUser } = client.admin
-  const suspend = (given: object, fields: string[]) => [
-    decision(t('Suspend an account'), suspendUser.mutate, given, {
-      fields,
-      danger: true,
-      text: t('Its sessions end, its links and offers stop. It can be reinstated.'),
-    }),
-    decision(t('Reinstate an account'), reinstateUser.mutate, given, { fields }),
-  ]
-  const actionsOf = ({ id, kind, subject_type, subject_id, status, evidence }: Flag): AskProps[] => {
+  const { resolveFlag, vetOffer } = client.admin
+  const actionsOf = ({ id, kind, subject_type, subject_id, status, evidence }: Flag) => {
     if (status !== 'open') return []
     const offer = { id: subject_id, commission_rate: evidence.commission_rate }
     return [
-      decision(t('Resolve'), resolveFlag.mutate, { id }, { fields: ['note'] }),
+      decision(t('Resolve'), resolveFlag.mutate, { id }, ['note']),
       ...(kind === 'offer_vetting'
         ? [
             decision(t('Approve the offer'), vetOffer.mutate, { ...offer, decision: 'approve' }),
             decision(t('Reject the offer'), vetOffer.mutate, { ...offer, decision: 'reject' }),
           ]
         : []),
-      ...(subject_type === 'user' ? suspend({ id: subject_id }, ['reason']) : []),
+      ...(subject_type === 'user' ? suspensionAsks({ id: subject_id }, decided) : []),
     ]
   }
   return (
     <ListPage
       title={t('Flags')}
       lead={t('What the service put before a person.')}
-      actions={<Asks items={suspend({}, ['id', 'reason'])} />}
       list={list}
       empty={[t('Nothing to look at.'), t('New flags appear here when a detector finds something.')]}
       card={(flag) => (

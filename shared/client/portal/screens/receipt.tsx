@@ -53,12 +53,7 @@ export function Receipt({ params: { id = '' } }: { params: Record<string, string
               <Facts of={receipt} items={[...RARE.filter((name) => receipt[name]), ...RESULT, ...fees]} />
             </Card>
             <Card title={t('Checks')}>
-              <Table
-                label={t('Checks')}
-                rows={receipt.checks}
-                rowKey={({ name }) => name}
-                columns={checks()}
-              />
+              <Table label={t('Checks')} rows={receipt.checks} rowKey={nameOf} columns={checks()} />
             </Card>
             {isMerchant && sale.acceptance_status === 'accepted' && (
               <Card title={t('Credit')}>
@@ -132,6 +127,8 @@ function Story({ moments }: { moments: Moment[] }) {
   ])
   return <Steps all steps={steps} at={current < 0 ? moments.length : current} />
 }
+
+const nameOf = ({ name }: Check) => name
 
 /** Each check, its verdict, and what it looked at. */
 const checks = () => [

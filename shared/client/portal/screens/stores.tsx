@@ -14,6 +14,7 @@ import { ADVICE, word } from '../words.ts'
 type Store = Outputs['stores']['get']
 
 const NEW = ['shop_domain', 'webhook_secret']
+const NAME = ['shop_domain']
 const SECRET = ['webhook_secret', 'revoke_former']
 
 /** The merchant's stores, each with what arrives from it. */
@@ -92,12 +93,7 @@ function StoreCard({ store, changed }: { store: Store; changed: () => Promise<vo
       <Asks
         items={[
           { label: t('Replace the secret'), text: former, fields: SECRET, onSubmit: change },
-          {
-            label: t('Change the name'),
-            text: t('Its sales stay.'),
-            fields: ['shop_domain'],
-            onSubmit: change,
-          },
+          { label: t('Change the name'), text: t('Its sales stay.'), fields: NAME, onSubmit: change },
           { label: t('Remove'), text: warning, danger: true, onSubmit: remove },
         ]}
       />
