@@ -36,7 +36,7 @@ export function salesByHour(db: Queries, from: number) {
   )
 }
 
-interface Sum {
+export interface Sum {
   count: number
   /** Paisa. */
   amount: number
