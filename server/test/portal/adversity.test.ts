@@ -1,25 +1,14 @@
 // proof only
 // database: none
-import type { Browser, Page } from 'playwright-core'
-import { suite } from 'uvu'
+import type { Page } from 'playwright-core'
 import * as assert from 'uvu/assert'
-import { hasChromium, launchChromium } from '../testkit/chromium.ts'
+import { onChromium } from '../testkit/chromium.ts'
 import { eventually } from '../testkit/eventually.ts'
 import { call } from '../testkit/service-bed.ts'
 import { HOUR } from '../testkit/testbed.ts'
-import { errorsOf, fill, logIn, open, openTab, settled } from './browsing.ts'
-import { openSeededService, type SeededService } from './seeded-service.ts'
+import { errorsOf, fill, logIn, open, openTab, portalSuite, settled } from './browsing.ts'
 
-const it = suite<{ bed: SeededService; browser: Browser }>('the portal in adversity')
-
-it.before(async (world) => {
-  world.bed = await openSeededService()
-  world.browser = await launchChromium()
-})
-it.after(async ({ bed, browser }) => {
-  await browser.close()
-  await bed.close()
-})
+const it = portalSuite('the portal in adversity')
 
 const heading = (page: Page) => page.textContent('main h1')
 
@@ -266,4 +255,4 @@ it('paints its frame before any script has arrived', async ({ bed, browser }) =>
   await close()
 })
 
-if (hasChromium) it.run()
+onChromium(it).run()

@@ -1,13 +1,34 @@
 import { readFileSync } from 'node:fs'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { suite, type Test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { launchChromium } from '../testkit/chromium.ts'
 import { GIVE_UP_MS } from '../testkit/eventually.ts'
-import type { SeededService } from './seeded-service.ts'
+import { openSeededService, type SeededService } from './seeded-service.ts'
 
 export const LANGUAGES = ['en-GB', 'ur-PK'] as const
 export const SCHEMES = ['light', 'dark'] as const
 export const ROLES = ['visitor', 'merchant', 'creator', 'admin'] as const
 export type Viewer = (typeof ROLES)[number]
+
+export interface PortalWorld {
+  bed: SeededService
+  browser: Browser
+}
+
+/** A suite over one seeded service and one Chromium. */
+export function portalSuite(name: string): Test<PortalWorld> {
+  const it = suite<PortalWorld>(name)
+  it.before(async (world) => {
+    world.bed = await openSeededService()
+    world.browser = await launchChromium()
+  })
+  it.after(async ({ bed, browser }) => {
+    await browser?.close()
+    await bed?.close()
+  })
+  return it
+}
 
 export interface Tab {
   page: Page

@@ -4,7 +4,7 @@ import type { Browser, Page } from 'playwright-core'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { addPracticeShop } from '../../../cli/practice/practice-shop.ts'
-import { hasChromium, launchChromium } from '../testkit/chromium.ts'
+import { launchChromium, onChromium } from '../testkit/chromium.ts'
 import { verify } from '../testkit/marketplace.ts'
 import { openServiceBed, type ServiceBed } from '../testkit/service-bed.ts'
 import { openTab } from './browsing.ts'
@@ -18,22 +18,19 @@ const SHOP = 'ravi-ajrak.myshopify.com'
 const PASSWORD = 'seven quiet rivers'
 
 const it = suite<World>('from nothing to a paid payout by clicking')
-const scenario = hasChromium ? it : it.skip
 
-if (hasChromium) {
-  it.before(async (world) => {
-    world.bed = await openServiceBed(
-      'sqlite',
-      {},
-      { extend: (server, app) => addPracticeShop(server, app, { roundMs: 1000 }) },
-    )
-    world.browser = await launchChromium()
-  })
-  it.after(async ({ bed, browser }) => {
-    await browser.close()
-    await bed.close()
-  })
-}
+it.before(async (world) => {
+  world.bed = await openServiceBed(
+    'sqlite',
+    {},
+    { extend: (server, app) => addPracticeShop(server, app, { roundMs: 1000 }) },
+  )
+  world.browser = await launchChromium()
+})
+it.after(async ({ bed, browser }) => {
+  await browser?.close()
+  await bed?.close()
+})
 
 const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).first().click()
 const follow = (page: Page, name: string) => page.getByRole('link', { name, exact: true }).first().click()
@@ -61,7 +58,7 @@ async function register(world: World, role: string, name: string) {
   return { page, errors }
 }
 
-scenario('merchant, creator, buyer', async (world) => {
+it('merchant, creator, buyer', async (world) => {
   const { url } = world.bed
   const merchant = await register(world, 'merchant', 'Ravi Ajrak')
   await goTo(merchant.page, 'Stores')
@@ -124,4 +121,4 @@ scenario('merchant, creator, buyer', async (world) => {
   assert.equal([...merchant.errors, ...creator.errors, ...buyer.errors], [])
 })
 
-it.run()
+onChromium(it).run()

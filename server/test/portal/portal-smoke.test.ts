@@ -1,31 +1,11 @@
 // database: none
-import type { Browser } from 'playwright-core'
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { hasChromium, launchChromium } from '../testkit/chromium.ts'
-import { openTab } from './browsing.ts'
-import { openSeededService, type SeededService } from './seeded-service.ts'
+import { onChromium } from '../testkit/chromium.ts'
+import { openTab, portalSuite } from './browsing.ts'
 
-interface World {
-  bed: SeededService
-  browser: Browser
-}
+const it = portalSuite('the portal in Chromium')
 
-const it = suite<World>('the portal in Chromium')
-
-if (hasChromium) {
-  it.before(async (world) => {
-    world.bed = await openSeededService()
-    world.browser = await launchChromium()
-  })
-  it.after(async ({ bed, browser }) => {
-    await browser.close()
-    await bed.close()
-  })
-}
-const scenario = hasChromium ? it : it.skip
-
-scenario('shows offers to a visitor, and sales after logging in', async (world) => {
+it('shows offers to a visitor, and sales after logging in', async (world) => {
   const { page, errors, close } = await openTab(world.browser)
   const { url, seeded } = world.bed
   await page.goto(`${url}/app`)
@@ -47,4 +27,4 @@ scenario('shows offers to a visitor, and sales after logging in', async (world) 
   await close()
 })
 
-it.run()
+onChromium(it).run()
