@@ -6,13 +6,11 @@ import {
   acceptsHtml,
   documentPage,
   escapeHtml,
-  etagOf,
   type Guard,
   htmlReply,
-  isCurrent,
   pagePolicy,
   STYLE_SHEET,
-  sendZipped,
+  sendPage,
   serveAsset,
   type Zipped,
   zip,
@@ -76,9 +74,7 @@ export function registerDocs(
   server.get('/docs', { onRequest: guard }, async (request, reply) => {
     page ??= referencePage(config.MARKETPLACE_NAME, document() as unknown as Reference).then(zip)
     const made = await page
-    htmlReply(reply, PAGE_POLICY).header('cache-control', 'public, no-cache')
-    if (isCurrent(request, reply, `W/${etagOf(made.plain)}`)) return reply.code(304).send()
-    return sendZipped(request, reply, made)
+    return sendPage(request, htmlReply(reply, PAGE_POLICY).header('cache-control', 'public, no-cache'), made)
   })
   for (const [name, file] of Object.entries(ASSETS)) serveAsset(server, `/docs/${name}`, file)
 }

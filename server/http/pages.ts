@@ -181,10 +181,18 @@ async function readAsset(file: URL): Promise<Zipped> {
 export interface Zipped {
   plain: Buffer
   zipped: Buffer
+  etag: string
 }
 
 export async function zip(plain: Buffer): Promise<Zipped> {
-  return { plain, zipped: await promisify(gzip)(plain, { level: 9 }) }
+  return { plain, zipped: await promisify(gzip)(plain, { level: 9 }), etag: etagOf(plain) }
+}
+
+/** Sends a file, or 304 to a client that has it. The tag is weak: it is the same for both encodings. */
+export function sendPage(request: FastifyRequest, reply: FastifyReply, page: Zipped): FastifyReply {
+  if (isCurrent(request, reply.header('vary', 'Accept-Encoding'), `W/${page.etag}`))
+    return reply.code(304).send()
+  return sendZipped(request, reply, page)
 }
 
 export function sendZipped(

@@ -8,11 +8,10 @@ import { Refusal } from '../platform/api/refusal.ts'
 import type { HttpApp } from './context.ts'
 import {
   escapeHtml,
-  etagOf,
   type Guard,
   htmlReply,
-  isCurrent,
   pagePolicy,
+  sendPage,
   sendZipped,
   type Zipped,
   zip,
@@ -30,7 +29,7 @@ const PAGE_CACHE = 'private, max-age=300'
 const SCRIPT_CACHE = 'public, max-age=31536000, immutable'
 
 interface Portal {
-  page: Zipped & { etag: string; policy: string }
+  page: Zipped & { policy: string }
   scripts: ReadonlyMap<string, Zipped>
 }
 
@@ -43,19 +42,17 @@ export function registerPortal(
   if (platform.config.PORTAL === 'off') return
   let loading: Promise<Portal> | undefined
   const load = () => {
-    loading ??= loadPortal(platform.config.MARKETPLACE_NAME)
-    // Tried again: a build may have failed for a reason that passes.
-    loading.catch(() => {
+    // Tried again after a failure, whose reason may pass.
+    loading ??= loadPortal(platform.config.MARKETPLACE_NAME).catch((error: unknown) => {
       loading = undefined
+      throw error
     })
     return loading
   }
   const page = async (request: FastifyRequest, reply: FastifyReply) => {
     const { page } = await load()
     // Also on 304, whose headers take the place of those that the browser has kept.
-    htmlReply(reply, page.policy).header('cache-control', PAGE_CACHE)
-    if (isCurrent(request, reply, `W/${page.etag}`)) return reply.code(304).send()
-    return sendZipped(request, reply, page)
+    return sendPage(request, htmlReply(reply, page.policy).header('cache-control', PAGE_CACHE), page)
   }
   for (const path of ['/app', '/app/']) server.get(path, { onRequest: guard }, page)
   server.get<{ Params: { '*': string } }>('/app/*', { onRequest: guard }, async (request, reply) => {
@@ -80,7 +77,7 @@ async function loadPortal(marketplace: string): Promise<Portal> {
   )
   const scripts = [...files].filter(([name]) => name.endsWith('.js'))
   return {
-    page: { ...(await zip(plain)), etag: etagOf(plain), policy },
+    page: { ...(await zip(plain)), policy },
     scripts: new Map(
       await Promise.all(scripts.map(async ([name, text]) => [name, await zip(text)] as const)),
     ),

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
 import type { FastifyInstance } from 'fastify'
 import type { HttpApp } from './context.ts'
-import { etagOf, isCurrent, sendZipped } from './pages.ts'
+import { etagOf, sendPage } from './pages.ts'
 import { setShortHeaders } from './security-headers.ts'
 
 /** Beside the sources and in `dist/` alike. */
@@ -24,12 +24,9 @@ export function registerStoreScript(server: FastifyInstance, { platform }: Pick<
   const plain = Buffer.from(
     readFileSync(MINIFIED, 'utf8').replace('TRACKING_PARAMETER', platform.config.TRACKING_PARAMETER),
   )
-  const zipped = gzipSync(plain, { level: 9 })
-  // Weak: the same for both encodings.
-  const etag = `W/${etagOf(plain)}`
+  const script = { plain, zipped: gzipSync(plain, { level: 9 }), etag: etagOf(plain) }
   server.get('/store.js', async (request, reply) => {
-    setShortHeaders(request, reply).headers(HEADERS).header('vary', 'Accept-Encoding')
-    if (isCurrent(request, reply, etag)) return reply.code(304).send()
-    return sendZipped(request, reply, { plain, zipped })
+    setShortHeaders(request, reply).headers(HEADERS)
+    return sendPage(request, reply, script)
   })
 }
