@@ -14,6 +14,8 @@ const POLICY = pagePolicy(`style-src 'sha256-${hash('sha256', STYLE, 'base64')}'
 interface LinkPage {
   title: Words
   text: Words
+  /** Of a link that loads the page again. */
+  again?: Words
 }
 
 const DEAD_LINKS = new Map<ErrorCode, LinkPage>([
@@ -42,9 +44,10 @@ const DEAD_LINKS = new Map<ErrorCode, LinkPage>([
 const FAILED: LinkPage = {
   title: { en: 'Please try again in a moment', ur: 'تھوڑی دیر بعد دوبارہ کوشش کریں' },
   text: {
-    en: 'The link could not be opened just now.</p>\n<p><a href="">Try again</a>',
-    ur: 'یہ لنک ابھی نہیں کھل سکا۔</p>\n<p><a href="">دوبارہ کوشش کریں</a>',
+    en: 'The link could not be opened just now.',
+    ur: 'یہ لنک ابھی نہیں کھل سکا۔',
   },
+  again: { en: 'Try again', ur: 'دوبارہ کوشش کریں' },
 }
 
 /** Whether the link leads nowhere, and not only now. */
@@ -59,14 +62,16 @@ export function sendLinkPage(
   platform: Platform,
   problem: ProblemAnswer,
 ): void {
-  const { title, text } = DEAD_LINKS.get(problem.body.code) ?? FAILED
+  const { title, text, again } = DEAD_LINKS.get(problem.body.code) ?? FAILED
   const head = `<style>${STYLE}</style>`
   const other = languageOf(request) === 'en' ? 'ur' : 'en'
+  const contentIn = (say: (words: Words) => string) =>
+    `<p>${say(text)}</p>${again ? `\n<p><a href="">${say(again)}</a></p>` : ''}`
   const second = `<section lang="${other}" dir="${other === 'ur' ? 'rtl' : 'ltr'}">
 <h2>${title[other]}</h2>
-<p>${text[other]}</p>
+${contentIn((words) => words[other])}
 </section>`
-  const content = (say: (words: Words) => string) => `<p>${say(text)}</p>\n${second}`
+  const content = (say: (words: Words) => string) => `${contentIn(say)}\n${second}`
   const page = taskPage(request, platform, { title, head, content })
   htmlReply(reply.code(problem.status).headers(problemHeaders(problem)), POLICY).send(page)
 }
