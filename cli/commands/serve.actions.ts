@@ -122,7 +122,7 @@ function announce({ out, config }: CommandContext, service: Service, seeded: See
   ])
 }
 
-/** Where a person begins who looks around. */
+/** The addresses and accounts of a seeded service, for a first look around. */
 function practiceLines(seeded: SeededAccounts, url: string, portal: 'on' | 'off'): string[] {
   return [
     nameLine('open', portal === 'on' ? `${url}/app` : `${url}/docs`),

@@ -15,7 +15,7 @@ import { findImportViolations } from './structure/import-direction.ts'
 import { findTranslatedWords, WORDS } from './structure/plain-words.ts'
 import { findImpureRules } from './structure/purity.ts'
 import { splitSource } from './structure/source-text.ts'
-import { readTree, type SourceTree, treeOf, type Violation } from './structure/source-tree.ts'
+import { readPages, readTree, type SourceTree, treeOf, type Violation } from './structure/source-tree.ts'
 import { findForeignTables } from './structure/table-owners.ts'
 import { findRawTerminalWrites } from './structure/terminal.ts'
 
@@ -36,7 +36,8 @@ const CHECKS = {
 } satisfies Record<string, (tree: SourceTree) => Violation[]>
 
 const repository = suite('the repository')
-const tree = await readTree(fileURLToPath(new URL('../..', import.meta.url)))
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const tree = await readTree(ROOT)
 
 for (const [name, check] of Object.entries(CHECKS)) {
   repository(name, () => {
@@ -45,9 +46,16 @@ for (const [name, check] of Object.entries(CHECKS)) {
   })
 }
 
+repository('guides, decisions and other pages use plain words', async () => {
+  const pages = await readPages(ROOT)
+  assert.ok(pages.some(({ path }) => path === 'server/guides/quickstart.md'))
+  assert.equal(findTranslatedWords(pages), [])
+})
+
 repository('is read: rules and platform are in the tree', () => {
   const paths = tree.map(({ path }) => path)
-  assert.ok(paths.includes('server/schema.ts') && paths.includes('shared/money.ts'))
+  for (const path of ['server/schema.ts', 'shared/money.ts', 'shared/client/portal/shell.tsx'])
+    assert.ok(paths.includes(path), path)
 })
 
 repository.run()

@@ -1,7 +1,7 @@
 import { lineAt } from './source-text.ts'
 import { isTest, type SourceFile, type SourceTree, type Violation, violationsIn } from './source-tree.ts'
 
-const KEBAB_FILE = /^[a-z0-9]+(?:-[a-z0-9]+)*(?:\.[a-z0-9]+(?:-[a-z0-9]+)*)*\.ts$/
+const KEBAB_FILE = /^[a-z0-9]+(?:-[a-z0-9]+)*(?:\.[a-z0-9]+(?:-[a-z0-9]+)*)*\.tsx?$/
 /** Names that say nothing about the content. */
 const EMPTY_FOLDER = /^(?:utils?|helpers?|common|misc)$/
 const EMPTY_FILE = /^(?:utils?|helpers?|misc)$/

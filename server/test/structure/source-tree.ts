@@ -29,8 +29,20 @@ export interface Violation {
 
 /** The TypeScript sources of the repository. */
 export async function readTree(root: string): Promise<SourceTree> {
-  const paths = (await listFiles(root, TEST_ROOTS)).filter((path) => path.endsWith('.ts'))
+  const paths = (await listFiles(root, TEST_ROOTS)).filter((path) => /\.tsx?$/.test(path))
   return Promise.all(paths.map(async (path) => readSource(path, await readFile(join(root, path), 'utf8'))))
+}
+
+/** The guides, decisions and other pages of the repository. All of their text counts as comments. */
+export async function readPages(root: string): Promise<SourceTree> {
+  const below = await listFiles(root, TEST_ROOTS)
+  const paths = ['README.md', 'CHANGELOG.md', ...below.filter((path) => path.endsWith('.md'))]
+  return Promise.all(
+    paths.map(async (path) => {
+      const text = await readFile(join(root, path), 'utf8')
+      return { path, text, code: '', comments: text, literals: '', imports: [] }
+    }),
+  )
 }
 
 /** A tree of invented sources. */

@@ -50,7 +50,7 @@ export const session = store<User | null | undefined>(undefined)
 /** Whose session the browser has; all tabs share it. */
 const SIGNED_IN = 'portal.signed-in'
 
-/** Finds out who is logged in. A browser in which no one was, is not asked: the refusal would be an error in its console. */
+/** Loads the account of the session. Skipped in a browser that was never logged in: the refusal would be an error in its console. */
 export async function startSession(): Promise<void> {
   const known = kept.get(SIGNED_IN)
   if (!known) return session.set(null)

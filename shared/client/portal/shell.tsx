@@ -188,7 +188,7 @@ function News({ user }: { user: Viewer }) {
   )
 }
 
-/** Asks for the password when a call needs it anew. */
+/** Asks for the password again where a call needs it. */
 function StepUp() {
   const waiting = stepUp.use()
   const user = session.use()

@@ -37,7 +37,7 @@ export function Page({ title, lead, actions, narrow, children }: PageProps) {
   )
 }
 
-/** A part of a screen in a box of its own. */
+/** A section of a screen, in a box. */
 export function Card({ title, actions, children }: Partial<PageProps>) {
   return (
     <section class="card">

@@ -94,7 +94,7 @@ export function Figures({ items }: { items: [name: string, value: ComponentChild
   )
 }
 
-/** A text to take along, with a button that copies it. */
+/** A text with a button that copies it. */
 export function Copy({ text, label }: { text: string; label: string }) {
   const [isCopied, setCopied] = useState(false)
   // Refused on pages without TLS: the text can be selected instead.

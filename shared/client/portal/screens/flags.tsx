@@ -25,7 +25,7 @@ export function Flags() {
     tell(t('Done'))
     return list.reload()
   }
-  /** A button that calls this with the reason, and takes the flags anew. */
+  /** A button that calls this with the reason, and loads the flags again. */
   const decision = (label: string, call: Call, given: object, fields = ['reason']): AskProps => ({
     label,
     fields,
@@ -49,7 +49,7 @@ export function Flags() {
   return (
     <ListPage
       title={t('Flags')}
-      lead={t('What the service put before a person.')}
+      lead={t('Accounts, offers and sales that need a decision.')}
       list={list}
       empty={[t('Nothing to look at.'), t('New flags appear here when a detector finds something.')]}
       card={(flag) => (

@@ -58,7 +58,7 @@ export function Links() {
 
 const SUB_LENGTH = 64
 
-/** The address to take along, with the creator's mark of where it is placed. */
+/** The address to share, with the placement (`sub`) that the creator chooses. */
 function Share({ url }: Shared) {
   const [isOpen, setOpen] = useState(false)
   const [sub, setSub] = useState('')
