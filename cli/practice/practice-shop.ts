@@ -138,7 +138,7 @@ function text(content: string): string {
 
 function form(steps: readonly Step[]): string {
   const buttons = steps.map((name) => `<button name="step" value="${name}">${STEPS[name].label}</button>`)
-  return `<form method="post">${buttons.join('')}</form>`
+  return `<form method="post">${buttons.join(' ')}</form>`
 }
 
 function send(reply: FastifyReply, title: string, body: string): FastifyReply {
