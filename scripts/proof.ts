@@ -84,10 +84,9 @@ async function chosenFiles({ proofs, afterTests }: Options): Promise<{ proof: Pr
   return (await Promise.all(chosen)).filter(({ files }) => files.length > 0)
 }
 
-/** Neighbors share a process in the short form. */
+/** Neighbors share a process in the short form, where a file that hangs ends as in `npm test`. */
 function groupsOf(files: TestFile[], form: Form): TestFile[][] {
-  const unhurried = files.map((file) => ({ ...file, limit: LIMIT_MS }))
-  return form === 'short' ? groupTests(unhurried) : unhurried.map((file) => [file])
+  return form === 'short' ? groupTests(files) : files.map((file) => [{ ...file, limit: LIMIT_MS }])
 }
 
 /** Runs the files in their order: those of the short forms beside each other, and those of proofs under load apart, two at a time. */

@@ -18,6 +18,8 @@ const LEFT_OUT = [
   ...['users create-admin', 'users set-password', 'users enroll-second-factor', 'serve', 'seed', 'demo'],
   ...['db migrate', 'db backup', 'webhooks replay', 'webhooks listen', 'status', 'doctor'],
 ]
+/** Makes a command run until it is ended. */
+const ENDLESS = '--follow'
 
 /** Words that commands know what to do with, and words that they do not. */
 function wordOf(known: readonly string[]): fc.Arbitrary<string> {
@@ -47,7 +49,9 @@ function optionWords(option: Option, word: fc.Arbitrary<string>): fc.Arbitrary<s
 function lineOf({ name, command }: Leaf, known: readonly string[]): fc.Arbitrary<string[]> {
   const word = wordOf(known)
   const wanted = command.registeredArguments.length
-  const options = [...command.options, ...buildProgram().options].map((option) => optionWords(option, word))
+  const options = [...command.options, ...buildProgram().options]
+    .filter(({ long }) => long !== ENDLESS)
+    .map((option) => optionWords(option, word))
   return fc
     .record({
       words: fc.oneof(
