@@ -2,9 +2,7 @@ import { render } from 'preact'
 import { startSession } from './client.ts'
 import { Shell } from './shell.tsx'
 import { startLanguage } from './text.ts'
-import { startTheme } from './theme.ts'
 
-startTheme()
 await Promise.all([startLanguage(), startSession()])
 const root = document.body
 // The placeholder of the page has been there since its first byte.
