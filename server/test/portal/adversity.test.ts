@@ -115,7 +115,7 @@ it('says why a file cannot be downloaded', async ({ bed, browser }) => {
 it('tells refusals in Urdu, with their values, and in English below', async ({ bed, browser }) => {
   const { page, close } = await openTab(browser, { locale: 'ur-PK' })
   await page.goto(`${bed.url}/app/login`)
-  await fill(page, { email: 'nobody@example.pk', password: 'a long passphrase' })
+  await fill(page, { email: 'missing@example.pk', password: 'a long passphrase' })
   await page.waitForSelector('.notice.bad:has-text("ای میل یا پاس ورڈ غلط ہے۔")')
   assert.is(await page.textContent('.notice.bad [lang=en]'), 'The e-mail or the password is wrong.')
   await page.click('main a[href="/app/register"]')
