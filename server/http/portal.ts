@@ -72,7 +72,7 @@ async function loadPortal(marketplace: string): Promise<Portal> {
   const [, styles = ''] = /<style>([\s\S]*)<\/style>/.exec(text) ?? []
   const allowed = `style-src 'self' 'sha256-${hash('sha256', styles, 'base64')}'`
   const policy = pagePolicy(
-    `script-src 'self'; ${allowed}; img-src 'self' data: https:; connect-src 'self'`,
+    `script-src 'self'; ${allowed}; img-src 'self' data:; connect-src 'self'`,
     "'self'",
   )
   const scripts = [...files].filter(([name]) => name.endsWith('.js'))
