@@ -40,20 +40,20 @@ export function Shell() {
       <a class="skip" href="#main">
         {t('Skip to the content')}
       </a>
-      {user !== undefined && <Header user={user} path={path} />}
+      <Header user={user} path={path} />
       {!isReachable && (
         <p class="bar" role="status">
           {t('The service does not answer. Trying again…')}
         </p>
       )}
       <main id="main">
-        {user !== undefined && <Screen key={`${path} ${user?.id}`} user={user} path={path} />}
+        <Screen key={`${path} ${user?.id}`} user={user} path={path} />
       </main>
       <footer>
         <a href="/docs/guides">{t('Guides')}</a>
         <a href="/docs">{t('API reference')}</a>
       </footer>
-      <News user={user ?? null} />
+      <News user={user} />
       <StepUp />
     </>
   )

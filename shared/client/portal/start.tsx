@@ -5,7 +5,8 @@ import { startLanguage } from './text.ts'
 import { startTheme } from './theme.ts'
 
 startTheme()
-await Promise.all([startLanguage(), startSession()])
+void startSession()
+await startLanguage()
 const root = document.body
 // The placeholder of the page has been there since its first byte.
 root.replaceChildren()
