@@ -71,7 +71,7 @@ it('names what the first view of a browser needs beside the scripts of the page'
   for (const path of ['/app/offers?q=x', '/app/login']) assert.is(await linksTo(path), undefined)
   const named = [
     [{ cookie: 'session=x' }, 'members'],
-    [{ 'accept-language': 'ur-PK,en;q=0.5' }, 'ur'],
+    [{ 'accept-language': 'ur-PK,en;q=0.5' }, 'urdu'],
   ] as const
   for (const [headers, name] of named) {
     const link = String(await linksTo('/app/login', headers))

@@ -83,7 +83,7 @@ export function registerPortal(
 /** What the first view of this browser needs beside the scripts that the page names, so that it is fetched at the same time. */
 function preloadsOf(request: FastifyRequest, scripts: readonly string[]): string {
   const hasSession = /\bsession=/.test(request.headers.cookie ?? '')
-  const names = [...(hasSession ? ['members'] : []), ...(languageOf(request) === 'ur' ? ['ur'] : [])]
+  const names = [...(hasSession ? ['members'] : []), ...(languageOf(request) === 'ur' ? ['urdu'] : [])]
   const links = names.map((name) => {
     const script = scripts.find((one) => one.startsWith(`${name}-`))
     return `</app/assets/${script}>; rel=modulepreload`

@@ -1,5 +1,7 @@
 // proof only
 // database: none
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import * as assert from 'uvu/assert'
 import { onChromium } from '../testkit/chromium.ts'
@@ -47,6 +49,76 @@ it('works where the browser refuses storage', async ({ bed, browser }) => {
   await page.click('.choices button')
   await page.waitForSelector('html[dir=rtl]')
   await page.selectOption('.choices select', 'dark')
+  await page.reload()
+  await page.waitForSelector('tbody tr')
+  // The page of the log-in asked whether there is a session.
+  assert.is(errors.length, 1)
+  assert.match(errors[0] ?? '', '401')
+  await close()
+})
+
+it('says that the browser refuses cookies', async ({ bed, browser }) => {
+  const { page, close } = await openTab(browser)
+  await page.route(/trpc\/auth\.login/, async (route) => {
+    const response = await route.fetch()
+    const { 'set-cookie': _, ...headers } = response.headers()
+    await page.context().clearCookies()
+    await route.fulfill({ response, headers })
+  })
+  await page.goto(`${bed.url}/app/login`)
+  await fill(page, { email: bed.seeded.accounts[0]?.email ?? '', password: bed.seeded.password })
+  await page.waitForSelector('.notice.bad:has-text("refuses cookies")')
+  assert.is(await heading(page), 'Log in')
+  await close()
+})
+
+it('says that a screen has failed, and shows the others', async ({ bed, browser }) => {
+  const { page, errors, close } = await openTab(browser)
+  await logIn(page, bed, 'merchant', '/offers')
+  const broken = [{ result: { data: { items: [{ id: 'without a status' }], next_cursor: null } } }]
+  await page.route(/trpc\/sales\.list/, (route) => route.fulfill({ json: broken }))
+  await page.click('nav a[href="/app/sales"]')
+  await page.waitForSelector('h1:has-text("Something went wrong")')
+  assert.is(errors.length, 1)
+  await page.click('nav a[href="/app/offers"]')
+  await page.waitForSelector('h1:has-text("Offers")')
+  await page.click('nav a[href="/app/sales"]')
+  await page.waitForSelector('h1:has-text("Something went wrong")')
+  await page.unroute(/trpc\/sales\.list/)
+  await page.click('main a:has-text("Load it again")')
+  await page.waitForSelector('tbody tr')
+  await close()
+})
+
+it('says why a file cannot be downloaded', async ({ bed, browser }) => {
+  const { page, close } = await openTab(browser)
+  await logIn(page, bed, 'creator', '/exports')
+  await page.click('form [type=submit]')
+  const button = page.locator('main section button.main:has-text("Download")')
+  const file = page.waitForEvent('download')
+  await button.click()
+  assert.match((await file).suggestedFilename(), /\.csv$/)
+  rmSync(join(bed.service.app.platform.config.DATA_DIR ?? '', 'exports'), { recursive: true })
+  await button.click()
+  await page.waitForSelector('.notice.bad:has-text("The file was lost. Start the export again.")')
+  await page.click('.choices button')
+  await page.waitForSelector('.notice.bad:has-text("فائل")')
+  assert.is(await page.textContent('.notice.bad [lang=en]'), 'The file was lost. Start the export again.')
+  await page.click('.choices button')
+  await bed.service.stop()
+  await button.click()
+  await page.waitForSelector('.notice.bad:has-text("The service does not answer.")')
+  await bed.restart()
+  await close()
+})
+
+it('looks at times for what no event tells', async ({ bed, browser }) => {
+  const { page, errors, close } = await openTab(browser)
+  await page.clock.install()
+  await logIn(page, bed, 'creator', '/payouts')
+  const asked = page.waitForRequest(/trpc\/[^?]*summaries\.get/)
+  await page.clock.runFor(60_000)
+  await asked
   assert.equal(errors, [])
   await close()
 })

@@ -105,6 +105,8 @@ it('merchant, creator, buyer', async (world) => {
   await press(creator.page, 'Close')
   // From here on both pages change without a reload.
   await goTo(creator.page, 'Sales')
+  await creator.page.getByLabel('From').fill('2020-01-01')
+  await creator.page.getByRole('link', { name: 'Remove all filters' }).waitFor()
   await goTo(merchant.page, 'Billing')
 
   await buyer.page.goto(link)

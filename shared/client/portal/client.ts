@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
-import { createClient, isRefusal, type Outputs, problemIn } from '../index.ts'
+import { createClient, type Outputs, type Problem, problemIn } from '../index.ts'
 import { kept, type Store, store } from './store.ts'
-import { t } from './text.ts'
+import { key } from './text.ts'
 
 export type User = Outputs['users']['me']
 export type Role = User['role']
@@ -37,19 +37,23 @@ export const client = createClient({ url: location.origin, session: 'cookie', fe
 /** Saves a file of the service. A plain link could not: it sends no session. */
 export async function download(path: string): Promise<void> {
   const answer = await watchedFetch(path, { headers: { 'X-Session': 'cookie' } })
-  if (!answer.ok) throw new Error(`answered with ${answer.status}`)
+  // A proxy in front of a service that is gone answers with a page.
+  if (!answer.ok) throw new Refused(await answer.json().catch(() => ({ detail: NO_ANSWER })))
   const [, name = ''] = /filename="([^"]+)"/.exec(answer.headers.get('content-disposition') ?? '') ?? []
   const href = URL.createObjectURL(await answer.blob())
   Object.assign(document.createElement('a'), { href, download: name }).click()
   URL.revokeObjectURL(href)
 }
 
-/** The account that is logged in; `null` for a visitor. */
-export const session = store<User | null>(null)
+/** The account that is logged in; `null` for a visitor, `undefined` until that is known. */
+export const session = store<User | null | undefined>(undefined)
 
-/** Whose session the browser has; all tabs share it. */
+/** Whose session the browser has; all tabs share it. Undefined where the browser refuses storage: only the service knows. */
 const ACCOUNT = 'portal.account'
-const keptAccount = (): User | null => JSON.parse(kept.get(ACCOUNT) || 'null')
+function keptAccount(): User | null | undefined {
+  const text = kept.get(ACCOUNT)
+  return text ? JSON.parse(text) : text === undefined ? text : null
+}
 
 /**
  * Loads the account of the session. What the browser has kept of it stands in until then, so that the first screen asks at the same time.
@@ -58,18 +62,22 @@ const keptAccount = (): User | null => JSON.parse(kept.get(ACCOUNT) || 'null')
 export async function startSession(): Promise<void> {
   const known = keptAccount()
   session.set(known)
-  if (!known) return
+  if (known === null) return
   const isSame = () => session.get() === known
   try {
     const user = await client.users.me.query()
     if (isSame()) session.set(user)
   } catch (error) {
-    if (!isRefusal(error, 'unauthenticated', 'forbidden')) setTimeout(startSession, LOOK_MS)
+    if (!isRefused(error, 'unauthenticated', 'forbidden')) setTimeout(startSession, LOOK_MS)
     else if (isSame()) forgetSession()
   }
 }
 
-export function logIn({ user }: Outputs['auth']['login']): void {
+/** Shows the account that logged in. Refused if the browser has not kept the session's cookie. */
+export async function logIn({ user }: Outputs['auth']['login']): Promise<void> {
+  await client.users.me.query().catch((error) => {
+    if (isRefused(error, 'unauthenticated')) throw new Refused({ detail: NO_COOKIES })
+  })
   cache.clear()
   kept.set(ACCOUNT, JSON.stringify({ id: user.id, role: user.role, display_name: user.display_name }))
   session.set(user)
@@ -90,16 +98,33 @@ addEventListener('storage', ({ key }) => {
   void startSession()
 })
 
-/** A sentence for a failed call. */
-export function messageOf(error: unknown): string {
-  const problem = problemIn(error)
-  if (problem) return problem.detail
-  return reachable.get() ? t('Something went wrong. Try again.') : t('The service does not answer.')
+const NO_ANSWER = key('The service does not answer.')
+const NO_COOKIES = key('Your browser refuses cookies of this page. Allow them to log in.')
+
+type Said = Pick<Problem, 'detail'> & Partial<Problem>
+
+/** A refusal that did not come through the client. */
+class Refused extends Error {
+  readonly problem: Said
+
+  constructor(problem: Said) {
+    super(problem.detail)
+    this.problem = problem
+  }
 }
+
+/** What is known of a failed call. */
+export function problemOf(error: unknown): Said {
+  const unknown = { detail: reachable.get() ? key('Something went wrong. Try again.') : NO_ANSWER }
+  return error instanceof Refused ? error.problem : (problemIn(error) ?? unknown)
+}
+
+export const isRefused = (error: unknown, ...codes: Problem['code'][]) =>
+  codes.some((code) => code === problemOf(error).code)
 
 /** A refused session ends in this page; the shell then shows the log-in. */
 function notice(error: unknown): void {
-  if (session.get() && isRefusal(error, 'unauthenticated')) forgetSession()
+  if (session.get() && isRefused(error, 'unauthenticated')) forgetSession()
 }
 
 export interface Answer<Data> {
@@ -115,6 +140,12 @@ interface Entry<Data> extends Store<Answer<Data>> {
 /** The latest used is the last. */
 const cache = new Map<string, Entry<unknown>>()
 const MOST_CACHED = 50
+
+/** Tells the console of a bug. What was answered may have led to it, so it is asked for again. */
+export function report(bug: unknown): void {
+  cache.clear()
+  reportError(bug)
+}
 
 function entryOf<Data>(key: string): Entry<Data> {
   const entry = cache.get(key) ?? store<Answer<unknown>>({ loading: true })
@@ -191,10 +222,6 @@ export function useList<Row extends { id: string }>(
       : page
   })
   const { data, update } = query
-  const more = useMutation(async (cursor: string) => {
-    const page = await load({ cursor })
-    update(({ items }) => ({ items: [...items, ...page.items], next_cursor: page.next_cursor }))
-  })
   /** Puts a row in the place of the one with its id, or at the top. */
   const put = (row: Row) =>
     update(({ items, ...rest }) => ({
@@ -203,14 +230,12 @@ export function useList<Row extends { id: string }>(
         ? items.map((one) => (one.id === row.id ? row : one))
         : [row, ...items],
     }))
-  const next = data?.next_cursor
-  return {
-    ...query,
-    put,
-    rows: data?.items,
-    error: query.error ?? more.error,
-    showMore: next ? () => more.run(next) : undefined,
+  const cursor = data?.next_cursor
+  const showMore = async () => {
+    const page = await load({ cursor: cursor ?? '' })
+    update(({ items }) => ({ items: [...items, ...page.items], next_cursor: page.next_cursor }))
   }
+  return { ...query, put, rows: data?.items, showMore: cursor ? showMore : undefined }
 }
 export type List<Row extends { id: string }> = ReturnType<typeof useList<Row>>
 
@@ -221,7 +246,7 @@ async function confirmed<Result>(call: () => Promise<Result>): Promise<Result> {
   try {
     return await call()
   } catch (error) {
-    if (!isRefusal(error, 'step_up_required')) throw error
+    if (!isRefused(error, 'step_up_required')) throw error
     await new Promise<void>((resolve, reject) =>
       stepUp.set({ confirm: resolve, cancel: () => reject(error) }),
     ).finally(() => stepUp.set(null))
@@ -247,11 +272,11 @@ export function useMutation<Input, Result>(call: (input: Input) => Promise<Resul
 }
 
 /** Calls `look` again and again while the screen is seen, for what no live event tells. */
-export function usePoll(look: () => unknown, isOn = true): void {
+export function usePoll(look: () => unknown, isOn = true, every = LOOK_MS): void {
   useEffect(() => {
-    const timer = setInterval(() => isOn && !document.hidden && look(), LOOK_MS)
+    const timer = setInterval(() => isOn && !document.hidden && look(), every)
     return () => clearInterval(timer)
-  }, [look, isOn])
+  }, [look, isOn, every])
 }
 
 const followers = new Set<(event: LiveEvent) => void>()
@@ -268,10 +293,17 @@ export function useLive<Kind extends LiveEvent['kind']>(
       if (event.kind === kind) latest.current(event as Extract<LiveEvent, { kind: Kind }>)
     }
     followers.add(follower)
-    return () => {
-      followers.delete(follower)
-    }
+    return () => void followers.delete(follower)
   }, [kind])
+}
+
+const FIGURES_MS = 15_000
+/** Calls `reload` after each live change, and at times for what no event tells: clicks, pending orders, an invoice that another paid. */
+export function useFigures(reload: () => unknown): void {
+  useLive('sale', reload)
+  useLive('payout', reload)
+  useLive('billing_cycle', reload)
+  usePoll(reload, true, FIGURES_MS)
 }
 
 /** Follows the account's changes until the answered function is called. The stream reconnects by itself and misses nothing. */

@@ -41,24 +41,8 @@ export function withQuery(changes: Record<string, string>): string {
 
 /** The parameters of a path that fits a pattern such as `/offers/:id`; `null` if it does not. */
 export function match(pattern: string, path: string): Record<string, string> | null {
-  const names = pattern.split('/')
-  const parts = path.split('/')
-  if (names.length !== parts.length) return null
-  const params: Record<string, string> = {}
-  for (const [index, name] of names.entries()) {
-    const part = parts[index] ?? ''
-    if (name.startsWith(':')) params[name.slice(1)] = decoded(part)
-    else if (name !== part) return null
-  }
-  return params
-}
-
-function decoded(part: string): string {
-  try {
-    return decodeURIComponent(part)
-  } catch {
-    return part
-  }
+  const found = new RegExp(`^${pattern.replaceAll(/:(\w+)/g, '(?<$1>[^/]+)')}$`).exec(path)
+  return found && { ...found.groups }
 }
 
 interface LinkProps {

@@ -1,17 +1,19 @@
-import { useEffect, useState } from 'preact/hooks'
+import type { ComponentChildren } from 'preact'
+import { useEffect, useErrorBoundary, useState } from 'preact/hooks'
 import type { Inputs } from '../index.ts'
 import {
   client,
   followChanges,
   forgetSession,
   reachable,
+  report,
   session,
   stepUp,
   type User,
   useLive,
-  useMutation,
 } from './client.ts'
 import { news, tell } from './news.ts'
+import { Ask } from './parts/ask.tsx'
 import { Dialog } from './parts/dialog.tsx'
 import { Form } from './parts/form.tsx'
 import { Empty, Page } from './parts/page.tsx'
@@ -40,26 +42,27 @@ export function Shell() {
       <a class="skip" href="#main">
         {t('Skip to the content')}
       </a>
-      <Header user={user} path={path} />
+      {user !== undefined && <Header user={user} path={path} />}
       {!isReachable && (
         <p class="bar" role="status">
           {t('The service does not answer. Trying again…')}
         </p>
       )}
       <main id="main">
-        <Screen key={`${path} ${user?.id}`} user={user} path={path} />
+        {user !== undefined && <Screen key={`${path} ${user?.id}`} user={user} path={path} />}
       </main>
       <footer>
         <a href="/docs/guides">{t('Guides')}</a>
         <a href="/docs">{t('API reference')}</a>
       </footer>
-      <News user={user} />
+      <News user={user ?? null} />
       <StepUp />
     </>
   )
 }
 
 function Screen({ user, path }: { user: Viewer; path: string }) {
+  const [bug] = useErrorBoundary(report)
   const first = navigationOf(user)[0]?.path ?? '/offers'
   const route = ROUTES.find((one) => match(one.path, path))
   const isForVisitors = user !== null && route?.roles?.includes('visitor')
@@ -68,30 +71,27 @@ function Screen({ user, path }: { user: Viewer; path: string }) {
   useEffect(() => {
     if (onward) navigate(onward, { replace: true })
   }, [onward])
+  const again = <a class="button main" href={location.href} children={t('Load it again')} />
+  const broken = t('This page cannot be shown. The others work.')
+  if (bug) return <Elsewhere title={t('Something went wrong')} text={broken} way={again} />
   if (onward) return null
   if (route && mayOpen(route, user)) return <route.screen params={match(route.path, path) ?? {}} />
-  const start = { to: first, link: t('Go to the start') }
+  const button = (to: string, text: string) => <Link to={to} class="button main" children={text} />
+  const start = button(first, t('Go to the start'))
   if (!route)
-    return <Elsewhere title={t('Page not found')} text={t('There is no page at this address.')} {...start} />
+    return <Elsewhere title={t('Page not found')} text={t('There is no page at this address.')} way={start} />
   const others = t('This page is for other kinds of accounts than yours.')
-  if (user) return <Elsewhere title={t('Not for this account')} text={others} {...start} />
-  const here = encodeURIComponent(path + location.search)
-  const logIn = { to: `/login?back=${here}`, link: t('Log in') }
-  return <Elsewhere title={t('Log in first')} text={t('This page belongs to an account.')} {...logIn} />
+  if (user) return <Elsewhere title={t('Not for this account')} text={others} way={start} />
+  const logIn = button(`/login?back=${encodeURIComponent(path + location.search)}`, t('Log in'))
+  return <Elsewhere title={t('Log in first')} text={t('This page belongs to an account.')} way={logIn} />
 }
 
 /** In place of a screen: why, and a way on. */
-function Elsewhere({ title, text, to, link }: Record<'title' | 'text' | 'to' | 'link', string>) {
-  return (
-    <Page title={title}>
-      <Empty title={text}>
-        <Link to={to} class="button main">
-          {link}
-        </Link>
-      </Empty>
-    </Page>
-  )
-}
+const Elsewhere = ({ title, text, way }: { title: string; text: string; way: ComponentChildren }) => (
+  <Page title={title}>
+    <Empty title={text}>{way}</Empty>
+  </Page>
+)
 
 function Header({ user, path }: { user: Viewer; path: string }) {
   const [isOpen, setOpen] = useState(false)
@@ -120,17 +120,12 @@ function Header({ user, path }: { user: Viewer; path: string }) {
 }
 
 function Choices() {
-  const language = useLanguage()
+  const other = useLanguage() === 'ur' ? 'en' : 'ur'
   const theme = useTheme()
   return (
     <div class="choices">
-      <button
-        type="button"
-        class="plain"
-        lang={language === 'ur' ? 'en' : 'ur'}
-        onClick={() => void setLanguage(language === 'ur' ? 'en' : 'ur')}
-      >
-        {language === 'ur' ? 'English' : 'اردو'}
+      <button type="button" class="plain" lang={other} onClick={() => void setLanguage(other)}>
+        {other === 'en' ? 'English' : 'اردو'}
       </button>
       <select
         aria-label={t('Colors')}
@@ -148,19 +143,17 @@ function Choices() {
 }
 
 function Account({ user }: { user: User }) {
-  const logOut = useMutation(async () => {
+  const logOut = async () => {
     await client.auth.logout.mutate()
     forgetSession()
     navigate('/offers')
-  })
+  }
   return (
     <div class="actions">
       <Link to="/account" class="name">
         <bdi>{user.display_name}</bdi>
       </Link>
-      <button type="button" class="plain" onClick={() => void logOut.run(undefined)}>
-        {t('Log out')}
-      </button>
+      <Ask class="plain" label={t('Log out')} onSubmit={logOut} />
     </div>
   )
 }

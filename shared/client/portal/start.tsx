@@ -2,9 +2,7 @@ import { render } from 'preact'
 import { startSession } from './client.ts'
 import { Shell } from './shell.tsx'
 import { startLanguage } from './text.ts'
-import { startTheme } from './theme.ts'
 
-startTheme()
 void startSession()
 await startLanguage()
 const root = document.body

@@ -21,23 +21,20 @@ export function store<Value>(value: Value): Store<Value> {
       useLayoutEffect(() => {
         const listener = () => render(undefined)
         listeners.add(listener)
-        return () => {
-          listeners.delete(listener)
-        }
+        return () => void listeners.delete(listener)
       }, [listeners])
       return value
     },
   }
 }
 
-/** What the browser keeps for the next visit; `null` where it refuses storage. */
+/** What the browser keeps for the next visit. */
 export const kept = {
-  get(name: string): string | null {
+  /** `undefined` where the browser refuses storage. */
+  get(name: string): string | null | undefined {
     try {
       return localStorage.getItem(name)
-    } catch {
-      return null
-    }
+    } catch {}
   },
   set(name: string, value: string): void {
     try {

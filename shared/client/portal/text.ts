@@ -5,6 +5,8 @@ export type Language = 'en' | 'ur'
 
 const LANGUAGE = 'portal.language'
 let urdu: Record<string, string> = {}
+/** What the service says: sentences, with `{name}` for a value, and codes for all others that it refuses with. */
+let service: Record<string, string> = {}
 const current = store<Language>('en')
 
 /**
@@ -13,7 +15,21 @@ const current = store<Language>('en')
  */
 export function t(english: string, values: Record<string, string | number> = {}): string {
   const text = (current.get() === 'ur' && urdu[english]) || english
-  return text.replace(/\{(\w+)\}/g, (whole, name: string) => `\u2068${values[name] ?? whole}\u2069`)
+  return filled(text, values)
+}
+
+const filled = (text: string, values: Record<string, string | number> = {}) =>
+  text.replace(/\{(\w+)\}/g, (whole, name: string) => `\u2068${values[name] ?? whole}\u2069`)
+
+/** A sentence of the service in the current language: by its words, else by the code of its problem. */
+export function translated(sentence: string, code = ''): string {
+  if (current.get() === 'en') return sentence
+  for (const [english, text] of Object.entries(service)) {
+    const pattern = english.replaceAll(/[.*+?()[\]|\\^$]/g, '\\$&').replaceAll(/\{(\w+)\}/g, '(?<$1>.+)')
+    const found = new RegExp(`^${pattern}$`).exec(sentence)
+    if (found) return filled(text, found.groups)
+  }
+  return urdu[sentence] ?? service[code] ?? sentence
 }
 
 /** A name of the wire that has no text, such as `late_orders`, as a start of a sentence. */
@@ -27,7 +43,7 @@ export const key = (english: string): string => english
 export const useLanguage = (): Language => current.use()
 
 export async function setLanguage(language: Language): Promise<void> {
-  if (language === 'ur') urdu = (await import('./ur.json', { with: { type: 'json' } })).default
+  if (language === 'ur') ({ urdu, service } = await import('./urdu.ts'))
   kept.set(LANGUAGE, language)
   Object.assign(document.documentElement, { lang: language, dir: language === 'ur' ? 'rtl' : 'ltr' })
   current.set(language)

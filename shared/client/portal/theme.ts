@@ -16,8 +16,6 @@ export function setTheme(theme: Theme): void {
   current.set(theme)
 }
 
-/** The colors of the last visit. */
-export function startTheme(): void {
-  const chosen = kept.get(THEME)
-  setTheme(chosen !== null && Object.hasOwn(THEMES, chosen) ? (chosen as Theme) : 'auto')
-}
+// The colors of the last visit.
+const chosen = kept.get(THEME) ?? ''
+setTheme(Object.hasOwn(THEMES, chosen) ? (chosen as Theme) : 'auto')

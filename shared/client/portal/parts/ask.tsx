@@ -10,18 +10,19 @@ export interface AskProps extends Partial<FormProps<never>> {
   /** What follows from it. */
   text?: ComponentChildren
   class?: string
-  onSubmit: (input: never) => Promise<unknown>
+  /** None if the dialog only shows something. */
+  onSubmit?: (input: never) => Promise<unknown>
 }
 
-/** A button that does something: after a question in a dialog if it has `text` or `fields`, else at once. */
-export function Ask({ label, text, class: name, ...form }: AskProps) {
+/** A button that does something: after a question in a dialog if it has `text`, `fields` or `children`, else at once. */
+export function Ask({ label, text, class: name, onSubmit = async () => {}, ...form }: AskProps) {
   const [isOpen, setOpen] = useState(false)
-  const { run, busy, error } = useMutation(form.onSubmit)
+  const { run, busy, error } = useMutation(onSubmit)
   const press = () => {
-    if (text || form.fields) setOpen(true)
+    if (text || form.fields || form.children) setOpen(true)
     else if (!busy) void run({} as never)
   }
-  const submit = (input: never) => form.onSubmit(input).then(() => setOpen(false))
+  const submit = (input: never) => onSubmit(input).then(() => setOpen(false))
   return (
     <>
       <button type="button" class={form.danger ? 'danger' : name} aria-disabled={busy} onClick={press}>
@@ -31,7 +32,11 @@ export function Ask({ label, text, class: name, ...form }: AskProps) {
       {isOpen && (
         <Dialog title={label} onClose={() => setOpen(false)}>
           {text && <p>{text}</p>}
-          <Form fields={[]} submit={label} {...form} onSubmit={submit} />
+          {form.fields || text ? (
+            <Form fields={[]} submit={label} {...form} onSubmit={submit} />
+          ) : (
+            form.children
+          )}
         </Dialog>
       )}
     </>

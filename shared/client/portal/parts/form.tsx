@@ -1,12 +1,10 @@
 import type { ComponentChildren } from 'preact'
 import { useId } from 'preact/hooks'
-import { problemIn } from '../../index.ts'
-import { useMutation } from '../client.ts'
-import { fieldOf, type Kind } from '../fields.ts'
+import { problemOf, useMutation } from '../client.ts'
 import { navigate, useRoute, withQuery } from '../router.tsx'
 import { t } from '../text.ts'
-import { word } from '../words.ts'
-import { Failed } from './page.tsx'
+import { fieldOf, type Kind, word } from '../words.ts'
+import { Failed, Said } from './page.tsx'
 
 export interface Field<Name extends string = string> {
   /** Of the input that the field fills; the service's complaints about it stand beside the field. */
@@ -56,7 +54,7 @@ export function Form<Input extends object>(props: FormProps<Input>) {
     return values ? { ...whole, value: values[whole.name as keyof typeof values] } : whole
   })
   const { run, busy, error } = useMutation(onSubmit)
-  const issues = problemIn(error)?.issues ?? []
+  const { issues = [] } = problemOf(error)
   const complaintOf = (name: string) => issues.find(({ path }) => path.split('.').includes(name))?.message
   const isBeside =
     issues.length > 0 && issues.every(({ path }) => fields.some(({ name }) => path.split('.').includes(name)))
@@ -95,7 +93,7 @@ function FieldRow({ field, complaint }: { field: Field; complaint?: string | und
       {control}
       {about && (
         <p id={about} class={complaint ? 'complaint' : 'quiet'}>
-          {complaint ?? hint}
+          {complaint ? <Said detail={complaint} code="validation_failed" /> : hint}
         </p>
       )}
     </div>

@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { type List, type Page as ListedPage, useList } from '../client.ts'
 import { Link, useRoute } from '../router.tsx'
 import { t } from '../text.ts'
+import { Ask } from './ask.tsx'
 import { type Field, Filters, field, inputOf, optionsOf } from './form.tsx'
 import { Answered, Empty, Page, type PageProps } from './page.tsx'
 import { Table, type TableProps } from './table.tsx'
@@ -24,13 +25,11 @@ export function useFiltered<Row extends { id: string }>(
   const list = useList(`${key} ${JSON.stringify({ ...fixed, ...input })}`, (cursor) =>
     load({ limit: ROWS, ...fixed, ...input, ...cursor } as never),
   )
-  const chosen = Object.entries(input).filter(([, value]) => value !== undefined)
-  const fits = (row: Row) => chosen.every(([name, value]) => row[name as keyof Row] === value)
-  /** Shows a row that changed, or a new one that the filters let through. */
-  const put = (row: Row) => {
-    if (fits(row) || list.rows?.some(({ id }) => id === row.id)) list.put(row)
-  }
-  return { ...list, put, filters, isFiltered: chosen.length > 0 }
+  const isFiltered = Object.values(input).some((value) => value !== undefined)
+  const isShown = (row: Row) => list.rows?.some(({ id }) => id === row.id)
+  /** Shows a row that changed or is new; whether the filters let a new one through, the service knows. */
+  const put = (row: Row) => (isFiltered && !isShown(row) ? void list.reload() : list.put(row))
+  return { ...list, put, filters, isFiltered }
 }
 
 interface RowsProps<Row extends { id: string }> extends Omit<TableProps<Row>, 'rows' | 'columns'> {
@@ -54,11 +53,7 @@ export function Rows<Row extends { id: string }>({ list, empty, columns, card, .
   return (
     <>
       <Answered of={{ ...list, data: rows }}>{(rows) => (rows.length > 0 ? shown(rows) : empty)}</Answered>
-      {showMore && (
-        <button type="button" class="more" onClick={() => void showMore()}>
-          {t('Show more')}
-        </button>
-      )}
+      {showMore && <Ask class="more" label={t('Show more')} onSubmit={showMore} />}
     </>
   )
 }

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import { type Answer, messageOf } from '../client.ts'
-import { t } from '../text.ts'
+import { type Answer, problemOf } from '../client.ts'
+import { t, translated } from '../text.ts'
 
 export interface PageProps {
   title: string
@@ -18,9 +18,7 @@ export interface PageProps {
 export function Page({ title, lead, actions, narrow, children }: PageProps) {
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => heading.current?.focus({ preventScroll: true }), [])
-  useEffect(() => {
-    document.title = title
-  }, [title])
+  useEffect(() => void Object.assign(document, { title }), [title])
   return (
     <div class={narrow ? 'page narrow' : 'page'}>
       <header class="page-head">
@@ -76,12 +74,27 @@ export function Answered<Data>({
   )
 }
 
+/** A sentence of the service in the page's language; the English one stays below it. */
+export function Said({ detail, code }: { detail: string; code?: string | undefined }) {
+  const text = translated(detail, code)
+  return (
+    <>
+      <bdi>{text}</bdi>
+      {text !== detail && code && (
+        <small lang="en" dir="ltr">
+          {detail}
+        </small>
+      )}
+    </>
+  )
+}
+
 /** Why a call failed; nothing without an error. */
 export function Failed({ error, again }: { error?: unknown; again?: () => unknown }) {
   if (!error) return null
   return (
     <div class="notice bad" role="alert">
-      <bdi>{messageOf(error)}</bdi>
+      <Said {...problemOf(error)} />
       {again && (
         <button type="button" class="plain" onClick={() => void again()}>
           {t('Try again')}

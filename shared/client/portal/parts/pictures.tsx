@@ -58,8 +58,12 @@ export function Plot({ label, days, lines }: PlotProps) {
             { ...axis, space: 70, values: (_plot, ticks) => ticks.map(dayAndMonth) },
             { ...axis, size: 70, values: (_plot, ticks) => ticks.map(count) },
           ],
+          // Without the pointer on it, the last day.
+          hooks: {
+            setLegend: [({ legend, setLegend }) => legend.idx ?? setLegend({ idx: days.length - 1 }, false)],
+          },
           series: [
-            { label: t('Day'), value: '{YYYY}-{MM}-{DD}' },
+            { label: t('Day'), value: (_plot, second) => dayAndMonth(second) },
             ...lines.map(({ name }, index) => ({
               label: name,
               stroke: color(INKS[index % INKS.length] ?? ''),

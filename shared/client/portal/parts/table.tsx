@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { fieldOf, type Kind } from '../fields.ts'
+import { fieldOf, type Kind } from '../words.ts'
 import { Value } from './values.tsx'
 
 export interface Column<Row> {

@@ -1,9 +1,8 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import { fieldOf, type Kind } from '../fields.ts'
 import { Link } from '../router.tsx'
 import { count, money, percent, t, useLanguage, when } from '../text.ts'
-import { toneOf, word } from '../words.ts'
+import { fieldOf, type Kind, toneOf, word } from '../words.ts'
 
 /** An amount of the wire. */
 export function Money({ amount }: { amount: string }) {
@@ -62,27 +61,22 @@ interface FactsProps {
 export function Facts({ of = {}, items }: FactsProps) {
   const given = items.filter((item) => typeof item !== 'string' || of[item as keyof typeof of] !== null)
   const pairs = given.map((item) =>
-    typeof item === 'string' ? [fieldOf(item).label, <Value key={item} of={of} name={item} />] : item,
+    typeof item === 'string'
+      ? ([fieldOf(item).label, <Value key={item} of={of} name={item} />] as const)
+      : item,
   )
-  return (
-    <dl class="facts">
-      {pairs.map(
-        ([name, value]) =>
-          value && (
-            <div key={name}>
-              <dt>{name}</dt>
-              <dd>{value}</dd>
-            </div>
-          ),
-      )}
-    </dl>
-  )
+  return <Figures class="facts" items={pairs.filter(([, value]) => value)} />
+}
+
+interface FiguresProps {
+  items: readonly (readonly [name: string, value: ComponentChildren, hint?: string])[]
+  class?: string
 }
 
 /** Figures in large type. */
-export function Figures({ items }: { items: [name: string, value: ComponentChildren, hint?: string][] }) {
+export function Figures({ items, class: name = 'figures' }: FiguresProps) {
   return (
-    <dl class="figures">
+    <dl class={name}>
       {items.map(([name, value, hint]) => (
         <div key={name}>
           <dt>{name}</dt>

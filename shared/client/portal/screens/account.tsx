@@ -1,12 +1,12 @@
 import { useState } from 'preact/hooks'
 import type { Inputs, Outputs } from '../../index.ts'
-import { client, session, type User, useList, useMutation, useQuery } from '../client.ts'
+import { client, session, type User, useList, useQuery } from '../client.ts'
 import { tell } from '../news.ts'
 import { Ask } from '../parts/ask.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { Form, field, optionsOf } from '../parts/form.tsx'
 import { Rows } from '../parts/list.tsx'
-import { Answered, Card, Empty, Failed, Page } from '../parts/page.tsx'
+import { Answered, Card, Empty, Page } from '../parts/page.tsx'
 import { Qr } from '../parts/pictures.tsx'
 import { Copy, Facts, Theirs } from '../parts/values.tsx'
 import { t } from '../text.ts'
@@ -113,11 +113,7 @@ function SecondFactor({ user }: { user: User }) {
       {codes && (
         <Dialog title={t('Keep these codes')} onClose={() => setCodes(null)}>
           <p>{t('Each logs you in once without the app. They are shown only now.')}</p>
-          <ul class="codes" dir="ltr">
-            {codes.map((code) => (
-              <li key={code}>{code}</li>
-            ))}
-          </ul>
+          <pre dir="ltr">{codes.join('\n')}</pre>
           <Copy text={codes.join(' ')} label={t('Recovery codes')} />
         </Dialog>
       )}
@@ -127,26 +123,19 @@ function SecondFactor({ user }: { user: User }) {
 
 function Notifications() {
   const query = useQuery('notifications', () => client.users.notifications.query())
-  const change = useMutation(async (email: Record<string, boolean>) => {
-    const data = await client.users.updateNotifications.mutate({ email })
-    query.update(() => data)
-  })
+  const save = async (email: Record<string, boolean>) => {
+    await client.users.updateNotifications.mutate({ email })
+    tell(t('Saved.'))
+  }
   return (
     <Card title={t('E-mails')}>
-      <Failed error={change.error} />
       <Answered of={query}>
-        {({ email }) =>
-          Object.entries(email).map(([event, isOn]) => (
-            <label key={event} class="choice">
-              <input
-                type="checkbox"
-                checked={isOn}
-                onChange={({ currentTarget }) => void change.run({ [event]: currentTarget.checked })}
-              />
-              {word(event)}
-            </label>
-          ))
-        }
+        {({ email }) => {
+          const fields = Object.keys(email).map((name) =>
+            field(name, { label: word(name), type: 'checkbox' }),
+          )
+          return <Form fields={fields} values={email} submit={t('Save')} onSubmit={save} />
+        }}
       </Answered>
     </Card>
   )

@@ -1,5 +1,5 @@
 import type { Inputs, Outputs } from '../../index.ts'
-import { client, session, useLive, useQuery } from '../client.ts'
+import { client, session, useFigures, useQuery } from '../client.ts'
 import { Filters, field } from '../parts/form.tsx'
 import { Answered, Card, Page } from '../parts/page.tsx'
 import { Plot } from '../parts/pictures.tsx'
@@ -63,7 +63,7 @@ export function Dashboard() {
   const chosen = useRoute().query.get('days') ?? ''
   const days = (PERIODS.includes(chosen) && chosen) || USUAL
   const query = useQuery(`dashboard ${days}`, () => load(days, groups))
-  useLive('sale', query.reload)
+  useFigures(query.reload)
   const options = PERIODS.map((days) => [days, t('{days} days', { days: days || USUAL })] as const)
   const plots = { commission: t('Commission by day, in rupees'), visits: t('Clicks and sales by day') }
   return (

@@ -1,7 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import type { Outputs } from '../../index.ts'
 import { client } from '../client.ts'
-import { fieldOf } from '../fields.ts'
 import { tell } from '../news.ts'
 import { type AskProps, Asks } from '../parts/ask.tsx'
 import { field, optionsOf } from '../parts/form.tsx'
@@ -9,6 +8,7 @@ import { choice, ListPage, useFiltered } from '../parts/list.tsx'
 import { Card } from '../parts/page.tsx'
 import { Facts, Theirs, When } from '../parts/values.tsx'
 import { t } from '../text.ts'
+import { fieldOf } from '../words.ts'
 import { suspensionAsks } from './users.tsx'
 
 type Flag = Outputs['admin']['listFlagged']['items'][number]

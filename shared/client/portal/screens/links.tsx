@@ -1,8 +1,7 @@
 import { useId, useState } from 'preact/hooks'
 import type { Outputs } from '../../index.ts'
-import { client, session, useLive } from '../client.ts'
-import { Asks } from '../parts/ask.tsx'
-import { Dialog } from '../parts/dialog.tsx'
+import { client, session, useFigures } from '../client.ts'
+import { Ask, Asks } from '../parts/ask.tsx'
 import { ListPage, useFiltered } from '../parts/list.tsx'
 import { Qr } from '../parts/pictures.tsx'
 import { Copy, Status } from '../parts/values.tsx'
@@ -17,7 +16,7 @@ const stateOf = ({ active, ended_at }: Shared) => (active ? 'active' : ended_at 
 export function Links() {
   const isMerchant = session.use()?.role === 'merchant'
   const list = useFiltered<Shared>('links', ['offer_id?'], client.links.list.query)
-  useLive('sale', list.reload)
+  useFigures(list.reload)
   const actions = (link: Shared) => {
     const { slug } = link
     const { setCoupon, end } = client.links
@@ -60,31 +59,19 @@ const SUB_LENGTH = 64
 
 /** The address to share, with the placement (`sub`) that the creator chooses. */
 function Share({ url }: Shared) {
-  const [isOpen, setOpen] = useState(false)
   const [sub, setSub] = useState('')
   const id = useId()
   const address = sub.trim() ? `${url}?sub=${encodeURIComponent(sub.trim())}` : url
+  const choose = ({ currentTarget }: { currentTarget: HTMLInputElement }) => setSub(currentTarget.value)
   return (
-    <>
-      <button type="button" onClick={() => setOpen(true)}>
-        {t('Share')}
-      </button>
-      {isOpen && (
-        <Dialog title={t('Share your link')} onClose={() => setOpen(false)}>
-          <div class="field">
-            <label for={id}>{t('Placement')}</label>
-            <input
-              id={id}
-              dir="auto"
-              maxLength={SUB_LENGTH}
-              onInput={({ currentTarget }) => setSub(currentTarget.value)}
-            />
-            <p class="quiet">{t('Such as “reel-12”: your figures then tell this place from others.')}</p>
-          </div>
-          <Copy text={address} label={t('Your link')} />
-          <Qr text={address} label={t('QR code of your link')} />
-        </Dialog>
-      )}
-    </>
+    <Ask label={t('Share')}>
+      <div class="field">
+        <label for={id}>{t('Placement')}</label>
+        <input id={id} dir="auto" maxLength={SUB_LENGTH} value={sub} onInput={choose} />
+        <p class="quiet">{t('Such as “reel-12”: your figures then tell this place from others.')}</p>
+      </div>
+      <Copy text={address} label={t('Your link')} />
+      <Qr text={address} label={t('QR code of your link')} />
+    </Ask>
   )
 }

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
-import { type Inputs, isRefusal } from '../../index.ts'
-import { client, logIn } from '../client.ts'
+import type { Inputs } from '../../index.ts'
+import { client, isRefused, logIn } from '../client.ts'
 import { Form, field } from '../parts/form.tsx'
 import { Card, Page } from '../parts/page.tsx'
 import { Link, navigate } from '../router.tsx'
@@ -23,11 +23,11 @@ export function LogIn() {
   const send = async (input: Inputs['auth']['login']) => {
     try {
       const answer = await client.auth.login.mutate(input)
-      logIn(answer)
+      await logIn(answer)
       // Admins in production, until their second factor is set up.
       if (answer.second_factor_setup_required) navigate('/account')
     } catch (error) {
-      if (isRefusal(error, 'second_factor_required')) setNeedsCode(true)
+      if (isRefused(error, 'second_factor_required')) setNeedsCode(true)
       throw error
     }
   }
@@ -55,7 +55,7 @@ export function Register() {
   const password = field('password', { autocomplete: 'new-password', hint: t('At least 10 characters.') })
   const role = field('role', { label: t('I am a'), type: 'select', options: roles })
   const fields = [role, 'display_name', 'email', password]
-  const send = async (input: Inputs['auth']['register']) => logIn(await client.auth.register.mutate(input))
+  const send = (input: Inputs['auth']['register']) => client.auth.register.mutate(input).then(logIn)
   return (
     <Page narrow title={t('Register')} lead={t('Free of charge. Merchants sell; creators promote and earn.')}>
       <Card>

@@ -1,5 +1,5 @@
 import type { Outputs } from '../../index.ts'
-import { client, session, useLive, useQuery } from '../client.ts'
+import { client, session, useFigures, useLive, useQuery } from '../client.ts'
 import { Ask } from '../parts/ask.tsx'
 import { choice, ListPage, useFiltered } from '../parts/list.tsx'
 import { Answered, Card } from '../parts/page.tsx'
@@ -47,8 +47,7 @@ export function Payouts() {
 
 function Balance() {
   const query = useQuery('balance', async () => (await client.summaries.get.query()) as Summary)
-  useLive('payout', query.reload)
-  useLive('sale', query.reload)
+  useFigures(query.reload)
   return (
     <Answered of={query}>
       {({ next_payout: next, payout_threshold, pending, released, in_transit, paid }) => (

@@ -1,11 +1,10 @@
 import type { ComponentChildren } from 'preact'
 import type { Outputs } from '../../index.ts'
-import { client, session, useLive, useQuery } from '../client.ts'
-import { fieldOf } from '../fields.ts'
+import { client, session, useFigures, useQuery } from '../client.ts'
 import { Answered, Card, Page } from '../parts/page.tsx'
 import { Steps } from '../parts/steps.tsx'
 import { Table } from '../parts/table.tsx'
-import { Facts, Status, Theirs, Value, When } from '../parts/values.tsx'
+import { Facts, Status, Theirs, When } from '../parts/values.tsx'
 import { money, t } from '../text.ts'
 import { CHECKS, word } from '../words.ts'
 import { CreditRequest } from './billing.tsx'
@@ -21,9 +20,7 @@ const RESULT = ['net_amount', 'commission_rate', 'commission']
 /** How a sale came about and what became of it. */
 export function Receipt({ params: { id = '' } }: { params: Record<string, string> }) {
   const query = useQuery(`sale ${id}`, () => client.sales.get.query({ id }))
-  useLive('sale', query.reload)
-  useLive('payout', query.reload)
-  useLive('billing_cycle', query.reload)
+  useFigures(query.reload)
   const isMerchant = session.use()?.role === 'merchant'
   const fees = isMerchant ? (['platform_fee_rate', 'platform_fee'] as const) : []
   const order = query.data?.order_name ?? query.data?.order_id ?? ''
@@ -136,19 +133,12 @@ const checks = () => [
   'verdict' as const,
   {
     head: t('Saw'),
-    // A yes or no says the same as the check's sentence, and people know no milliseconds.
     cell: ({ saw }: Check) => (
-      <div>
-        {Object.entries(saw).map(
-          ([name, value]) =>
-            typeof value !== 'boolean' &&
-            !name.endsWith('_ms') && (
-              <p key={name}>
-                <bdi>{fieldOf(name).label}</bdi>: <Value of={saw} name={name} />
-              </p>
-            ),
-        )}
-      </div>
+      <Facts of={saw} items={Object.keys(saw).filter((name) => isTelling(name, saw))} />
     ),
   },
 ]
+
+// A yes or no says the same as the check's sentence, and people know no milliseconds.
+const isTelling = (name: string, saw: Record<string, unknown>) =>
+  typeof saw[name] !== 'boolean' && !name.endsWith('_ms')

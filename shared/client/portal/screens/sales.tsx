@@ -1,5 +1,5 @@
 import type { Outputs } from '../../index.ts'
-import { client, session, useLive } from '../client.ts'
+import { client, session, useFigures, useLive } from '../client.ts'
 import { choice, ListPage, useFiltered } from '../parts/list.tsx'
 import { Status, Theirs } from '../parts/values.tsx'
 import { t } from '../text.ts'
@@ -49,7 +49,7 @@ export function PendingOrders() {
   const states = choice('state', ['pending', 'became_sale', 'cancelled', 'expired'])
   const filters = [states, 'from?', 'to?', 'offer_id?']
   const list = useFiltered<Pending>('pending', filters, client.pendingOrders.list.query)
-  useLive('sale', list.reload)
+  useFigures(list.reload)
   const order = ({ order_name, sale_id }: Pending) => (
     <Theirs to={sale_id ? `/sales/${sale_id}` : ''}>{order_name}</Theirs>
   )
