@@ -22,7 +22,7 @@ export interface PoolOptions extends PoolConfig {
   /** `write`: connections to servers that take reads only are errors. `guarded`: connections that would take writes are. */
   access: 'write' | 'guarded' | 'any'
   /** How long a caller waits for a connection, ms. */
-  waitMs?: number
+  waitMs?: number | undefined
 }
 
 /**
@@ -56,7 +56,7 @@ export class BoundedPool {
       Client: clientFor(hosts),
       connectionString: hosts.connectionString,
       // Callers give up earlier, the connection that is made does not.
-      connectionTimeoutMillis: ANSWER_TIMEOUT_MS,
+      connectionTimeoutMillis: Math.max(ANSWER_TIMEOUT_MS, this.#waitMs),
       ...(access !== 'any' && { onConnect: (client) => this.#checkAccess(client) }),
       idleTimeoutMillis: 30_000,
       // A server that vanished without a word is noticed.

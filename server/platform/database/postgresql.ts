@@ -48,6 +48,8 @@ export interface PostgresOptions {
   poolSize?: number | undefined
   /** The longest that one statement may take, ms; 0 for no limit. */
   queryTimeoutMs?: number | undefined
+  /** How long a caller waits for a connection, ms. */
+  waitMs?: number | undefined
   /** The server refuses writes; it may be a standby. Otherwise a connection to a server that takes reads only is an error. */
   readOnly?: boolean | undefined
   /** What the server's own lists of connections show. */
@@ -71,6 +73,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
     new BoundedPool(at, {
       max,
       queryTimeoutMs: options.queryTimeoutMs ?? QUERY_TIMEOUT_MS,
+      waitMs: options.waitMs,
       access,
       ...(options.applicationName !== undefined && { application_name: options.applicationName }),
       types: {

@@ -33,6 +33,9 @@ export function onPostgres<Context>(it: Test<Context>): Test<Context> {
   return without
 }
 
+/** In place of the service's own 1.5 s, ms: beside other tests, a slow machine takes longer to make a connection. */
+export const CONNECTION_WAIT = { waitMs: 60_000 }
+
 export interface TestDatabaseOptions {
   migrated?: boolean
   load?: (url: string) => Promise<void>
@@ -102,7 +105,7 @@ async function createPostgres(options: TestDatabaseOptions): Promise<PostgresTes
   const ownerUrl = databaseUrl(name)
   await options.load?.(ownerUrl)
   const url = (await options.openAs?.(ownerUrl)) ?? ownerUrl
-  const database = (await openDatabase(url, { create: true })) as PostgresDatabase
+  const database = (await openDatabase(url, { create: true, ...CONNECTION_WAIT })) as PostgresDatabase
   if (!isPlain(options)) return { name, database, schema: null }
   for (const pool of Object.values(database.pools)) {
     pool.options.allowExitOnIdle = true
