@@ -104,7 +104,7 @@ const NO_COOKIES = key('Your browser refuses cookies of this page. Allow them to
 type Said = Pick<Problem, 'detail'> & Partial<Problem>
 
 /** A refusal that did not come through the client. */
-class Refused extends Error {
+export class Refused extends Error {
   readonly problem: Said
 
   constructor(problem: Said) {
