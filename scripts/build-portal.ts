@@ -12,7 +12,7 @@ const PORTAL = join(ROOT, 'shared', 'client', 'portal')
  */
 export async function buildPortal(): Promise<Map<string, Buffer>> {
   const { outputFiles, metafile } = await build({
-    entryPoints: ['main.tsx', 'styles.css'].map((name) => join(PORTAL, name)),
+    entryPoints: ['main.ts', 'styles.css'].map((name) => join(PORTAL, name)),
     outdir: ROOT,
     entryNames: '[name]-[hash]',
     chunkNames: '[name]-[hash]',
@@ -36,8 +36,16 @@ export async function buildPortal(): Promise<Map<string, Buffer>> {
       metafile.outputs[name]?.entryPoint?.endsWith(`/${source}`),
     ) ?? ''
   const styles = entryOf('styles.css')
+  const withImports = (name: string): string[] => {
+    const imports = metafile.outputs[name]?.imports.filter(({ kind }) => kind === 'import-statement') ?? []
+    return [name, ...imports.flatMap(({ path }) => withImports(path))]
+  }
+  const preloads = [...new Set(withImports(entryOf('start.tsx')))].map(
+    (name) => `<link rel="modulepreload" href="/app/assets/${name}">`,
+  )
   const page = readFileSync(join(PORTAL, 'index.html'), 'utf8')
-    .replace('SCRIPT', `/app/assets/${entryOf('main.tsx')}`)
+    .replace('SCRIPT', `/app/assets/${entryOf('main.ts')}`)
+    .replace('<style>', `${preloads.join('')}<style>`)
     .replace('<style></style>', () => `<style>${files.get(styles)?.toString().trim()}</style>`)
   return new Map([
     ['index.html', Buffer.from(page)],

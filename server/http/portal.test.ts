@@ -51,7 +51,34 @@ it('has scripts that are kept for good, compressed, and together small', async (
     for (const [, chunk] of text.matchAll(/"\.\/([\w-]+\.js)"/g)) names.add(chunk)
   }
   assert.ok(bytes < 120 * 1024, `${bytes} bytes`)
-  assert.is((await bed.server.inject('/app/assets/none.js')).statusCode, 404)
+})
+
+it('sends a script that loads the page again in place of one that is gone', async ({ bed }) => {
+  const { headers, body } = await bed.server.inject('/app/assets/main-OUTDATED.js')
+  assert.is(headers['content-type'], 'text/javascript; charset=utf-8')
+  assert.is(headers['cache-control'], 'no-store')
+  assert.match(body, 'location.reload()')
+})
+
+it('names what the first view of a browser needs beside the scripts of the page', async ({ bed }) => {
+  const linksTo = async (url: string, headers: Record<string, string> = {}) =>
+    (await bed.server.inject({ url, headers })).headers.link
+  const catalogue = await linksTo('/app')
+  const [, call = ''] = /^<(.+)>; rel=preload; as=fetch; crossorigin$/.exec(String(catalogue)) ?? []
+  const answers = (await bed.server.inject(call)).json()
+  assert.ok(answers.every(({ result }: typeof answers) => Array.isArray(result.data.items)))
+  assert.is(await linksTo('/app/offers'), catalogue)
+  for (const path of ['/app/offers?q=x', '/app/login']) assert.is(await linksTo(path), undefined)
+  const named = [
+    [{ cookie: 'session=x' }, 'members'],
+    [{ 'accept-language': 'ur-PK,en;q=0.5' }, 'urdu'],
+  ] as const
+  for (const [headers, name] of named) {
+    const link = String(await linksTo('/app/login', headers))
+    const [, script = ''] = /^<(.+)>; rel=modulepreload$/.exec(link) ?? []
+    assert.match(script, `/app/assets/${name}-`)
+    assert.match(String((await bed.server.inject(script)).headers['cache-control']), 'immutable')
+  }
 })
 
 it('has the name of the marketplace', async () => {

@@ -10,6 +10,7 @@ import {
   escapeHtml,
   type Guard,
   htmlReply,
+  languageOf,
   pagePolicy,
   sendPage,
   sendZipped,
@@ -27,6 +28,17 @@ const NOT_BUILT =
 /** The page is cached for as long as a look around takes; its scripts, whose names change with their content, for good. */
 const PAGE_CACHE = 'private, max-age=300'
 const SCRIPT_CACHE = 'public, max-age=31536000, immutable'
+
+/**
+ * Stands in for a script that a deployment has replaced: loads the page that names it again, which asks the service for it. Later if that
+ * has just been done, as while two versions serve.
+ */
+const OUTDATED = `const [page] = performance.getEntriesByType('navigation')
+setTimeout(() => location.reload(), page?.type === 'reload' ? 5000 : 0)
+`
+
+/** The call of a visitor's first screen, as the client makes it. */
+const CATALOGUE = `/trpc/offers.categories,offers.list?batch=1&input=${encodeURIComponent('{"1":{"limit":50}}')}`
 
 interface Portal {
   page: Zipped & { policy: string }
@@ -50,19 +62,35 @@ export function registerPortal(
     return loading
   }
   const page = async (request: FastifyRequest, reply: FastifyReply) => {
-    const { page } = await load()
+    const { page, scripts } = await load()
     // Also on 304, whose headers take the place of those that the browser has kept.
-    return sendPage(request, htmlReply(reply, page.policy).header('cache-control', PAGE_CACHE), page)
+    htmlReply(reply, page.policy).header('cache-control', PAGE_CACHE)
+    const preloads = preloadsOf(request, [...scripts.keys()])
+    if (preloads) reply.header('link', preloads)
+    return sendPage(request, reply, page)
   }
   for (const path of ['/app', '/app/']) server.get(path, { onRequest: guard }, page)
   server.get<{ Params: { '*': string } }>('/app/*', { onRequest: guard }, async (request, reply) => {
     const [, name] = /^assets\/(.*)/.exec(request.params['*']) ?? []
     if (name === undefined) return page(request, reply)
     const script = (await load()).scripts.get(name)
-    if (!script) throw new Refusal('not_found', 'No such script. Load the page again.')
-    reply.header('cache-control', SCRIPT_CACHE).type('text/javascript; charset=utf-8')
-    return sendZipped(request, reply, script)
+    reply.type('text/javascript; charset=utf-8')
+    if (!script) return reply.header('cache-control', 'no-store').send(OUTDATED)
+    return sendZipped(request, reply.header('cache-control', SCRIPT_CACHE), script)
   })
+}
+
+/** What the first view of this browser needs beside the scripts that the page names, so that it is fetched at the same time. */
+function preloadsOf(request: FastifyRequest, scripts: readonly string[]): string {
+  const hasSession = /\bsession=/.test(request.headers.cookie ?? '')
+  const names = [...(hasSession ? ['members'] : []), ...(languageOf(request) === 'ur' ? ['urdu'] : [])]
+  const links = names.map((name) => {
+    const script = scripts.find((one) => one.startsWith(`${name}-`))
+    return `</app/assets/${script}>; rel=modulepreload`
+  })
+  const isCatalogue = !hasSession && /^\/app(?:\/|\/offers)?$/.test(request.url)
+  if (isCatalogue) links.push(`<${CATALOGUE}>; rel=preload; as=fetch; crossorigin`)
+  return links.join(', ')
 }
 
 async function loadPortal(marketplace: string): Promise<Portal> {
@@ -72,7 +100,7 @@ async function loadPortal(marketplace: string): Promise<Portal> {
   const [, styles = ''] = /<style>([\s\S]*)<\/style>/.exec(text) ?? []
   const allowed = `style-src 'self' 'sha256-${hash('sha256', styles, 'base64')}'`
   const policy = pagePolicy(
-    `script-src 'self'; ${allowed}; img-src 'self' data: https:; connect-src 'self'`,
+    `script-src 'self'; ${allowed}; img-src 'self' data:; connect-src 'self'`,
     "'self'",
   )
   const scripts = [...files].filter(([name]) => name.endsWith('.js'))

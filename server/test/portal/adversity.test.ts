@@ -112,6 +112,19 @@ it('says why a file cannot be downloaded', async ({ bed, browser }) => {
   await close()
 })
 
+it('tells refusals in Urdu, with their values, and in English below', async ({ bed, browser }) => {
+  const { page, close } = await openTab(browser, { locale: 'ur-PK' })
+  await page.goto(`${bed.url}/app/login`)
+  await fill(page, { email: 'missing@example.pk', password: 'a long passphrase' })
+  await page.waitForSelector('.notice.bad:has-text("ای میل یا پاس ورڈ غلط ہے۔")')
+  assert.is(await page.textContent('.notice.bad [lang=en]'), 'The e-mail or the password is wrong.')
+  await page.click('main a[href="/app/register"]')
+  await fill(page, { display_name: 'ثنا', email: 'sana@example.pk', password: 'short' })
+  await page.waitForSelector('.complaint:has-text("کم از کم \u206810\u2069 حروف ہونے چاہییں۔")')
+  assert.is(await page.textContent('.complaint [lang=en]'), 'must have at least 10 characters')
+  await close()
+})
+
 it('looks at times for what no event tells', async ({ bed, browser }) => {
   const { page, errors, close } = await openTab(browser)
   await page.clock.install()

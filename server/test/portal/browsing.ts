@@ -32,7 +32,7 @@ export function portalSuite(name: string): Test<PortalWorld> {
 
 export interface Tab {
   page: Page
-  /** What the page wrote to its console as an error, and what it threw. */
+  /** What the page wrote to its console as an error, what it threw, and what it asked of another host. */
   errors: string[]
   close(): Promise<void>
 }
@@ -49,6 +49,10 @@ export function errorsOf(page: Page): string[] {
   const errors: string[] = []
   page.on('console', (message) => message.type() === 'error' && errors.push(message.text()))
   page.on('pageerror', (error) => errors.push(String(error)))
+  page.on('request', (request) => {
+    const { protocol, hostname } = new URL(request.url())
+    if (protocol.startsWith('http') && hostname !== '127.0.0.1') errors.push(`asks ${request.url()}`)
+  })
   return errors
 }
 

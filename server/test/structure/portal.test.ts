@@ -3,11 +3,21 @@ import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { z } from 'zod'
 import { listFiles } from '../../../scripts/testing/find-tests.ts'
+import '../../platform/api/input-messages.ts'
+import { ERROR_STATUS } from '../../../shared/error-codes.ts'
+import { FLAG_KINDS } from '../../../shared/schemas/admin.ts'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 const PORTAL = 'shared/client/portal'
 const LIBRARIES = ['preact', 'preact/hooks', 'uplot', 'uqr']
+/** Beside the schemas, what says why a field is refused. */
+const FIELD_RULES = [
+  'server/offers/product-url.rule.ts',
+  'server/users/bank-accounts.rule.ts',
+  'server/users/password-strength.rule.ts',
+]
 /** Of TypeScript and styles. */
 const MOST_LINES = 3400
 
@@ -51,6 +61,34 @@ it('have an Urdu text for each English one, with the same values, and no other',
   assert.equal(Object.keys(urdu).sort(), [...used].sort())
   const valuesIn = (text: string) => (text.match(/\{\w+\}/g) ?? []).sort()
   for (const [english, text] of Object.entries(urdu)) assert.equal(valuesIn(text), valuesIn(english), english)
+})
+
+it('have an Urdu text for each refusal, each field that is refused, and each kind of flag', async () => {
+  const service = Object.keys(JSON.parse(textOf('ur-service.json')))
+  for (const code of Object.keys(ERROR_STATUS)) assert.ok(service.includes(code), code)
+  const { words } = JSON.parse(textOf('names.json'))
+  for (const kind of Object.keys(FLAG_KINDS)) assert.ok(words[kind], kind)
+  const patterns = service.map((text) =>
+    text.replaceAll(/[.*+?()[\]|\\^$]/g, '\\$&').replaceAll(/\{\w+\}/g, '.+'),
+  )
+  const known = new RegExp(`^(?:${patterns.join('|')})$`)
+  for (const path of [...(await listFiles(ROOT, ['shared/schemas'])), ...FIELD_RULES]) {
+    const text = path.endsWith('.test.ts') ? '' : await readFile(ROOT + path, 'utf8')
+    for (const [, , message = ''] of text.matchAll(/(['`])((?:must|is|has|repeats) [^'`]{4,})\1/g))
+      assert.match(message, known, path)
+  }
+  const [text, list] = [z.string().min(2).max(3), z.array(z.string()).min(1).max(2)]
+  const refused: [z.ZodType, unknown[]][] = [
+    [text, [undefined, 1, '', 'a', 'abcd']],
+    [list, ['a', [], ['a', 'b', 'c']]],
+    [z.int().min(1).max(2), ['a', 1.5, 0, 3]],
+    [z.enum(['a', 'b']), ['c']],
+    [z.boolean(), [1]],
+    [z.strictObject({}), [{ more: 1 }, 1]],
+  ]
+  for (const [schema, values] of refused)
+    for (const value of values)
+      for (const { message } of schema.safeParse(value).error?.issues ?? []) assert.match(message, known)
 })
 
 it('stay small', () => {

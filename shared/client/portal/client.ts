@@ -10,7 +10,7 @@ export type LiveEvent = Outputs['live']['changes']['data']
 /** Whether the service answers. While it does not, the shell says so. */
 export const reachable = store(true)
 
-const PROBE_MS = 2000
+const LOOK_MS = 2000
 
 /** `fetch` that notices when the service is gone. */
 const watchedFetch: typeof fetch = async (address, init) => {
@@ -19,7 +19,7 @@ const watchedFetch: typeof fetch = async (address, init) => {
   } catch (error) {
     if (!init?.signal?.aborted && reachable.get()) {
       reachable.set(false)
-      setTimeout(probe, PROBE_MS)
+      setTimeout(probe, LOOK_MS)
     }
     throw error
   }
@@ -28,7 +28,7 @@ const watchedFetch: typeof fetch = async (address, init) => {
 async function probe(): Promise<void> {
   const answer = await fetch('/healthz').catch(() => null)
   if (answer?.ok) reachable.set(true)
-  else setTimeout(probe, PROBE_MS)
+  else setTimeout(probe, LOOK_MS)
 }
 
 /** The only client of the page. */
@@ -48,20 +48,28 @@ export async function download(path: string): Promise<void> {
 /** The account that is logged in; `null` for a visitor, `undefined` until that is known. */
 export const session = store<User | null | undefined>(undefined)
 
-/** Whose session the browser has; all tabs share it. */
-const SIGNED_IN = 'portal.signed-in'
+/** Whose session the browser has; all tabs share it. Undefined where the browser refuses storage: only the service knows. */
+const ACCOUNT = 'portal.account'
+function keptAccount(): User | null | undefined {
+  const text = kept.get(ACCOUNT)
+  return text ? JSON.parse(text) : text === undefined ? text : null
+}
 
-/** Loads the account of the session. Skipped in a browser that was never logged in: the refusal would be an error in its console. */
+/**
+ * Loads the account of the session. What the browser has kept of it stands in until then, so that the first screen asks at the same time.
+ * Asks nothing in a browser that was never logged in: the refusal would be an error in its console.
+ */
 export async function startSession(): Promise<void> {
-  const known = kept.get(SIGNED_IN)
-  // Undefined where the browser refuses storage: only the service knows.
-  if (known === null || known === '') return session.set(null)
+  const known = keptAccount()
+  session.set(known)
+  if (known === null) return
+  const isSame = () => session.get() === known
   try {
-    session.set(await client.users.me.query())
+    const user = await client.users.me.query()
+    if (isSame()) session.set(user)
   } catch (error) {
-    if (isRefused(error, 'unauthenticated', 'forbidden')) forgetSession(known)
-    // Not known yet, as while the service is gone.
-    else setTimeout(startSession, PROBE_MS)
+    if (!isRefused(error, 'unauthenticated', 'forbidden')) setTimeout(startSession, LOOK_MS)
+    else if (isSame()) forgetSession()
   }
 }
 
@@ -71,21 +79,21 @@ export async function logIn({ user }: Outputs['auth']['login']): Promise<void> {
     if (isRefused(error, 'unauthenticated')) throw new Refused({ detail: NO_COOKIES })
   })
   cache.clear()
-  kept.set(SIGNED_IN, user.id)
+  kept.set(ACCOUNT, JSON.stringify({ id: user.id, role: user.role, display_name: user.display_name }))
   session.set(user)
 }
 
 /** Forgets the account in this page. */
-export function forgetSession(known = session.get()?.id): void {
+export function forgetSession(): void {
   cache.clear()
   // Another tab may have logged in to another account.
-  if (kept.get(SIGNED_IN) === known) kept.set(SIGNED_IN, '')
+  if (keptAccount()?.id === session.get()?.id) kept.set(ACCOUNT, '')
   session.set(null)
 }
 
 // Another tab logged in or out.
 addEventListener('storage', ({ key }) => {
-  if (key !== SIGNED_IN) return
+  if (key !== ACCOUNT) return
   cache.clear()
   void startSession()
 })
@@ -96,7 +104,7 @@ const NO_COOKIES = key('Your browser refuses cookies of this page. Allow them to
 type Said = Pick<Problem, 'detail'> & Partial<Problem>
 
 /** A refusal that did not come through the client. */
-class Refused extends Error {
+export class Refused extends Error {
   readonly problem: Said
 
   constructor(problem: Said) {
@@ -263,7 +271,6 @@ export function useMutation<Input, Result>(call: (input: Input) => Promise<Resul
   return { ...state, run }
 }
 
-const LOOK_MS = 2000
 /** Calls `look` again and again while the screen is seen, for what no live event tells. */
 export function usePoll(look: () => unknown, isOn = true, every = LOOK_MS): void {
   useEffect(() => {

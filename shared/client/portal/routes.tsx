@@ -1,22 +1,18 @@
 import type { FunctionComponent } from 'preact'
-import type { Role } from './client.ts'
-import { AccountSettings } from './screens/account.tsx'
-import { Applications } from './screens/applications.tsx'
-import { Billing } from './screens/billing.tsx'
-import { Dashboard } from './screens/dashboard.tsx'
-import { Deliveries, Endpoints } from './screens/endpoints.tsx'
-import { Exports } from './screens/exports.tsx'
-import { Flags } from './screens/flags.tsx'
-import { Links } from './screens/links.tsx'
+import { type Role, useQuery } from './client.ts'
+import { Answered } from './parts/page.tsx'
 import { ForgotPassword, LogIn, Register } from './screens/log-in.tsx'
+import type * as Members from './screens/members.ts'
 import { OfferPage, Offers } from './screens/offers.tsx'
-import { EditOffer, MyOffers, NewOffer } from './screens/offers-manage.tsx'
-import { Payouts } from './screens/payouts.tsx'
-import { Receipt } from './screens/receipt.tsx'
-import { PendingOrders, Sales } from './screens/sales.tsx'
-import { ConnectStore, Stores } from './screens/stores.tsx'
-import { Users } from './screens/users.tsx'
 import { key } from './text.ts'
+
+/** A screen in a script that visitors need not load. */
+const member =
+  (name: keyof typeof Members): ScreenRoute['screen'] =>
+  (props) => {
+    const script = useQuery('screens', () => import('./screens/members.ts'))
+    return <Answered of={script}>{({ [name]: Screen }) => <Screen {...props} />}</Answered>
+  }
 
 export interface ScreenRoute {
   /** Below `/app`; a part such as `:id` is passed to the screen. */
@@ -32,27 +28,27 @@ const BOTH = ['merchant', 'creator'] as const
 
 /** Every screen, in the order of the navigation. `/` leads to the first one that the role sees in the navigation. */
 export const ROUTES: readonly ScreenRoute[] = [
-  { path: '/dashboard', screen: Dashboard, roles: BOTH, nav: key('Dashboard') },
-  { path: '/sales', screen: Sales, roles: BOTH, nav: key('Sales') },
-  { path: '/sales/:id', screen: Receipt, roles: BOTH },
-  { path: '/pending-orders', screen: PendingOrders, roles: BOTH, nav: key('Pending orders') },
-  { path: '/my-offers', screen: MyOffers, roles: ['merchant'], nav: key('My offers') },
-  { path: '/my-offers/new', screen: NewOffer, roles: ['merchant'] },
-  { path: '/my-offers/:id', screen: EditOffer, roles: ['merchant'] },
-  { path: '/applications', screen: Applications, roles: BOTH, nav: key('Applications') },
-  { path: '/links', screen: Links, roles: BOTH, nav: key('Links') },
-  { path: '/stores', screen: Stores, roles: ['merchant'], nav: key('Stores') },
-  { path: '/stores/new', screen: ConnectStore, roles: ['merchant'] },
-  { path: '/billing', screen: Billing, roles: ['merchant'], nav: key('Billing') },
-  { path: '/payouts', screen: Payouts, roles: BOTH, nav: key('Payouts') },
-  { path: '/exports', screen: Exports, roles: BOTH, nav: key('Exports') },
-  { path: '/webhooks', screen: Endpoints, roles: BOTH, nav: key('Webhooks') },
-  { path: '/webhooks/:id', screen: Deliveries, roles: BOTH },
+  { path: '/dashboard', screen: member('Dashboard'), roles: BOTH, nav: key('Dashboard') },
+  { path: '/sales', screen: member('Sales'), roles: BOTH, nav: key('Sales') },
+  { path: '/sales/:id', screen: member('Receipt'), roles: BOTH },
+  { path: '/pending-orders', screen: member('PendingOrders'), roles: BOTH, nav: key('Pending orders') },
+  { path: '/my-offers', screen: member('MyOffers'), roles: ['merchant'], nav: key('My offers') },
+  { path: '/my-offers/new', screen: member('NewOffer'), roles: ['merchant'] },
+  { path: '/my-offers/:id', screen: member('EditOffer'), roles: ['merchant'] },
+  { path: '/applications', screen: member('Applications'), roles: BOTH, nav: key('Applications') },
+  { path: '/links', screen: member('Links'), roles: BOTH, nav: key('Links') },
+  { path: '/stores', screen: member('Stores'), roles: ['merchant'], nav: key('Stores') },
+  { path: '/stores/new', screen: member('ConnectStore'), roles: ['merchant'] },
+  { path: '/billing', screen: member('Billing'), roles: ['merchant'], nav: key('Billing') },
+  { path: '/payouts', screen: member('Payouts'), roles: BOTH, nav: key('Payouts') },
+  { path: '/exports', screen: member('Exports'), roles: BOTH, nav: key('Exports') },
+  { path: '/webhooks', screen: member('Endpoints'), roles: BOTH, nav: key('Webhooks') },
+  { path: '/webhooks/:id', screen: member('Deliveries'), roles: BOTH },
   { path: '/offers', screen: Offers, nav: key('Offers') },
   { path: '/offers/:id', screen: OfferPage },
-  { path: '/flags', screen: Flags, roles: ['admin'], nav: key('Flags') },
-  { path: '/users', screen: Users, roles: ['admin'], nav: key('Users') },
-  { path: '/account', screen: AccountSettings, roles: ['merchant', 'creator', 'admin'] },
+  { path: '/flags', screen: member('Flags'), roles: ['admin'], nav: key('Flags') },
+  { path: '/users', screen: member('Users'), roles: ['admin'], nav: key('Users') },
+  { path: '/account', screen: member('AccountSettings'), roles: ['merchant', 'creator', 'admin'] },
   { path: '/login', screen: LogIn, roles: ['visitor'] },
   { path: '/register', screen: Register, roles: ['visitor'] },
   { path: '/forgot-password', screen: ForgotPassword, roles: ['visitor'] },

@@ -27,9 +27,10 @@ export function translated(sentence: string, code = ''): string {
   for (const [english, text] of Object.entries(service)) {
     const pattern = english.replaceAll(/[.*+?()[\]|\\^$]/g, '\\$&').replaceAll(/\{(\w+)\}/g, '(?<$1>.+)')
     const found = new RegExp(`^${pattern}$`).exec(sentence)
-    if (found) return filled(text, found.groups)
+    const values = Object.entries(found?.groups ?? {}).map(([name, value]) => [name, translated(value)])
+    if (found) return filled(text, Object.fromEntries(values))
   }
-  return urdu[sentence] ?? service[code] ?? sentence
+  return urdu[sentence] ?? urdu[sentenceOf(sentence)] ?? service[code] ?? sentence
 }
 
 /** A name of the wire that has no text, such as `late_orders`, as a start of a sentence. */

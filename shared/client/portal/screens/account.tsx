@@ -12,13 +12,13 @@ import { Copy, Facts, Theirs } from '../parts/values.tsx'
 import { t } from '../text.ts'
 import { word } from '../words.ts'
 
-type Own = { user: User }
 type Code = Inputs['auth']['confirmTotp']
 
 /** What an account sets about itself. */
 export function AccountSettings() {
   const user = session.use()
-  if (!user) return null
+  // Not loaded yet.
+  if (!user?.email) return null
   return (
     <Page title={t('Account')}>
       {!user.email_verified_at && <Unverified />}
@@ -44,7 +44,7 @@ function Unverified() {
   )
 }
 
-function Profile({ user }: Own) {
+function Profile({ user }: { user: User }) {
   const save = async (input: { display_name: string }) => {
     session.set(await client.users.updateMe.mutate(input))
     tell(t('Saved.'))
@@ -74,7 +74,7 @@ function Password() {
 }
 
 /** Sets the second factor up, renews its recovery codes, and turns it off. */
-function SecondFactor({ user }: Own) {
+function SecondFactor({ user }: { user: User }) {
   const [codes, setCodes] = useState<string[] | null>(null)
   const [enrollment, setEnrollment] = useState<Outputs['auth']['startTotp'] | null>(null)
   const turned = (second_factor: boolean) => session.set({ ...user, second_factor })

@@ -3,9 +3,9 @@ import { client, useLive, useQuery } from '../client.ts'
 import { Ask } from '../parts/ask.tsx'
 import { field } from '../parts/form.tsx'
 import { choice, ListPage, useFiltered } from '../parts/list.tsx'
-import { Copy, Facts, Figures, Money, Outside, Theirs, When } from '../parts/values.tsx'
+import { Copy, Facts, Figures, Outside, Theirs, When } from '../parts/values.tsx'
 import { Link } from '../router.tsx'
-import { period, t } from '../text.ts'
+import { money, period, t } from '../text.ts'
 
 type Sale = Outputs['sales']['get']
 type Cycle = Outputs['billing']['listCycles']['items'][number]
@@ -21,11 +21,8 @@ export function Billing() {
     list.put(billing_cycle)
     void me.reload()
   })
-  const {
-    unpaid = '0.00',
-    open_cycle_due: open = '0.00',
-    credit_available: credit = '0.00',
-  } = me.data?.account ?? {}
+  const { account } = me.data ?? {}
+  const sum = (amount = '0.00') => money(amount)
   const file = ({ id }: Cycle) => <Link to={`/exports?billing_cycle_id=${id}`}>{t('Export')}</Link>
   return (
     <ListPage
@@ -43,9 +40,9 @@ export function Billing() {
     >
       <Figures
         items={[
-          [t('To pay now'), <Money key="" amount={unpaid} />],
-          [t('The open billing cycle so far'), <Money key="" amount={open} />],
-          [t('Credit left'), <Money key="" amount={credit} />],
+          [t('To pay now'), sum(account?.unpaid)],
+          [t('The open billing cycle so far'), sum(account?.open_cycle_due)],
+          [t('Credit left'), sum(account?.credit_available)],
         ]}
       />
     </ListPage>

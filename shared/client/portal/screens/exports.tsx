@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks'
 import type { Inputs } from '../../index.ts'
-import { client, download, session, usePoll, useQuery } from '../client.ts'
+import { client, download, Refused, session, usePoll, useQuery } from '../client.ts'
 import { Ask } from '../parts/ask.tsx'
 import { Form, field, optionsOf } from '../parts/form.tsx'
-import { Card, Page } from '../parts/page.tsx'
+import { Card, Failed, Page } from '../parts/page.tsx'
 import { Status } from '../parts/values.tsx'
 import { useRoute } from '../router.tsx'
 import { kept } from '../store.ts'
@@ -53,7 +53,7 @@ function Job({ id }: { id: string }) {
   return (
     <Card title={t('{count} rows', { count: count(job.rows) })} actions={<Status value={job.state} />}>
       {job.finished_at === null && <progress value={job.progress} aria-label={t('Progress')} />}
-      {job.error && <p>{job.error}</p>}
+      {job.error && <Failed error={new Refused({ detail: job.error, code: 'internal' })} />}
       {job.download_url && (
         <Ask class="main" label={t('Download')} onSubmit={() => download(`/jobs/${id}/file`)} />
       )}

@@ -8,7 +8,7 @@ import { choice, ListPage, useFiltered } from '../parts/list.tsx'
 import { Card } from '../parts/page.tsx'
 import { Facts, Theirs, When } from '../parts/values.tsx'
 import { t } from '../text.ts'
-import { fieldOf } from '../words.ts'
+import { fieldOf, word } from '../words.ts'
 import { suspensionAsks } from './users.tsx'
 
 type Flag = Outputs['admin']['listFlagged']['items'][number]
@@ -53,11 +53,14 @@ export function Flags() {
       list={list}
       empty={[t('Nothing to look at.'), t('New flags appear here when a detector finds something.')]}
       card={(flag) => (
-        <Card title={flag.summary}>
+        <Card title={word(flag.kind)}>
+          <p lang="en" dir="ltr">
+            {flag.summary}
+          </p>
           <Facts
             of={flag}
             items={[
-              ...['severity', 'kind', 'created_at', 'note'],
+              ...['severity', 'created_at', 'note'],
               ...factsIn({ subject_id: flag.subject_id, ...flag.evidence }),
             ]}
           />

@@ -76,11 +76,10 @@ export function OfferPage({ params: { id = '' } }: { params: Record<string, stri
   return (
     <Page title={query.data?.title ?? t('Offer')} lead={<Theirs>{query.data?.merchant.display_name}</Theirs>}>
       <Answered of={query}>
-        {({ image_url: image, description, ...offer }) => (
+        {({ description, ...offer }) => (
           <Card>
-            {image && <img src={image} alt="" class="picture" />}
             {description && <p class="theirs">{description}</p>}
-            <Facts of={offer} items={[...TERMS, 'category', 'niche', 'product_url']} />
+            <Facts of={offer} items={[...TERMS, 'category', 'niche', 'product_url', 'image_url']} />
           </Card>
         )}
       </Answered>

@@ -93,11 +93,8 @@ function Destination() {
             />
           }
         >
-          {now ? (
-            <Facts of={now} items={['account_title', 'iban_last4']} />
-          ) : (
-            <p>{t('No bank account yet.')}</p>
-          )}
+          {now && <Facts of={now} items={['account_title', 'iban_last4']} />}
+          {!now && <p>{t('No bank account yet.')}</p>}
           {next && (
             <p class="notice warn">
               {t('From {time} on: {title}, IBAN ending in {last4}.', {

@@ -33,13 +33,8 @@ export function Stores() {
 }
 
 export function ConnectStore() {
-  return (
-    <Page
-      title={t('Connect a store')}
-      lead={<a href="/docs/guides/connect-shopify">{t('The guide with pictures')}</a>}
-      children={<Card children={<Connection />} />}
-    />
-  )
+  const guide = <a href="/docs/guides/connect-shopify">{t('The guide with pictures')}</a>
+  return <Page title={t('Connect a store')} lead={guide} children={<Card children={<Connection />} />} />
 }
 
 /** The way from nothing to the first signed order. */

@@ -3,7 +3,8 @@ import { startSession } from './client.ts'
 import { Shell } from './shell.tsx'
 import { startLanguage } from './text.ts'
 
-await Promise.all([startLanguage(), startSession()])
+void startSession()
+await startLanguage()
 const root = document.body
 // The placeholder of the page has been there since its first byte.
 root.replaceChildren()
