@@ -376,12 +376,12 @@ it("runs the README's examples against a seeded service", async (world) => {
   const { key } = (await call(url, 'POST', '/auth/api-keys', { token: creator.token, body })).body
   for (const [index, expected] of prints.entries()) {
     const { stdout } = await run(process.execPath, [exampleOf(world, index + 1)], {
-      env: { ...world.env, AFFILIATE_TOKEN: creator.token, AFFILIATE_API_KEY: key },
+      env: { ...world.env, AFFILIATE_API_KEY: key },
     })
     assert.match(stdout, expected, `example ${index + 1}`)
   }
   const follower = spawn(process.execPath, [exampleOf(world, 6)], {
-    env: { ...world.env, AFFILIATE_TOKEN: world.creator.token },
+    env: { ...world.env, AFFILIATE_API_KEY: key },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const ended = once(follower, 'exit')

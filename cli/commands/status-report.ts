@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import type { App } from '../../server/app.ts'
 import { notificationBacklog } from '../../server/jobs/notification-backlog.ts'
 import { failureOf, lastRuns, type ScheduleRunRow } from '../../server/jobs/schedule-runs.service.ts'
-import type { Config } from '../../server/platform/config.ts'
+import { type Config, SettingError } from '../../server/platform/config.ts'
 import { readKeyMark } from '../../server/platform/crypto/key-mark.ts'
 import { withStatementTimeout } from '../../server/platform/database/database.ts'
 import {
@@ -11,8 +11,9 @@ import {
   examinePooler,
   standbyProblem,
 } from '../../server/platform/database/database-health.ts'
-import type { DatabaseProblem } from '../../server/platform/database/database-problems.ts'
+import { type DatabaseProblem, databaseProblem } from '../../server/platform/database/database-problems.ts'
 import { type MigrationState, migrationState } from '../../server/platform/database/migration-state.ts'
+import { checkHosts } from '../../server/platform/database/open-database.ts'
 import { printable } from '../../server/platform/printable.ts'
 import { operatorStatus, STATUS_HOURS, wireSum } from '../../server/reports/operator-status.service.ts'
 import { CURRENCY } from '../../shared/money.ts'
@@ -34,7 +35,7 @@ import {
 
 type Status = Awaited<ReturnType<typeof readRows>>
 
-/** With `service`, the settings of the service, it also reads every page of an SQLite file and asks the pooler. */
+/** With `service`, the settings of the service, it also reads every page of an SQLite file, and asks each host and the pooler. */
 export async function readStatus(context: AppContext, service: Config | null = null): Promise<Status> {
   const state = await migrationState(context.app.database)
   const problems = await databaseProblems(context.app, state, service)
@@ -98,6 +99,7 @@ async function databaseProblems(
   const pooler = service?.DATABASE_DIRECT_URL === undefined ? null : await examinePooler(service.DATABASE_URL)
   return [
     ...(unknown.length === 0 ? [] : [newer]),
+    service ? await hostsProblem(service.DATABASE_URL) : null,
     await standbyProblem(database),
     service ? await damageProblem(database) : null,
     pooler,
@@ -105,6 +107,17 @@ async function databaseProblems(
       state === 'fail' ? { says: `${detail}.`, remedy: mend ?? '' } : null,
     ),
   ].filter((problem) => problem !== null)
+}
+
+/** Hosts that are not one cluster with one primary. */
+async function hostsProblem(url: string): Promise<DatabaseProblem | null> {
+  try {
+    await checkHosts('DATABASE_URL', url)
+    return null
+  } catch (error) {
+    if (!(error instanceof SettingError)) return databaseProblem(error)
+    return { says: `${error.message}.`, remedy: 'Until then nothing can be written.' }
+  }
 }
 
 async function databaseBytes({ database }: App): Promise<number> {

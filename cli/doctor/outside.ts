@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { request } from 'undici'
 import { openApp } from '../../server/app.ts'
-import type { Config } from '../../server/platform/config.ts'
+import { type Config, SettingError } from '../../server/platform/config.ts'
 import { printable } from '../../server/platform/printable.ts'
 import { jsonOrNull } from '../../shared/json.ts'
 import { about, type Finding, type Found, wordsOf } from './finding.ts'
@@ -34,6 +34,9 @@ export async function examineProcessor(environment: NodeJS.ProcessEnv, config: C
       await app.close()
     }
   } catch (error) {
+    const isOther =
+      error instanceof SettingError && !error.faults.some(({ name }) => /^(PROCESSOR|SANDBOX)/.test(name))
+    if (isOther) return processor.info('is not asked until the other settings are corrected')
     return processor.fail(wordsOf(error), 'Correct the settings that begin with PROCESSOR.')
   }
 }

@@ -58,7 +58,9 @@ it('lists every operation before a script has run, registration first, below a s
 }) => {
   const answer = await fetch(`${bed.base}/docs`)
   const text = await answer.text()
-  const listed = [...text.matchAll(/<li><code>([A-Z]+ \S+)<\/code>/g)].map((match) => match[1])
+  const listed = [...text.matchAll(/<li><a href="#\/[^"]+"><code>([A-Z]+ \S+)<\/code>/g)].map(
+    (match) => match[1],
+  )
   const { paths } = (await (await fetch(`${bed.base}/openapi.json`)).json()) as OpenApi
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
@@ -83,11 +85,13 @@ it('is where the bare address leads a browser; other clients get the addresses',
 })
 
 it('is sent compressed to a client that takes that', async ({ bed }) => {
-  const url = `${bed.base}/docs/swagger-ui.css`
-  const plain = await (await fetch(url, { headers: { 'accept-encoding': 'identity' } })).arrayBuffer()
-  const zipped = await bytesOf(url)
-  assert.ok(zipped.length < plain.byteLength / 3)
-  assert.ok(gunzipSync(zipped).equals(Buffer.from(plain)))
+  for (const path of ['docs/swagger-ui.css', 'openapi.json']) {
+    const url = `${bed.base}/${path}`
+    const plain = await (await fetch(url, { headers: { 'accept-encoding': 'identity' } })).arrayBuffer()
+    const zipped = await bytesOf(url)
+    assert.ok(zipped.length < plain.byteLength / 3)
+    assert.ok(gunzipSync(zipped).equals(Buffer.from(plain)))
+  }
 })
 
 it('has a security.txt beside it, which names the contact and expires within a year', async ({ bed }) => {
@@ -160,6 +164,21 @@ if (hasChromium && PLAYS_ALL) {
         assert.ok(origin === bed.base || protocol === 'data:', `asked ${url}`)
       }
       assert.equal(complaints, [])
+    })
+  })
+
+  it('shows a phone the list, until an operation is opened', async ({ bed }) => {
+    await inChromium(async (browser) => {
+      const page = await browser.newPage()
+      await page.setViewportSize({ width: 390, height: 844 })
+      const fetched = page.waitForResponse((answer) => answer.url().endsWith('/openapi.json'))
+      await page.goto(`${bed.base}/docs`)
+      await fetched
+      assert.is(await page.locator('.opblock').count(), 0)
+      await page.getByRole('link', { name: 'POST /offers', exact: true }).click()
+      const opened = page.locator('.opblock.is-open')
+      await opened.locator('.responses-table').first().waitFor()
+      assert.match((await opened.getAttribute('id')) ?? '', /offers\\\.create$/)
     })
   })
 } else if (!hasChromium) {

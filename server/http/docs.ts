@@ -92,7 +92,10 @@ async function referencePage(marketplace: string, { info, tags, paths }: Referen
   const groups = tags.map(({ name, description }) => {
     const items = operations
       .filter((operation) => operation.tags[0] === name)
-      .map(({ method, path, summary }) => `<li><code>${method} ${path}</code> ${escapeHtml(summary)}</li>\n`)
+      .map(
+        ({ method, path, summary, operationId }) =>
+          `<li><a href="#/${name}/${operationId}"><code>${method} ${path}</code></a> ${escapeHtml(summary)}</li>\n`,
+      )
     return `<h3>${name}</h3>\n<p>${escapeHtml(description)}</p>\n<ul>\n${items.join('')}</ul>\n`
   })
   const main = `<h1>API reference</h1>
@@ -102,10 +105,13 @@ ${renderGuide(more, []).body}</details>
 <noscript><p>To try operations out, this page needs JavaScript. All details are in <a href="openapi.json">openapi.json</a>.</p></noscript>
 ${groups.join('')}</div>
 `
+  // `reference.js` loads the rest: at once on a wide screen, where it is fetched meanwhile.
+  const wide = 'media="(min-width: 641px)"'
   const head = `
-<link rel="stylesheet" href="docs/swagger-ui.css">
 <link rel="stylesheet" href="docs/reference.css">
-<script defer src="docs/swagger-ui-bundle.js"></script>
+<link rel="preload" as="fetch" crossorigin ${wide} href="openapi.json">
+<link rel="preload" as="style" ${wide} href="docs/swagger-ui.css">
+<link rel="preload" as="script" ${wide} href="docs/swagger-ui-bundle.js">
 <script type="module" src="docs/reference.js"></script>`
   const title = 'API reference'
   return Buffer.from(documentPage({ up: '', title, marketplace, current: 'docs', main, head }))

@@ -15,6 +15,7 @@ import { registerProbes } from './health.ts'
 import { registerJobFile } from './job-file.ts'
 import { createMetrics, type Metrics, registerMetrics } from './metrics/metrics.ts'
 import { openApiDocument } from './openapi/openapi.ts'
+import { sendPage, type Zipped, zip } from './pages.ts'
 import { registerPortal } from './portal.ts'
 import { createRateLimits, type RateLimits } from './rate-limit.ts'
 import { followTyped, registerRedirect } from './redirect.ts'
@@ -165,9 +166,10 @@ function registerOpenApi(
   document: () => Record<string, unknown>,
   limits: RateLimits,
 ): void {
-  let text: string | undefined
-  server.get('/openapi.json', { onRequest: limits.admitPublic }, async (_request, reply) => {
-    text ??= JSON.stringify(document())
-    return reply.type('application/json').send(text)
+  let page: Promise<Zipped> | undefined
+  server.get('/openapi.json', { onRequest: limits.admitPublic }, async (request, reply) => {
+    page ??= zip(Buffer.from(JSON.stringify(document())))
+    reply.type('application/json; charset=utf-8').header('cache-control', 'public, no-cache')
+    return sendPage(request, reply, await page)
   })
 }

@@ -64,7 +64,7 @@ export function renderGuide(markdown: string, names: readonly string[]): Rendere
       code({ text, lang = '' }) {
         const isKnown = highlighter.getLanguage(lang) !== undefined
         const code = isKnown ? highlighter.highlight(text, { language: lang }).value : escapeHtml(text)
-        return `<div class="code"><pre><code>${code}</code></pre></div>\n`
+        return `<div class="code"><pre tabindex="0"><code>${code}</code></pre></div>\n`
       },
       link({ href, tokens }) {
         const text = this.parser.parseInline(tokens)

@@ -1,5 +1,33 @@
 const page = new URL('.', location.href)
-const response = await fetch(new URL('openapi.json', page))
+const list = document.getElementById('reference')
+
+/** Adds an element to the page's head, before its own style sheets, which change what Swagger UI's says. Waits until it is loaded. */
+function load(name, properties) {
+  return new Promise((resolve, reject) => {
+    const element = Object.assign(document.createElement(name), properties, {
+      onload: resolve,
+      onerror: reject,
+    })
+    document.querySelector('link[rel="stylesheet"]').before(element)
+  })
+}
+
+const STYLE = 'docs/swagger-ui.css'
+const SCRIPT = 'docs/swagger-ui-bundle.js'
+
+// Swagger UI takes a phone seconds to start. There it is fetched, and waits until an operation of the list is opened.
+if (matchMedia('(max-width: 640px)').matches && location.hash === '') {
+  for (const href of [SCRIPT, STYLE, 'openapi.json']) load('link', { rel: 'prefetch', href }).catch(() => {})
+  await new Promise((resolve) => {
+    addEventListener('hashchange', resolve, { once: true })
+  })
+}
+list.ariaBusy = 'true'
+const [response] = await Promise.all([
+  fetch(new URL('openapi.json', page)),
+  load('link', { rel: 'stylesheet', href: STYLE }),
+  load('script', { src: SCRIPT }),
+])
 const spec = await response.json()
 spec.servers = [{ url: page.href.replace(/\/$/, '') }]
 const operations = Object.values(spec.paths).flatMap((path) => Object.values(path))
@@ -40,7 +68,35 @@ const isAbout = (phrase) => (operation) => {
     .includes(phrase.toLowerCase())
 }
 
+/** A value of the document with what its references lead to. None leads to itself. */
+function resolved(value) {
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map(resolved)
+  if (typeof value.$ref === 'string') {
+    const target = value.$ref
+      .slice(2)
+      .split('/')
+      .reduce((part, name) => part[name], spec)
+    return { ...resolved(target), $$ref: value.$ref }
+  }
+  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, resolved(part)]))
+}
+
 const reference = () => ({
+  statePlugins: {
+    spec: {
+      wrapActions: {
+        // Swagger UI's own resolver reads the whole document first, which takes a phone many seconds.
+        requestResolvedSubtree:
+          (_original, { specActions }) =>
+          (path) =>
+            specActions.updateResolvedSubtree(
+              path,
+              resolved(path.reduce((part, name) => part?.[name], spec)),
+            ),
+      },
+    },
+  },
   fn: {
     opsFilter: (groups, phrase) =>
       groups
@@ -97,7 +153,12 @@ showScheme()
 
 SwaggerUIBundle({
   spec,
-  domNode: document.getElementById('reference'),
+  domNode: list,
+  onComplete: () => {
+    list.ariaBusy = 'false'
+    // The page has a main landmark.
+    list.querySelector('main')?.setAttribute('role', 'none')
+  },
   plugins: [reference],
   deepLinking: true,
   docExpansion: 'list',

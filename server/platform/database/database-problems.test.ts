@@ -42,8 +42,11 @@ const UNREACHABLE: [code: string, message: string, says: RegExp][] = [
   ['ECONNREFUSED', 'connect ECONNREFUSED 10.0.0.1:5432', /cannot be reached/],
   ['ENOENT', "ENOENT: no such file or directory, open '/etc/ca.crt'", /file .* is missing/],
   ['', 'Query read timeout', /does not finish/],
-  ['', 'timeout exceeded when trying to connect', /cannot be reached/],
-  ['', 'timeout expired', /cannot be reached/],
+  ['ETIMEDOUT', 'connect ETIMEDOUT 10.0.0.1:5432', /does not answer/],
+  ['', 'timeout exceeded when trying to connect', /does not answer/],
+  ['', 'timeout expired', /does not answer/],
+  ['', 'Connection terminated due to connection timeout', /does not answer/],
+  ['', 'Connection terminated unexpectedly', /cannot be reached/],
 ]
 
 test('a database that cannot be used is unavailable, and its problem says why without host, user or path', () => {

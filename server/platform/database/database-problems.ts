@@ -34,7 +34,7 @@ const ROWS: readonly Row[] = [
   [
     /^(DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_|CERT_|INVALID_(CA|PURPOSE)\b|CRL_|ERROR_IN_CERT_|PATH_LENGTH_|HOSTNAME_MISMATCH)/,
     "The database server's certificate cannot be verified.",
-    'Name the certificate of its authority in DATABASE_URL with sslrootcert=FILE, or put the former certificate back.',
+    'Name the certificate of its authority in DATABASE_URL with sslrootcert=FILE; if it worked before, put the former certificate back.',
   ],
   [
     /^The server does not support SSL/,
@@ -127,7 +127,12 @@ const ROWS: readonly Row[] = [
     'See whether it hangs: its disk, its locks, or commits that wait for a standby.',
   ],
   [
-    /^(ECONNREFUSED|ECONNRESET|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOENT|timeout exceeded|timeout expired$|Connection terminated)/,
+    /^(ETIMEDOUT|timeout exceeded|timeout expired$|Connection terminated due to connection timeout)/,
+    'The database server does not answer.',
+    'See whether it hangs (its disk, memory and log) or a firewall drops what it is sent, and that DATABASE_URL names it.',
+  ],
+  [
+    /^(ECONNREFUSED|ECONNRESET|EHOSTUNREACH|ENETUNREACH|ENOENT|Connection terminated)/,
     'The database server cannot be reached.',
     RUNNING,
   ],
