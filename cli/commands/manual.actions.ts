@@ -45,7 +45,7 @@ import { money } from '../terminal/table.ts'
 
 function assertManual({ config }: AppContext): void {
   if (config.PROCESSOR === 'manual') return
-  throw new Failure(`These commands are for PROCESSOR=manual; it is ${config.PROCESSOR}.`)
+  throw new Failure(`PROCESSOR is ${config.PROCESSOR}; these commands need PROCESSOR=manual.`)
 }
 
 /*
