@@ -1,5 +1,6 @@
 // proof only
 // database: none
+import type { Route } from 'playwright-core'
 import * as assert from 'uvu/assert'
 import { onChromium } from '../testkit/chromium.ts'
 import { eventually } from '../testkit/eventually.ts'
@@ -24,6 +25,56 @@ it('asks no other host for the picture of an offer, and links to it', async ({ b
   // The policy refuses it too.
   await page.evaluate(`document.body.append(Object.assign(new Image(), { src: '${image_url}' }))`)
   assert.ok(await eventually(() => errors.some((text) => text.includes('Content Security Policy'))))
+  await close()
+})
+
+it("asks for a visitor's catalogue once, before any script has arrived", async ({ bed, browser }) => {
+  const { page, errors, close } = await openTab(browser)
+  const calls: string[] = []
+  page.on('request', (request) => request.url().includes('/trpc/') && calls.push(request.url()))
+  const held = Promise.withResolvers<void>()
+  await page.route('**/assets/*', async (route) => {
+    await held.promise
+    await route.continue()
+  })
+  await page.goto(`${bed.url}/app`, { waitUntil: 'commit' })
+  assert.ok(await eventually(() => calls.length > 0))
+  held.resolve()
+  await page.waitForSelector('tbody tr')
+  assert.is(calls.length, 1, String(calls))
+  assert.equal(errors, [])
+  await close()
+})
+
+it('loads a page again that names scripts of before a deployment', async ({ bed, browser }) => {
+  const { page, errors, close } = await openTab(browser)
+  const old = async (route: Route) => {
+    const answer = await route.fetch()
+    const { link: _, ...headers } = answer.headers()
+    await route.fulfill({ headers, body: (await answer.text()).replace(/[\w-]+(?=\.js)/g, 'main-GONE') })
+  }
+  await page.route('**/app/offers', old, { times: 1 })
+  await page.goto(`${bed.url}/app/offers`, { waitUntil: 'commit' })
+  await page.waitForSelector('tbody tr')
+  assert.is(await page.evaluate('performance.getEntriesByType("navigation")[0].type'), 'reload')
+  assert.equal(errors, [])
+  await close()
+})
+
+it('tries again later while the page and its scripts come from two versions', async ({ bed, browser }) => {
+  const { page, close } = await openTab(browser)
+  await page.clock.install()
+  // A script of another version, which lacks what the first one imports.
+  await page.route(/\/assets\/chunk-/, (route) => route.continue({ url: `${bed.url}/app/assets/gone.js` }), {
+    times: 1,
+  })
+  await page.goto(`${bed.url}/app/offers`)
+  assert.is(await page.locator('tbody').count(), 0)
+  const later = async () => {
+    await page.clock.runFor(5000).catch(() => {})
+    return (await page.locator('tbody tr').count()) > 0
+  }
+  assert.ok(await eventually(later))
   await close()
 })
 

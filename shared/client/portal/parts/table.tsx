@@ -1,4 +1,5 @@
-import type { ComponentChildren } from 'preact'
+import { Component, type ComponentChildren } from 'preact'
+import { useLanguage } from '../text.ts'
 import { fieldOf, type Kind } from '../words.ts'
 import { Value } from './values.tsx'
 
@@ -32,19 +33,29 @@ export function Table<Row extends object>({ label, rows, rowKey = idOf, ...given
           ))}
         </tr>
       </thead>
-      <tbody>
+      <tbody key={useLanguage()}>
         {rows.map((row) => (
-          <tr key={rowKey(row)}>
-            {columns.map(({ head, cell, end }) => (
-              <td key={head} data-head={head} class={end ? 'end' : ''}>
-                {cell(row)}
-              </td>
-            ))}
-          </tr>
+          <TableRow key={rowKey(row)} row={row} columns={columns} />
         ))}
       </tbody>
     </table>
   )
+}
+
+/** Cells show their row only, and lists are long: it is rendered again for another row. */
+class TableRow<Row> extends Component<{ row: Row; columns: readonly Column<Row>[] }> {
+  override shouldComponentUpdate(next: { row: Row }) {
+    return next.row !== this.props.row
+  }
+  override render() {
+    const { row, columns } = this.props
+    const cells = columns.map(({ head, cell, end }) => (
+      <td key={head} data-head={head} class={end ? 'end' : ''}>
+        {cell(row)}
+      </td>
+    ))
+    return <tr>{cells}</tr>
+  }
 }
 
 const ENDS: readonly Kind[] = ['money', 'percent', 'count']

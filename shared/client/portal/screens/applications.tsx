@@ -40,14 +40,12 @@ export function Applications() {
   ]
   const locked = ({ locked_commission_rate: rate, affiliate_link: link }: Application) =>
     rate && [percent(rate), link?.coupon_code].filter(Boolean).join(' · ')
+  const how = isMerchant ? t('Creators apply to live offers.') : t('Apply to an offer.')
   return (
     <ListPage
       title={t('Applications')}
       list={list}
-      empty={[
-        t('No applications yet.'),
-        isMerchant ? t('Creators apply to live offers.') : t('Apply to an offer.'),
-      ]}
+      empty={[t('No applications yet.'), how]}
       columns={[
         'offer',
         ...(isMerchant ? (['creator'] as const) : []),
