@@ -86,11 +86,12 @@ for (const role of hasChromium ? ROLES : []) {
 }
 
 if (isThere(FIREFOX)) {
-  it('opens in Firefox', async ({ bed }) => {
+  it('opens in Firefox, and scrolls nothing there', async ({ bed }) => {
     const firefox = await Firefox.start(FIREFOX, 'portal.test', Number(new URL(bed.url).port))
     try {
       for (const role of ROLES) {
         const tab = await firefox.tab(await firefox.profile())
+        await tab.resize(390, 800)
         const ready = `document.querySelector('main h1') !== null && document.querySelector('.skeleton') === null`
         if (role !== 'visitor') {
           const email = bed.seeded.accounts.find((account) => account.role === role)?.email
@@ -106,6 +107,11 @@ if (isThere(FIREFOX)) {
           await tab.shows(ready, true)
           await tab.shows('document.querySelector(".notice.bad")?.textContent ?? null', null)
           assert.is(await tab.evaluate('location.pathname'), `/app${path}`)
+          assert.is(
+            await tab.evaluate('document.documentElement.scrollWidth <= 390'),
+            true,
+            `${path} as ${role}`,
+          )
         }
       }
     } finally {

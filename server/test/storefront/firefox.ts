@@ -108,6 +108,12 @@ export class FirefoxTab {
     await this.#firefox.send('browsingContext.navigate', { context: this.#context, url, wait: 'complete' })
   }
 
+  /** Sets the size of the page, CSS pixels. */
+  async resize(width: number, height: number): Promise<void> {
+    const viewport = { width, height }
+    await this.#firefox.send('browsingContext.setViewport', { context: this.#context, viewport })
+  }
+
   /** The value of an expression that is a text, number, boolean or null. */
   async evaluate(expression: string): Promise<unknown> {
     const answer = await this.#firefox.send('script.evaluate', {
