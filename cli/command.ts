@@ -3,6 +3,7 @@ import { type Paisa, parseMoney } from '../shared/money.ts'
 import { type BasisPoints, percentToBasisPoints } from '../shared/rates.ts'
 import type { TextRule } from './arguments.ts'
 import { wrongUsage } from './failures.ts'
+import { wrapLine } from './terminal/table.ts'
 
 /** The options that every command takes. */
 export interface GlobalOptions {
@@ -78,9 +79,9 @@ export class CliCommand extends Command {
     return this.option('--limit <n>', 'how many rows of each list at most', wholeNumber(1, 100), 3)
   }
 
-  /** Text under the help. */
+  /** Text under the help: a line of more than 80 columns goes on in the next one. */
   remarks(text: string): this {
-    return this.addHelpText('after', `\n${text}`)
+    return this.addHelpText('after', () => `\n${fitRemarks(text)}`)
   }
 
   /** Shows under the help how it is used. */
@@ -88,6 +89,13 @@ export class CliCommand extends Command {
     const title = lines.length > 1 ? 'Examples' : 'Example'
     return this.remarks(`${title}:\n${lines.map((line) => `  $ affiliate ${line}`).join('\n')}`)
   }
+}
+
+/** Examples stay on one line each, to be copied. */
+function fitRemarks(text: string): string {
+  const paragraphs = text.replace(/(?<=^.{81,})\n *(?![\d$ \n])/gm, ' ').split('\n')
+  const width = process.stdout.columns || 80
+  return paragraphs.flatMap((line) => (line.startsWith('  $ ') ? [line] : wrapLine(line, width))).join('\n')
 }
 
 /** Of every command that does something, in full: `users list`. */

@@ -182,9 +182,9 @@ function addLookCommands(program: CliCommand): void {
   program
     .subcommand('completion', 'print what makes a shell complete commands')
     .addArgument(new Argument('<shell>', SHELLS.join(', ')).choices(SHELLS))
-    .remarks(`In ~/.bashrc   source <(affiliate completion bash)
-In ~/.zshrc    source <(affiliate completion zsh)
-For fish       affiliate completion fish > ~/.config/fish/completions/affiliate.fish`)
+    .remarks(`In ~/.bashrc  source <(affiliate completion bash)
+In ~/.zshrc   source <(affiliate completion zsh)
+For fish      affiliate completion fish > ~/.config/fish/completions/affiliate.fish`)
     .examples('completion bash')
     .action(completionActions.completion)
 }

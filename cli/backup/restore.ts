@@ -10,8 +10,8 @@ import { readKeys, runChecks } from '../commands/ledger.actions.ts'
 import { Failure } from '../failures.ts'
 import type { Output } from '../terminal/output.ts'
 import { onSignals, type RestoredCopy } from './backup.ts'
-import { postgresCopy } from './postgres-copy.ts'
-import { sqliteCopy } from './sqlite-copy.ts'
+import { postgresCopy } from './restore-postgresql.ts'
+import { sqliteCopy } from './restore-sqlite.ts'
 
 /**
  * Restores a backup into a new database beside the present one, migrates the copy to this version and checks every invariant of its

@@ -230,7 +230,7 @@ function operatorLines(
   if (named.length === 0) return []
   const counts = named.map(([what, ids]) => counted(ids.length, what)).join(', ')
   return [
-    `On events that an operator sent with "webhooks replay" rest: ${counts}${all ? '' : ' (--all names them)'}.`,
+    `From events that an operator sent with "webhooks replay": ${counts}${all ? '' : ' (--all names them)'}.`,
     ...(all
       ? named.map(([what, ids]) => `  ${counted(ids.length, what)}: ${out.shortIds(shortList(ids))}`)
       : []),

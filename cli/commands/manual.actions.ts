@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { getCycle, listCycles } from '../../server/billing/billing.service.ts'
-import { csvCell, csvLine } from '../../server/exports/export-columns.rule.ts'
+import { csvCell, csvLine } from '../../server/exports/csv.rule.ts'
 import { RECONCILED_DAYS } from '../../server/jobs/reconciliation.ts'
 import { exportPayouts, type LeftOut, type PayoutFileRow } from '../../server/payouts/payout-file.service.ts'
 import { getPayout, listPayouts } from '../../server/payouts/payouts.service.ts'
@@ -45,7 +45,7 @@ import { money } from '../terminal/table.ts'
 
 function assertManual({ config }: AppContext): void {
   if (config.PROCESSOR === 'manual') return
-  throw new Failure(`These commands are for PROCESSOR=manual; it is ${config.PROCESSOR}.`)
+  throw new Failure(`PROCESSOR is ${config.PROCESSOR}; these commands need PROCESSOR=manual.`)
 }
 
 /*

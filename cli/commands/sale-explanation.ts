@@ -112,10 +112,10 @@ export function explanationLines(
     out.heading('Checks'),
     ...checkLines(decision, out, all),
     '',
-    out.heading('What commission is taken of'),
+    out.heading('Calculation'),
     ...basisLines(receipt, out),
     '',
-    out.heading('What came of it'),
+    out.heading('Billing and payout'),
     ...moneyLines(story, out),
   ]
   return lines.map((line) => out.shortIds(line))
@@ -330,7 +330,7 @@ function checkLines(
   return [
     ...checks
       .filter(({ verdict }) => verdict === 'failed')
-      .map((check) => `  ${out.style('red', '✗')} ${SENTENCES[check.name]}: no; saw ${saw(check)}`),
+      .map((check) => `  ${out.style('red', '✗')} Failed: ${SENTENCES[check.name]} (${saw(check)})`),
     `  ${out.style('green', '✓')} ${counted(countOf('passed'), 'check')} passed by version ${rule_version} of the rule, ${countOf('not_applicable')} not asked; --all shows each and what it saw.`,
   ]
 }

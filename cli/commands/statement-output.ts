@@ -102,15 +102,15 @@ function whatOf({ kind, subject_id: subjectId, sale, credit, cycle }: StatementE
     case 'credit_granted':
       return credit ? `Credit ${credit.reference}: ${credit.reason}` : `Credit ${subjectId}`
     case 'cycle_closed':
-      return `Billing cycle closed, ${period}`
+      return `Cycle closed, ${period}`
     case 'cycle_charged':
-      return `Billing cycle paid, ${period}`
+      return `Cycle paid, ${period}`
     case 'payout_created':
-      return `Payout ${subjectId} made`
+      return `Payout made: ${subjectId}`
     case 'payout_confirmed':
-      return `Payout ${subjectId} paid`
+      return `Payout paid: ${subjectId}`
     case 'payout_failed':
-      return `Payout ${subjectId} failed, back into the balance`
+      return `Payout failed: ${subjectId}, back into the balance`
   }
 }
 

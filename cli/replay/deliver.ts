@@ -35,7 +35,7 @@ export async function sendEvents(session: Session, events: readonly SignedEvent[
   const replays: Replay[] = []
   for (const event of events) {
     const { fixture, expected } = event
-    progress(`waiting for what comes of ${fixture}`)
+    progress(`waiting for the result of ${fixture}`)
     const own = answers.get(event) ?? []
     const isAnyTaken = own.some(({ status }) => isTaken(status))
     const row = isAnyTaken ? await settledEvent(app, event, deadline) : null

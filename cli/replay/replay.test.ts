@@ -230,7 +230,7 @@ it('audits each delivery, and shows the origin of its event and sale', async () 
   assert.match(explained.stdout, /An operator sent it in the store's name/)
   const verified = await runHere(['ledger', 'verify'], settings)
   assert.is(verified.code, 0, verified.stderr)
-  assert.match(verified.stdout, /On events that an operator sent .* rest: \d+ sales?.*\(--all names them\)/)
+  assert.match(verified.stdout, /From events that an operator sent .*: \d+ sales?.*\(--all names them\)/)
 })
 
 it('does not give a delivery of the store the origin of its redelivery by an operator', async () => {

@@ -137,7 +137,7 @@ it('refuses all but active admins, and what can never be right', async () => {
   )
   await refuses(['paid', ...by()], /Name a payout with --reference, or a result file/, 2)
   const { stderr, code } = await books.affiliate(['manual', 'due'])
-  assert.equal([code, /for PROCESSOR=manual; it is sandbox/.test(stderr)], [1, true])
+  assert.equal([code, /PROCESSOR is sandbox; these commands need PROCESSOR=manual/.test(stderr)], [1, true])
   assert.equal(await audits(), [])
 })
 

@@ -27,6 +27,7 @@ test('every command says what it does and shows an example', () => {
     assert.ok(command.description() !== '', name)
     assert.match(help, new RegExp(`\\$ affiliate ${name}`), name)
     assert.match(help, /--json/)
+    for (const line of help.split('\n')) assert.ok(line.length <= 80 || line.startsWith('  $ '), line)
   }
 })
 

@@ -210,7 +210,7 @@ const BOOKS: PlantedBug[] = [
   }),
   simulated({
     name: 'a payment of another amount charges the cycle',
-    file: 'server/processor/settlement.rule.ts',
+    file: 'server/processor/outcome-event.rule.ts',
     find: "if (event.amount !== amount) return 'amount_mismatch'",
     replace: "if (event.amount < 0) return 'amount_mismatch'",
   }),
@@ -234,7 +234,7 @@ const BOOKS: PlantedBug[] = [
   }),
   simulated({
     name: 'a contradicting word on a payout passes in silence',
-    file: 'server/processor/settlement.rule.ts',
+    file: 'server/processor/outcome-event.rule.ts',
     find: "if (standing === 'other') return 'other_outcome'",
     replace: "if (standing === 'other') return 'already'",
   }),

@@ -10,7 +10,7 @@ import type { Platform } from '../platform/platform.ts'
 import { userTopic } from '../platform/topics.ts'
 import { isCallWaiting, markFailed, subjectOf, wasRefused } from '../processor/attempts.service.ts'
 import type { ProcessorEvent } from '../processor/events.rule.ts'
-import { applySettlement } from '../processor/settlement.service.ts'
+import { applySettlement } from '../processor/outcome-event.service.ts'
 import {
   type CycleRow,
   findCycleByInvoice,

@@ -10,7 +10,8 @@ import { pendingOrder } from '../../shared/schemas/pending-orders.ts'
 import { sale } from '../../shared/schemas/sales.ts'
 import { assertMapped } from '../test/testkit/pluck.ts'
 import { fc } from '../test/testkit/property.ts'
-import { csvCell, csvHeader, csvLine, csvRecords, exportColumns, mayExport } from './export-columns.rule.ts'
+import { csvCell, csvHeader, csvLine, csvRecords } from './csv.rule.ts'
+import { exportColumns, mayExport } from './export-columns.rule.ts'
 
 const WIRE = {
   sales: sale,

@@ -15,7 +15,8 @@ import type { Held } from '../platform/queue/lease-queue.ts'
 import { currentReads } from '../platform/replica-reads.ts'
 import type { FileStorage } from '../platform/storage/storage.ts'
 import { scanSales } from '../sales/sales.service.ts'
-import { BYTE_ORDER_MARK, csvHeader, csvRecords, exportColumns } from './export-columns.rule.ts'
+import { BYTE_ORDER_MARK, csvHeader, csvRecords } from './csv.rule.ts'
+import { exportColumns } from './export-columns.rule.ts'
 import {
   deleteFinished,
   EXPORT_QUEUE,

@@ -22,9 +22,7 @@ export function Dialog({ title, onClose, children }: DialogProps) {
     <dialog ref={dialog} class="dialog" aria-labelledby={id} onClose={onClose}>
       <header class="card-head">
         <h2 id={id}>{title}</h2>
-        <button type="button" class="plain" aria-label={t('Close')} onClick={onClose}>
-          ✕
-        </button>
+        <button type="button" class="plain" aria-label={t('Close')} onClick={onClose} children="✕" />
       </header>
       {children}
     </dialog>

@@ -80,11 +80,7 @@ export function Said({ detail, code }: { detail: string; code?: string | undefin
   return (
     <>
       <bdi>{text}</bdi>
-      {text !== detail && code && (
-        <small lang="en" dir="ltr">
-          {detail}
-        </small>
-      )}
+      {text !== detail && code && <small lang="en" dir="ltr" children={detail} />}
     </>
   )
 }
@@ -95,11 +91,7 @@ export function Failed({ error, again }: { error?: unknown; again?: () => unknow
   return (
     <div class="notice bad" role="alert">
       <Said {...problemOf(error)} />
-      {again && (
-        <button type="button" class="plain" onClick={() => void again()}>
-          {t('Try again')}
-        </button>
-      )}
+      {again && <button type="button" class="plain" onClick={() => void again()} children={t('Try again')} />}
     </div>
   )
 }

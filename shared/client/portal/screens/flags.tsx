@@ -54,9 +54,7 @@ export function Flags() {
       empty={[t('Nothing to look at.'), t('New flags appear here when a detector finds something.')]}
       card={(flag) => (
         <Card title={word(flag.kind)}>
-          <p lang="en" dir="ltr">
-            {flag.summary}
-          </p>
+          <p lang="en" dir="ltr" children={flag.summary} />
           <Facts
             of={flag}
             items={[

@@ -28,11 +28,11 @@ export function Links() {
       { label: t('End'), text: forGood, fields: ['reason?'], danger: true, onSubmit: stop },
     ]
     return (
-      <>
+      <div class="actions">
         {!isMerchant && <Share {...link} />}
         {isMerchant && !link.ended_at && <Asks items={asks} />}
         <Link to={`/sales?affiliate_link_slug=${slug}`}>{t('Sales')}</Link>
-      </>
+      </div>
     )
   }
   return (

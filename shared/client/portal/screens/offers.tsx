@@ -38,12 +38,12 @@ export function Offers() {
     loadOffers,
   )
   const cell = ({ id, title, merchant }: Offer) => (
-    <>
+    <div>
       <Theirs to={`/offers/${id}`}>{title}</Theirs>
       <p class="quiet">
         <Theirs>{merchant.display_name}</Theirs>
       </p>
-    </>
+    </div>
   )
   return (
     <ListPage

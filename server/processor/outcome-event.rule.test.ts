@@ -1,7 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { fc } from '../test/testkit/property.ts'
-import { decideSettlement, type SettlementFacts } from './settlement.rule.ts'
+import { decideSettlement, type SettlementFacts } from './outcome-event.rule.ts'
 
 const decide = (standing: SettlementFacts['standing'], amount = 500, currency = 'PKR') =>
   decideSettlement({ standing, amount: 500, event: { amount, currency } })

@@ -4,7 +4,7 @@ import type { Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { AttemptKind } from './attempt.entity.ts'
 import { subjectOf } from './attempts.service.ts'
-import { decideSettlement, type SettlementFacts } from './settlement.rule.ts'
+import { decideSettlement, type SettlementFacts } from './outcome-event.rule.ts'
 
 /** An event about the outcome of an invoice or payout. */
 interface Settlement extends SettlementFacts {
