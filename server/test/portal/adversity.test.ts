@@ -8,7 +8,7 @@ import { onChromium } from '../testkit/chromium.ts'
 import { eventually } from '../testkit/eventually.ts'
 import { call } from '../testkit/service-bed.ts'
 import { HOUR } from '../testkit/testbed.ts'
-import { errorsOf, fill, logIn, open, openTab, portalSuite, settled } from './browsing.ts'
+import { errorsOf, fill, logIn, open, openTab, portalSuite, ROLES, settled, type Viewer } from './browsing.ts'
 
 const it = portalSuite('the portal in adversity')
 
@@ -338,6 +338,93 @@ it('paints its frame before any script has arrived', async ({ bed, browser }) =>
   release()
   await page.waitForSelector('tbody tr')
   await close()
+})
+
+/** Markup, marks of direction, letters from right to left, and no place to break a line. */
+const strange = (length: number) =>
+  `<img src=x onerror=alert(1)><b>ثنا\u200f & "${'W'.repeat(length)}`.slice(0, length)
+
+/** By role and path, what is shown there, and the buttons that open dialogs. */
+const PLACES: [Viewer, string, texts: string[], dialogs?: string[]][] = [
+  ['visitor', '/offers', [strange(100), strange(60)]],
+  ['merchant', '/my-offers', [strange(100)]],
+  ['merchant', '/applications', [strange(500), `reason ${strange(400)}`, 'C'.repeat(40)]],
+  ['merchant', '/links', ['C'.repeat(40)], ['Coupon code', 'End']],
+  ['merchant', '/stores', ['s'.repeat(63)], ['Replace the secret', 'Remove']],
+  ['merchant', '/webhooks', ['p'.repeat(500)], ['Edit', 'Remove']],
+  ['merchant', '/account', [strange(60)], ['New key']],
+  ['creator', '/applications', [strange(500), `reason ${strange(400)}`]],
+  ['creator', '/links', ['C'.repeat(40), strange(100)], ['Share']],
+  ['admin', '/users', [strange(100)], ['Suspend']],
+]
+
+it('shows what others wrote, however long and strange, as text that scrolls nothing', async ({
+  bed,
+  browser,
+}) => {
+  const tokenOf = async (role: Viewer, nth = 0) => {
+    const { email } = bed.seeded.accounts.filter((account) => account.role === role)[nth] ?? {}
+    return (await call(bed.url, 'POST', '/auth/login', { body: { email, password: bed.seeded.password } }))
+      .body.token
+  }
+  const tokens = [await tokenOf('merchant'), await tokenOf('creator'), await tokenOf('creator', 1)] as const
+  const [merchant, ...creators] = tokens
+  const send = async (method: string, path: string, token: string, body: object) => {
+    const answer = await call(bed.url, method, path, { token, body })
+    assert.ok(answer.status < 300, JSON.stringify(answer.body))
+    return answer.body
+  }
+  const offer = await send('POST', '/offers', merchant, {
+    ...{ title: strange(100), description: strange(500), category: strange(60), niche: strange(60) },
+    ...{ product_url: 'https://example.pk/', commission_rate: 5, attribution_window_days: 30 },
+  })
+  await send('PATCH', `/offers/${offer.id}/status`, merchant, { status: 'live' })
+  const answers = [{ decision: 'approve', coupon_code: 'C'.repeat(40) }, { decision: 'reject' }]
+  for (const [index, token] of creators.entries()) {
+    const { id } = await send('POST', `/offers/${offer.id}/applications`, token, { message: strange(500) })
+    await send('PATCH', `/applications/${id}`, merchant, {
+      ...answers[index],
+      reason: `reason ${strange(400)}`,
+    })
+  }
+  await send('POST', '/stores', merchant, {
+    ...{ shop_domain: `${'s'.repeat(63)}.myshopify.com`, webhook_secret: 'secret-of-the-strange-shop' },
+  })
+  await send('POST', '/webhook-endpoints', merchant, {
+    url: `https://hooks.example.com/${'p'.repeat(500)}`,
+    events: ['sale.accepted'],
+  })
+  for (const token of [merchant, creators[0]]) {
+    await send('POST', '/auth/api-keys', token, { name: strange(60), scope: 'read' })
+    await send('PATCH', '/me', token, { display_name: strange(100) })
+  }
+  for (const role of ROLES) {
+    const { page, errors, close } = await openTab(browser, { viewport: { width: 390, height: 800 } })
+    const fits = async (where: string) =>
+      assert.ok(Number(await page.evaluate('document.documentElement.scrollWidth')) <= 390, where)
+    await logIn(page, bed, role, '/offers')
+    for (const [, path, texts, dialogs = []] of PLACES.filter(([viewer]) => viewer === role)) {
+      await open(page, bed.url, path)
+      const shown = await page.innerText('main')
+      for (const text of texts) assert.ok(shown.includes(text), `${role} ${path}: ${text}`)
+      assert.is(await page.locator('main b, main img').count(), 0, path)
+      await fits(`${role} ${path}`)
+      for (const name of dialogs) {
+        await page.getByRole('button', { name, exact: true }).first().click()
+        const box = page.locator('dialog')
+        assert.is(await box.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth), 0, name)
+        await fits(`${role} ${path}, ${name}`)
+        await box.locator('header button').click()
+      }
+    }
+    if (role === 'creator') {
+      await open(page, bed.url, `/offers/${offer.id}`)
+      assert.ok((await page.innerText('main')).includes(strange(500)))
+      await fits('an offer')
+    }
+    assert.equal(errors, [])
+    await close()
+  }
 })
 
 onChromium(it).run()

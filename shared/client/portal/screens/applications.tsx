@@ -39,7 +39,7 @@ export function Applications() {
     decision_reason && <Theirs key="reason">{` ${decision_reason}`}</Theirs>,
   ]
   const locked = ({ locked_commission_rate: rate, affiliate_link: link }: Application) =>
-    rate && [percent(rate), link?.coupon_code].filter(Boolean).join(' · ')
+    rate && <Theirs>{[percent(rate), link?.coupon_code].filter(Boolean).join(' · ')}</Theirs>
   const how = isMerchant ? t('Creators apply to live offers.') : t('Apply to an offer.')
   return (
     <ListPage
