@@ -52,7 +52,11 @@ export const session = store<User | null | undefined>(undefined)
 const ACCOUNT = 'portal.account'
 function keptAccount(): User | null | undefined {
   const text = kept.get(ACCOUNT)
-  return text ? JSON.parse(text) : text === undefined ? text : null
+  try {
+    return text ? JSON.parse(text) : text === undefined ? text : null
+  } catch {
+    return null
+  }
 }
 
 /**
