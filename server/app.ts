@@ -23,11 +23,9 @@ import { createIds, systemIds } from './platform/ids.ts'
 import { createLog } from './platform/log.ts'
 import type { Platform } from './platform/platform.ts'
 import { Topics } from './platform/topics.ts'
+import { createProcessor } from './processor/create-processor.ts'
 import type { ProcessorEventRules } from './processor/events.settings.ts'
-import { createHttpProcessor } from './processor/http-processor.ts'
-import { createManualProcessor } from './processor/manual/manual-processor.ts'
 import type { Processor } from './processor/processor.ts'
-import { createSafepayProcessor, safepayOptions } from './processor/safepay/safepay-processor.ts'
 import type { SignatureScheme } from './processor/signatures/hmac.ts'
 import { readEventRules, readSettings, readSignatureScheme } from './read-settings.ts'
 
@@ -135,17 +133,4 @@ export async function openApp(options: OpenOptions): Promise<App> {
 
 function addressOf({ HOST, PORT }: Config): string {
   return `http://${HOST.includes(':') ? `[${HOST}]` : HOST}:${PORT}`
-}
-
-function createProcessor(
-  platform: Platform,
-  sandbox: SandboxAccess | null,
-  sandboxUrl: OpenOptions['sandboxUrl'],
-): Processor & { close(): Promise<void> } {
-  const { config } = platform
-  if (config.PROCESSOR === 'manual') return createManualProcessor(platform)
-  if (config.PROCESSOR === 'safepay-raast') return createSafepayProcessor(safepayOptions(config))
-  const apiKey = config.PROCESSOR_API_KEY ?? sandbox?.api_key ?? ''
-  const url = config.PROCESSOR_URL ?? (() => sandboxUrl?.() ?? sandbox?.url ?? null)
-  return createHttpProcessor({ url, apiKey, timeoutMs: config.PROCESSOR_TIMEOUT_MS })
 }

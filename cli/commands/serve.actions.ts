@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
+import { catchSignals, endService } from '../../server/end-on-signal.ts'
 import { dataFolder } from '../../server/platform/config.ts'
 import { migrationState } from '../../server/platform/database/migration-state.ts'
 import { notifySystemd } from '../../server/platform/systemd.ts'
@@ -28,18 +29,9 @@ export async function serve({ seed = false }: { seed?: boolean }, command: Comma
     signal = await interruption
   } finally {
     await notifyStopping()
-    if (signal === 'SIGTERM') await service.drain()
-    // Ends the process although a part hangs, such as a database that does not answer.
-    setTimeout(() => {
-      log.error('the service did not stop within 20 seconds; the process ends now')
-      process.exit(1)
-    }, STOP_WITHIN_MS).unref()
-    await service.stop()
+    await endService(service, signal)
   }
 }
-
-/** What is under way has this long to finish, ms. Everything acknowledged is on disk already. */
-const STOP_WITHIN_MS = 20_000
 
 /** Throws what listening would throw, before anything is written. */
 async function refuseTakenPort({ config }: CommandContext): Promise<void> {
@@ -48,23 +40,6 @@ async function refuseTakenPort({ config }: CommandContext): Promise<void> {
   await once(probe, 'listening')
   probe.close()
   await once(probe, 'close')
-}
-
-/** The terminal and npm both send a Ctrl-C: two signals within this time count as one. */
-const SAME_SIGNAL_MS = 250
-
-/** Resolves with the first signal to end; the second one ends the process at once. */
-function catchSignals(): Promise<NodeJS.Signals> {
-  return new Promise((resolve) => {
-    let firstAt: number | null = null
-    for (const [signal, number] of [['SIGINT', 2] as const, ['SIGTERM', 15] as const]) {
-      process.on(signal, () => {
-        if (firstAt !== null && performance.now() - firstAt > SAME_SIGNAL_MS) process.exit(128 + number)
-        firstAt ??= performance.now()
-        resolve(signal)
-      })
-    }
-  })
 }
 
 type Steps = readonly (readonly [line: string, what: string])[]

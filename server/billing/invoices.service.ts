@@ -9,9 +9,9 @@ import {
   type RecordFilter,
   recordsOf,
 } from '../processor/attempts.service.ts'
+import { type RetryableCall, type RetryRequest, retryCall } from '../processor/operator-retry.service.ts'
 import type { Processor } from '../processor/processor.ts'
 import type { OurRecord } from '../processor/records.rule.ts'
-import { type RetryableCall, type RetryRequest, retryCall } from '../processor/retry.service.ts'
 import { type PersonRow, peopleOf } from '../users/users.service.ts'
 import {
   type CycleRow,

@@ -10,7 +10,7 @@ import { giveDestination } from '../test/testkit/marketplace.ts'
 import { pluck } from '../test/testkit/pluck.ts'
 import { DAY } from '../test/testkit/testbed.ts'
 import { watchMarketplace } from '../watches/watches.service.ts'
-import type { MailKind } from './channels/mail/mails.ts'
+import type { MailKind } from './channels/mail/mail-texts.ts'
 import { createEndpoint } from './channels/webhooks/endpoints.service.ts'
 import {
   type Channel,

@@ -4,7 +4,7 @@ import { NIL_ID } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import { mailboxOf } from '../users/mailbox.rule.ts'
 import { ibanFingerprints } from '../users/sealed-accounts.service.ts'
-import { withNewRows } from './patterns.service.ts'
+import { withNewRows } from './flag-unusual.service.ts'
 import {
   accounts,
   destinations,

@@ -1,8 +1,8 @@
 import { forEachIsolated } from '../platform/database/batches.ts'
 import type { Platform } from '../platform/platform.ts'
+import { watchConversions, watchSales, watchVisits } from './conversion-watch.service.ts'
 import { watchCycles } from './cycle-watch.service.ts'
 import { watchIdentities } from './identity-watch.service.ts'
-import { watchConversions, watchSales, watchVisits } from './sale-watch.service.ts'
 import { watchRefusals, watchStores } from './store-watch.service.ts'
 
 const WATCHES = [

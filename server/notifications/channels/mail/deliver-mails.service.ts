@@ -18,6 +18,7 @@ import {
   type MailRow,
   type Recipient,
 } from './mail.store.ts'
+import { type MailContent, mailAbout, mailText } from './mail-texts.ts'
 import {
   CONNECTIONS,
   detailOf,
@@ -26,7 +27,6 @@ import {
   openMailTransport,
   type SendOutcome,
 } from './mail-transport.ts'
-import { type MailContent, mailAbout, mailText } from './mails.ts'
 import { unsubscribeUrl } from './notifications.service.ts'
 import { oneLine, renderMail } from './render-mail.ts'
 

@@ -2,7 +2,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { isFinal, limitOf } from './mail-delivery.rule.ts'
-import type { MailKind } from './mails.ts'
+import type { MailKind } from './mail-texts.ts'
 
 test('only a 5xx about this mail is final', () => {
   for (const command of ['RCPT TO', 'DATA']) {

@@ -1,6 +1,6 @@
 import { DAY_MS, HOUR_MS } from '../../../../shared/durations.ts'
 import { isMailEvent } from '../../../../shared/events.ts'
-import type { MailKind } from './mails.ts'
+import type { MailKind } from './mail-texts.ts'
 
 /** How a mail server, or the way to it, failed: fields of nodemailer's errors. */
 export interface DeliveryFailure {

@@ -7,7 +7,7 @@ import { outcomeOf } from '../../../test/testkit/people.ts'
 import { DAY } from '../../../test/testkit/testbed.ts'
 import { changePassword, login, register } from '../../../users/credentials.service.ts'
 import { setPassword, suspendUser } from '../../../users/users.service.ts'
-import type { MailKind } from './mails.ts'
+import type { MailKind } from './mail-texts.ts'
 import { readNotifications, updateNotifications } from './notifications.service.ts'
 
 /** The facts of a user's mails of one kind, oldest first. */

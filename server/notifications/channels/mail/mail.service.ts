@@ -6,7 +6,7 @@ import { withDigest } from '../../../platform/database/protected-rows.ts'
 import type { Platform } from '../../../platform/platform.ts'
 import { countMails, findRecipients, insertMail, type MailRow, optOutsOf } from './mail.store.ts'
 import { GIVE_UP_AFTER_MS, limitOf } from './mail-delivery.rule.ts'
-import type { MailContent } from './mails.ts'
+import type { MailContent } from './mail-texts.ts'
 
 export type NewMail = MailContent & {
   userId: string

@@ -3,7 +3,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { MAIL_EVENTS } from '../../../../shared/events.ts'
 import { anyCharacter, fc } from '../../../test/testkit/property.ts'
-import { type MailContent, mailText } from './mails.ts'
+import { type MailContent, mailText } from './mail-texts.ts'
 import { renderMail } from './render-mail.ts'
 
 const SETTING = {

@@ -1,4 +1,4 @@
-import type { MailText } from './mails.ts'
+import type { MailText } from './mail-texts.ts'
 
 /** A mail as its body parts; the subject is one line. */
 export interface RenderedMail {

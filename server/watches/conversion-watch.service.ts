@@ -6,6 +6,7 @@ import { firstIdAt, timeOfId } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import { readReceipt } from '../sales/accept-sale.rule.ts'
 import { dayOf } from '../stores/store-activity.service.ts'
+import { COMMIT_LAG_MS, flagUnusual, withNewRows } from './flag-unusual.service.ts'
 import {
   claimsCommission,
   conversionDropped,
@@ -14,7 +15,6 @@ import {
   rejectsMoreThanBefore,
   unusualConversion,
 } from './patterns.rule.ts'
-import { COMMIT_LAG_MS, flagUnusual, withNewRows } from './patterns.service.ts'
 import {
   countClaims,
   countOwnOrders,
