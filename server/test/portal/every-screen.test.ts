@@ -58,29 +58,32 @@ for (const role of hasChromium ? ROLES : []) {
   for (const locale of LANGUAGES) {
     it(`${role}, ${locale}`, async ({ bed }) => {
       const browser = await launchChromium()
-      for (const colorScheme of SCHEMES) {
-        const { page, errors, close } = await openTab(browser, { locale, colorScheme })
-        await logIn(page, bed, role, '/offers')
-        const seen = await visit(page, bed.url, role, async (path) => {
-          const what = `${path} as ${role} in ${locale}, ${colorScheme}`
-          assert.is(await page.getAttribute('html', 'dir'), locale === 'ur-PK' ? 'rtl' : 'ltr')
-          assert.equal(await page.locator('.notice.bad').allTextContents(), [], what)
-          assert.equal(await complaintsAbout(page), [], what)
-          for (const width of WIDTHS) {
-            await page.setViewportSize({ width, height: 900 })
-            const name = `${role}-${locale}-${colorScheme}-${width}${path.replaceAll(/[/:]+/g, '-')}.png`
-            if (SCREENSHOTS) await page.screenshot({ path: `${SCREENSHOTS}/${name}`, fullPage: true })
-            assert.ok(
-              Number(await page.evaluate('document.documentElement.scrollWidth')) <= width,
-              `${what} scrolls at ${width}`,
-            )
-          }
-        })
-        assert.ok(seen > 1)
-        assert.equal(errors, [])
-        await close()
+      try {
+        for (const colorScheme of SCHEMES) {
+          const { page, errors, close } = await openTab(browser, { locale, colorScheme })
+          await logIn(page, bed, role, '/offers')
+          const seen = await visit(page, bed.url, role, async (path) => {
+            const what = `${path} as ${role} in ${locale}, ${colorScheme}`
+            assert.is(await page.getAttribute('html', 'dir'), locale === 'ur-PK' ? 'rtl' : 'ltr')
+            assert.equal(await page.locator('.notice.bad').allTextContents(), [], what)
+            assert.equal(await complaintsAbout(page), [], what)
+            for (const width of WIDTHS) {
+              await page.setViewportSize({ width, height: 900 })
+              const name = `${role}-${locale}-${colorScheme}-${width}${path.replaceAll(/[/:]+/g, '-')}.png`
+              if (SCREENSHOTS) await page.screenshot({ path: `${SCREENSHOTS}/${name}`, fullPage: true })
+              assert.ok(
+                Number(await page.evaluate('document.documentElement.scrollWidth')) <= width,
+                `${what} scrolls at ${width}`,
+              )
+            }
+          })
+          assert.ok(seen > 1)
+          assert.equal(errors, [])
+          await close()
+        }
+      } finally {
+        await browser.close()
       }
-      await browser.close()
     })
   }
 }
