@@ -10,7 +10,7 @@ import type { Platform } from '../platform/platform.ts'
 import { userTopic } from '../platform/topics.ts'
 import { isCallWaiting, markFailed, subjectOf, wasRefused } from '../processor/attempts.service.ts'
 import type { ProcessorEvent } from '../processor/events.rule.ts'
-import { applySettlement } from '../processor/outcome-event.service.ts'
+import { applyOutcome } from '../processor/outcome-event.service.ts'
 import {
   type CycleRow,
   findCycleByInvoice,
@@ -48,7 +48,7 @@ export async function applyPaymentConfirmation(
     return { kind: 'retry', reason: `billing cycle ${id} is being invoiced again` }
   }
   const settled = charged_reference === payment_reference ? 'same' : 'other'
-  return applySettlement(platform, tx, {
+  return applyOutcome(platform, tx, {
     ...{ kind: 'invoice', subjectId: id, state, amount: amount_due, event },
     standing: state === 'open' ? 'early' : state === 'closed' ? 'open' : settled,
     otherOutcome: 'second_reference',

@@ -10,7 +10,7 @@ import type { Platform } from '../platform/platform.ts'
 import { userTopic } from '../platform/topics.ts'
 import { wasRefused } from '../processor/attempts.service.ts'
 import type { ProcessorEvent } from '../processor/events.rule.ts'
-import { applySettlement } from '../processor/outcome-event.service.ts'
+import { applyOutcome } from '../processor/outcome-event.service.ts'
 import { wirePayout } from './payout-wire.ts'
 import { findPayoutByProcessorId, linesOf, lockPayout, movePayout, type PayoutRow } from './payouts.store.ts'
 
@@ -52,7 +52,7 @@ export async function applyPayoutEvent(
   const outcome = event.kind === 'payout_confirmed' ? 'paid' : 'failed'
   const isOther = processor_payout_id !== event.payout_id
   const settled = state === outcome ? 'same' : 'other'
-  return applySettlement(platform, tx, {
+  return applyOutcome(platform, tx, {
     ...{ kind: 'payout', subjectId: payout.id, state, amount: payout.amount, event },
     standing: state === 'pending' ? 'early' : isOther ? 'other' : state === 'submitted' ? 'open' : settled,
     otherOutcome: isOther ? 'other_payout_id' : 'contradiction',

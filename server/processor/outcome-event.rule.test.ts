@@ -1,10 +1,10 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { fc } from '../test/testkit/property.ts'
-import { decideSettlement, type SettlementFacts } from './outcome-event.rule.ts'
+import { decideOutcome, type OutcomeFacts } from './outcome-event.rule.ts'
 
-const decide = (standing: SettlementFacts['standing'], amount = 500, currency = 'PKR') =>
-  decideSettlement({ standing, amount: 500, event: { amount, currency } })
+const decide = (standing: OutcomeFacts['standing'], amount = 500, currency = 'PKR') =>
+  decideOutcome({ standing, amount: 500, event: { amount, currency } })
 
 test('only an open one is settled, and the same outcome again changes nothing', () => {
   assert.is(decide('open'), 'settle')
@@ -44,7 +44,7 @@ test('property: in any order of events it is settled at most once, by its exact 
       let settled: string | null = null
       for (const { outcome, ...event } of many) {
         const standing = settled === null ? 'open' : settled === outcome ? 'same' : 'other'
-        if (decideSettlement({ standing, amount: 500, event }) !== 'settle') continue
+        if (decideOutcome({ standing, amount: 500, event }) !== 'settle') continue
         assert.equal([settled, event.amount, event.currency], [null, 500, 'PKR'])
         settled = outcome
       }

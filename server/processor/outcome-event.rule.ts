@@ -1,6 +1,6 @@
 import { CURRENCY, type Paisa } from '../../shared/money.ts'
 
-export interface SettlementFacts {
+export interface OutcomeFacts {
   /**
    * Our invoice or payout: `early` while the processor's answer to its call is not recorded, `open` while it waits for its outcome, `same`
    * once it has the outcome that the event reports, `other` once it has another one.
@@ -15,7 +15,7 @@ export interface SettlementFacts {
  * its amount in PKR. A difference changes nothing and is flagged, also in a repeated event; another outcome is flagged whatever its amount.
  * An early event is tried again later.
  */
-export function decideSettlement({ standing, amount, event }: SettlementFacts) {
+export function decideOutcome({ standing, amount, event }: OutcomeFacts) {
   if (standing === 'early') return 'retry_later'
   if (standing === 'other') return 'other_outcome'
   if (event.currency !== CURRENCY) return 'currency_mismatch'

@@ -4,10 +4,10 @@ import type { Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { AttemptKind } from './attempt.entity.ts'
 import { subjectOf } from './attempts.service.ts'
-import { decideSettlement, type SettlementFacts } from './outcome-event.rule.ts'
+import { decideOutcome, type OutcomeFacts } from './outcome-event.rule.ts'
 
 /** An event about the outcome of an invoice or payout. */
-interface Settlement extends SettlementFacts {
+interface ReportedOutcome extends OutcomeFacts {
   kind: AttemptKind
   /** The billing cycle or payout, which the caller has locked. */
   subjectId: string
@@ -36,17 +36,17 @@ const WORDS = {
 } as const
 
 /** Settles an invoice or payout by an event about it, or raises a flag and changes nothing. */
-export async function applySettlement(
+export async function applyOutcome(
   platform: Platform,
   tx: Tx,
-  settlement: Settlement,
+  reported: ReportedOutcome,
 ): Promise<EventOutcome> {
-  const { kind, subjectId, state, otherOutcome, evidence } = settlement
+  const { kind, subjectId, state, otherOutcome, evidence } = reported
   const { name, awaited, message, flags } = WORDS[kind]
-  const decision = decideSettlement(settlement)
+  const decision = decideOutcome(reported)
   switch (decision) {
     case 'settle':
-      return { kind: 'done', result: await settlement.settle() }
+      return { kind: 'done', result: await reported.settle() }
     case 'already':
       return { kind: 'ignored', reason: `${name} ${subjectId} is already ${state}` }
     case 'retry_later':

@@ -19,7 +19,7 @@ const DELIVERIES = 10_000
 /** In use after a collection, over what was in use before the first delivery. Garbage depends on the machine. */
 const MOST_BYTES = 100 * 1024 * 1024
 const BATCH = 1000
-/** A collection may take longer than what it interrupts: the pause after it is so many times as long. */
+/** The pause between two garbage collections, as a multiple of the time that the last one took: on a slow machine they must leave time for deliveries. */
 const PAUSE_AFTER = 20
 /** About the size of a sale. */
 const DATA = { text: 'x'.repeat(700) }

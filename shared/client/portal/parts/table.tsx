@@ -42,7 +42,7 @@ export function Table<Row extends object>({ label, rows, rowKey = idOf, ...given
   )
 }
 
-/** Cells show their row only, and lists are long: it is rendered again for another row. */
+/** Rendered again only when its row is another object, since lists are long: cells may show nothing but their row. */
 class TableRow<Row> extends Component<{ row: Row; columns: readonly Column<Row>[] }> {
   override shouldComponentUpdate(next: { row: Row }) {
     return next.row !== this.props.row
