@@ -2,30 +2,27 @@
 import * as assert from 'uvu/assert'
 import { closeDueCycles } from '../billing/close-cycle.service.ts'
 import { resolveFlag } from '../flags/flags.service.ts'
-import type { Platform } from '../platform/platform.ts'
 import type { Processor } from '../processor/processor.ts'
 import { changedTables, tableDigests } from '../test/authorization/digest.ts'
-import { eventually } from '../test/testkit/eventually.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
-import { cyclesOf, type Marketplace, openFlagsOf } from '../test/testkit/marketplace.ts'
-import { columnsOf } from '../test/testkit/rows.ts'
+import { closeOpenCycle, cyclesOf, type Marketplace } from '../test/testkit/marketplace.ts'
+import { pluck } from '../test/testkit/pluck.ts'
+import { messageOf } from '../test/testkit/rejection.ts'
+import { rowsOf } from '../test/testkit/rows.ts'
 import { DAY, HOUR, MINUTE } from '../test/testkit/testbed.ts'
 import { type ReconcileOptions, type ReconcileOutcome, reconcile } from './reconciliation.ts'
-import { startScheduler } from './scheduler.ts'
 
 const KIND = 'reconciliation_difference'
 
-const settings = { SCHEDULE_BILLING: 'off', SCHEDULE_PAYOUTS: 'off' }
-
-for (const { it } of marketSuites('reconciliation', { settings, verify: true })) {
+for (const { it } of marketSuites('reconciliation', { verify: true })) {
   let market: Marketplace
   it.before.each((context) => {
     market = context.market
   })
 
-  function run(options: ReconcileOptions = {}, processor: Processor = market.processor) {
-    return reconcile(market.platform, processor, { pauseMs: 0, ...options })
-  }
+  const run = (options: ReconcileOptions = {}, processor: Processor = market.processor) =>
+    reconcile(market.platform, processor, { pauseMs: 0, ...options })
+  const resume = () => run({ resume: true })
 
   /** A shop whose first cycle is charged and paid out as far as `payouts` says, and whose second one is closed. */
   async function fill(payouts: readonly ('failed' | 'confirmed' | 'open')[]) {
@@ -56,33 +53,20 @@ for (const { it } of marketSuites('reconciliation', { settings, verify: true }))
     for (let closed = 0; closed < count; closed += 1) {
       await market.order(shop, link, 400_000)
       await market.drainUntilIdle()
-      const open = (await cyclesOf(platform, shop.merchantId)).at(-1)
-      await closeDueCycles(platform, { merchantId: shop.merchantId, asOf: open?.period_end ?? 0 })
+      await closeOpenCycle(platform, shop)
     }
     await market.drainUntilIdle()
     clock.pass(HOUR)
   }
 
-  /** The market's processor with one of its calls replaced. */
-  const instead = (changes: Partial<Processor>): Processor => ({
-    payoutUnit: 1,
-    createInvoice: (call) => market.processor.createInvoice(call),
-    createPayout: (call) => market.processor.createPayout(call),
-    findInvoices: (keys) => market.processor.findInvoices(keys),
-    findPayouts: (keys) => market.processor.findPayouts(keys),
-    ...changes,
-  })
-
-  const openOnes = () =>
-    market.platform.database.reader.selectFrom('flags').selectAll().where('status', '=', 'open').execute()
-  const flagsOf = async (platform: Platform) =>
-    (await openFlagsOf(platform)).map((flag) => flag.replace(`${KIND} `, ''))
+  const openOnes = () => rowsOf(market.platform, 'flags', { status: 'open' })
+  const flagged = async () => pluck(await openOnes(), 'subject_id')
   const wordsIn = ({ differing }: ReconcileOutcome) =>
     differing.map(({ ours, differences, flag }) => [ours.id, differences.join(), flag])
 
   it('looks up each record once, finds no difference, and leaves recent changes for later', async () => {
     await fill(['failed', 'open'])
-    const { processor, clock, platform } = market
+    const { processor, clock } = market
     processor.lookups.length = 0
     const outcome = await run()
     assert.equal(outcome, { compared: 4, differing: [], unanswered: [], complete: true })
@@ -93,7 +77,7 @@ for (const { it } of marketSuites('reconciliation', { settings, verify: true }))
     // By then, settled records are too old; open ones never are.
     assert.is((await run()).compared, 2)
     assert.is((await run({ since: 0 })).compared, 4)
-    assert.equal(await flagsOf(platform), [])
+    assert.equal(await flagged(), [])
   })
 
   it('flags each difference and changes nothing else', async () => {
@@ -127,11 +111,8 @@ for (const { it } of marketSuites('reconciliation', { settings, verify: true }))
     const { ours, theirs } = JSON.parse(flag?.evidence ?? '')
     assert.equal(ours, { standing: 'failed', amount: '5000.00', currency: 'PKR', processor_id: 'po_1' })
     assert.equal(theirs, [{ id: 'po_1', amount: '5000.00', currency: 'PKR', status: 'paid' }])
-    assert.equal(
-      wordsIn(await run()).map(([, , word]) => word),
-      ['refreshed', 'refreshed', 'refreshed', 'refreshed'],
-    )
-    assert.is((await flagsOf(platform)).length, 4)
+    assert.equal(pluck((await run()).differing, 'flag'), Array(4).fill('refreshed'))
+    assert.is((await openOnes()).length, 4)
   })
 
   it('notes on the flag that a difference is gone, and does not raise a resolved one again', async () => {
@@ -172,8 +153,8 @@ for (const { it } of marketSuites('reconciliation', { settings, verify: true }))
 
   it('ignores a record that changed during its look-up', async () => {
     const { closed } = await fill([])
-    const { processor, platform } = market
-    const slow = instead({
+    const { processor } = market
+    const slow = market.processor.instead({
       async findInvoices(keys) {
         if (keys.reference === closed) {
           for (const invoice of processor.invoices) invoice.status = 'paid'
@@ -184,23 +165,20 @@ for (const { it } of marketSuites('reconciliation', { settings, verify: true }))
       },
     })
     assert.equal((await run({}, slow)).differing, [])
-    assert.equal(await flagsOf(platform), [])
+    assert.equal(await flagged(), [])
   })
 
   it('continues after a crash or its own limit, and looks up nothing twice', async () => {
     await fill(['failed', 'failed', 'confirmed'])
     const { processor } = market
     processor.lookups.length = 0
-    const dying = instead({ findPayouts: () => Promise.reject(new Error('out of memory')) })
-    await run({ resume: true }, dying).then(
-      () => assert.unreachable(),
-      (error: Error) => assert.is(error.message, 'out of memory'),
-    )
+    const dying = market.processor.instead({ findPayouts: () => Promise.reject(new Error('out of memory')) })
+    assert.is(await messageOf(run({ resume: true }, dying)), 'out of memory')
     assert.is(processor.lookups.length, 2)
     const seen: [number, boolean][] = []
     for (let at = 0; at < 3; at += 1) {
-      const outcome = await run({ resume: true, mostLookups: 2 })
-      seen.push([outcome.compared, outcome.complete])
+      const { compared, complete } = await run({ resume: true, mostLookups: 2 })
+      seen.push([compared, complete])
     }
     // The first run saved its position between invoices and payouts; the last run starts from the beginning.
     assert.equal(seen, [
@@ -210,36 +188,32 @@ for (const { it } of marketSuites('reconciliation', { settings, verify: true }))
     ])
     const stopping = new AbortController()
     stopping.abort()
-    assert.equal(await run({ signal: stopping.signal }), {
-      compared: 0,
-      differing: [],
-      unanswered: [],
-      complete: false,
-    })
-    await run({ resume: true })
+    const nothing = { compared: 0, differing: [], unanswered: [], complete: false }
+    assert.equal(await run({ signal: stopping.signal }), nothing)
+    await resume()
   })
 
   it('lists unanswered look-ups, gives up on an unavailable processor, and tries again', async () => {
     await fill(['failed', 'failed', 'failed'])
-    const { processor, platform } = market
+    const { processor } = market
     processor.lookupsFail = true
-    const away = await run({ resume: true })
+    const away = await resume()
     assert.equal([away.compared, away.unanswered.length, away.complete], [0, 5, true])
     await closeCycles(4)
-    const gaveUp = await run({ resume: true })
+    const gaveUp = await resume()
     assert.equal([gaveUp.compared, gaveUp.unanswered.length, gaveUp.complete], [0, 5, false])
     assert.is(gaveUp.unanswered[0]?.detail, 'answered 503')
     processor.lookupsFail = false
-    assert.equal((await run({ resume: true })).compared, 9)
-    assert.equal(await flagsOf(platform), [])
+    assert.equal((await resume()).compared, 9)
+    assert.equal(await flagged(), [])
   })
 
   it('skips records without an answer after two runs, and raises a flag in the third', async () => {
     await closeCycles(8)
     const { processor, platform, clock } = market
-    const cycles = await columnsOf(platform, 'billing_cycles', ['id'])
+    const cycles = await rowsOf(platform, 'billing_cycles')
     const gone = new Set(cycles.slice(0, 5).map(({ id }) => id))
-    const deaf = instead({
+    const deaf = market.processor.instead({
       findInvoices: async (keys) =>
         gone.has(keys.reference)
           ? { kind: 'unavailable', detail: 'answered 404' }
@@ -253,7 +227,7 @@ for (const { it } of marketSuites('reconciliation', { settings, verify: true }))
     assert.equal(await next(), [0, 5, false])
     assert.equal(await next(), [0, 5, false])
     assert.equal(await next(), [3, 0, true])
-    assert.equal(await flagsOf(platform), [])
+    assert.equal(await flagged(), [])
     assert.equal(await next(), [0, 5, false])
     const [flag, ...others] = await openOnes()
     assert.equal([flag?.kind, flag?.subject_id, others.length], [KIND, cycles[0]?.id, 0])
@@ -275,79 +249,38 @@ for (const { it } of marketSuites('reconciliation', { settings, verify: true }))
   it('raises one flag while the processor is unavailable, and notes on it when it answers again', async () => {
     await closeCycles(11)
     const { processor, platform } = market
-    const first = await platform.database.reader
-      .selectFrom('billing_cycles')
-      .select('id')
-      .orderBy('id')
-      .limit(1)
-      .execute()
+    const [first] = await rowsOf(platform, 'billing_cycles')
     processor.lookupsFail = true
-    for (let at = 0; at < 3; at += 1) assert.is((await run({ resume: true })).complete, false)
-    assert.equal(await flagsOf(platform), [first[0]?.id])
-    await run({ resume: true })
+    for (let at = 0; at < 3; at += 1) assert.is((await resume()).complete, false)
+    assert.equal(await flagged(), [first?.id])
+    await resume()
     assert.is((await openOnes()).length, 1)
     processor.lookupsFail = false
-    assert.is((await run({ resume: true })).complete, true)
-    assert.is((await run({ resume: true })).compared, 11)
-    assert.match(
-      (await openOnes())[0]?.summary ?? '',
-      /^The processor and we agree again\. Before: Reconciliation stopped/,
-    )
+    assert.is((await resume()).complete, true)
+    assert.is((await resume()).compared, 11)
+    const summary = async () => (await openOnes())[0]?.summary ?? ''
+    assert.match(await summary(), /^The processor and we agree again\. Before: Reconciliation stopped/)
     processor.lookupsFail = true
-    for (let at = 0; at < 2; at += 1) await run({ resume: true })
-    assert.match(
-      (await openOnes())[0]?.summary ?? '',
-      /^The processor and we agree again/,
-      'a new count has begun',
-    )
-    await run({ resume: true })
-    assert.match((await openOnes())[0]?.summary ?? '', /^Reconciliation stopped/)
+    for (let at = 0; at < 2; at += 1) await resume()
+    assert.match(await summary(), /^The processor and we agree again/, 'a new count has begun')
+    await resume()
+    assert.match(await summary(), /^Reconciliation stopped/)
   })
 
   it('keeps a difference on the flag of a record whose look-ups fail later', async () => {
     await closeCycles(8)
-    const { processor, platform } = market
+    const { processor } = market
     for (const invoice of processor.invoices) invoice.amount += 1
-    await run({ resume: true })
-    const before = await flagsOf(platform)
+    await resume()
+    const before = await flagged()
     processor.lookupsFail = true
-    for (let at = 0; at < 4; at += 1) await run({ resume: true })
-    assert.equal(await flagsOf(platform), before)
+    for (let at = 0; at < 4; at += 1) await resume()
+    assert.equal(await flagged(), before)
     const reported = (await openOnes()).filter(({ summary }) =>
       /another amount at the processor\. Reconciliation stopped/.test(summary),
     )
     assert.is(reported.length, 1)
     assert.equal(JSON.parse(reported[0]?.evidence ?? '{}').differences, ['amount_differs', 'unanswered'])
-  })
-
-  it('is run by the scheduler, also after a missed run', async () => {
-    const { closed } = await fill([])
-    const { processor, platform } = market
-    for (const invoice of processor.invoices) invoice.status = 'paid'
-    const lastRun = () =>
-      platform.database.reader
-        .selectFrom('schedule_runs')
-        .selectAll()
-        .where('name', '=', 'reconciliation')
-        .executeTakeFirst()
-    const runAtStart = async () => {
-      const began = market.clock.now()
-      const scheduler = startScheduler(platform, processor)
-      const ended = (one: Awaited<ReturnType<typeof lastRun>>) =>
-        one !== undefined && one.started_at === began && one.finished_at !== null
-      const last = await eventually(lastRun, ended)
-      await scheduler.stop()
-      return JSON.parse(last?.outcome ?? '{}')
-    }
-    const reported = { compared: 2, differing: 1, unanswered: 0, complete: true }
-    assert.equal(await runAtStart(), reported)
-    market.clock.pass(HOUR)
-    const before = await lastRun()
-    await startScheduler(platform, processor).stop()
-    assert.equal(await lastRun(), before, 'one a day is enough')
-    market.clock.pass(27 * HOUR)
-    assert.equal(await runAtStart(), reported)
-    assert.equal(await flagsOf(platform), [closed])
   })
 
   it.run()

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,6 +7,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { eventually } from '../../test/testkit/eventually.ts'
 import { pluck, pluckAll } from '../../test/testkit/pluck.ts'
+import { messageOf } from '../../test/testkit/rejection.ts'
 import {
   API_KEY,
   ask,
@@ -21,15 +23,13 @@ import { type Sandbox, startSandbox } from './start-sandbox.ts'
 const contract = suite('the generic contract')
 const allDelivered = (sandbox: Sandbox) =>
   eventually(() => sandbox.state().events.every(({ delivered_at }) => delivered_at !== null))
-const makePayouts = async (url: string, count: number) => {
-  for (let n = 1; n <= count; n += 1) {
-    await ask(url, 'POST', '/payouts', { body: payoutBody(`p${n}`), key: `k${n}` })
-  }
-}
+const requestInvoice = (url: string) => ask(url, 'POST', '/invoices', { body: invoiceBody(), key: 'i' })
+const requestPayout = (url: string, n = 1) =>
+  ask(url, 'POST', '/payouts', { body: payoutBody(`p${n}`), key: `k${n}` })
 
 contract('an invoice is made, found, paid, and confirmed by a signed event', async () => {
   await withSandbox(async (sandbox, receiver) => {
-    const made = await ask(sandbox.url, 'POST', '/invoices', { body: invoiceBody(), key: 'k1' })
+    const made = await requestInvoice(sandbox.url)
     assert.is(made.status, 201)
     assert.match(made.body.id, /^inv_/)
     await allDelivered(sandbox)
@@ -51,8 +51,8 @@ contract('an invoice is made, found, paid, and confirmed by a signed event', asy
 contract('payouts are confirmed, or fail with a reason', async () => {
   await withSandbox(async (sandbox, receiver) => {
     sandbox.switches({ fail_next_payouts: 1, failure_reason: 'account closed' })
-    await ask(sandbox.url, 'POST', '/invoices', { body: invoiceBody(), key: 'i' })
-    await makePayouts(sandbox.url, 2)
+    await requestInvoice(sandbox.url)
+    for (const n of [1, 2]) await requestPayout(sandbox.url, n)
     await allDelivered(sandbox)
     const { payouts } = sandbox.state()
     assert.equal(pluck(payouts, 'status'), ['failed', 'paid'])
@@ -123,10 +123,9 @@ contract('switches are set over HTTP, in parts, and refused when invalid', async
 contract('a call with a lost answer has taken effect, once', async () => {
   await withSandbox(async (sandbox) => {
     sandbox.switches({ lose_next_answers: 1 })
-    const post = () => ask(sandbox.url, 'POST', '/payouts', { body: payoutBody(), key: 'k1' })
-    assert.is(await post().catch(() => null), null)
-    assert.is((await post()).body.id, sandbox.state().payouts[0]?.id)
-    assert.is(sandbox.state().payouts.length, 1)
+    assert.is(await requestPayout(sandbox.url).catch(() => null), null)
+    const [payout, ...others] = sandbox.state().payouts
+    assert.equal([(await requestPayout(sandbox.url)).body.id, others], [payout?.id, []])
   })
 })
 contract.run()
@@ -136,7 +135,7 @@ delivery('is tried again with the same webhook-id until 2xx, and holds up no oth
   await withSandbox(
     async (sandbox, receiver) => {
       sandbox.switches({ event_delay_ms: 20 })
-      await makePayouts(sandbox.url, 2)
+      for (const n of [1, 2]) await requestPayout(sandbox.url, n)
       await allDelivered(sandbox)
       const references = receiver.received.map(({ data }) => data.reference)
       assert.equal([...references].sort(), ['p1', 'p1', 'p1', 'p1', 'p2'])
@@ -151,7 +150,7 @@ delivery('duplicates of an event that is refused at first all arrive in the end'
   await withSandbox(
     async (sandbox, receiver) => {
       sandbox.switches({ duplicate_events: 2 })
-      await makePayouts(sandbox.url, 1)
+      await requestPayout(sandbox.url)
       await allDelivered(sandbox)
       assert.is(receiver.received.length, 5)
       assert.is(new Set(receiver.received.map(({ id }) => id)).size, 1)
@@ -171,7 +170,7 @@ delivery('goes by the given clock: money moves when due, its event waits while i
     sandbox.wake()
   }
   sandbox.switches({ event_delay_ms: 60_000, hold_events_until: clock + 90_000 })
-  await makePayouts(sandbox.url, 1)
+  await requestPayout(sandbox.url)
   pass(59_999)
   assert.equal(seen(), ['processing', 0])
   pass(1)
@@ -187,29 +186,23 @@ delivery('waits for a receiver whose address is not known yet; closing twice end
   await withSandbox(async (_, receiver) => {
     let url: string | null = null
     const early = await startSandbox(sandboxOptions({ webhookUrl: () => url }))
-    await makePayouts(early.url, 1)
+    await requestPayout(early.url)
     url = receiver.webhookUrl()
     await allDelivered(early)
     assert.is(receiver.received.length, 1)
     url = null
-    await ask(early.url, 'POST', '/invoices', { body: invoiceBody(), key: 'i' })
+    await requestInvoice(early.url)
     await Promise.all([early.close(), early.close()])
   })
 })
 
 delivery('a wrong secret, an empty key or a taken port stops the start', async () => {
-  const starts = async (over: object) => {
-    try {
-      await (await startSandbox(sandboxOptions({ webhookUrl: () => null, ...over }))).close()
-      return 'started'
-    } catch (error) {
-      return error instanceof Error ? error.message : 'no error'
-    }
-  }
-  assert.match(await starts({ webhookSecret: 'not base64!' }), /webhook secret must be base64/)
-  assert.match(await starts({ apiKey: '' }), /API key is empty/)
+  const refusalOf = (over: object) =>
+    messageOf(startSandbox(sandboxOptions({ webhookUrl: () => null, ...over })))
+  assert.match(await refusalOf({ webhookSecret: 'not base64!' }), /webhook secret must be base64/)
+  assert.match(await refusalOf({ apiKey: '' }), /API key is empty/)
   await withSandbox(async (sandbox) => {
-    assert.match(await starts({ port: Number(new URL(sandbox.url).port) }), /EADDRINUSE/)
+    assert.match(await refusalOf({ port: Number(new URL(sandbox.url).port) }), /EADDRINUSE/)
   })
 })
 delivery.run()
@@ -221,20 +214,20 @@ durability.before.each(async (context) => {
 durability.after.each(({ databasePath }) => rm(join(databasePath, '..'), { recursive: true, force: true }))
 
 durability('keeps invoices, keys, switches and undelivered events at a restart', async ({ databasePath }) => {
-  const receiver = await startReceiver({ payout: [500] })
+  const receiver = await startReceiver({ p1: [500] })
   const options = { databasePath, webhookUrl: receiver.webhookUrl }
   const first = await startSandbox(sandboxOptions({ ...options, retryBaseMs: 60_000 }))
   first.switches({ fail_next_payouts: 3 })
-  const made = await ask(first.url, 'POST', '/payouts', { body: payoutBody('payout'), key: 'k1' })
+  const made = await requestPayout(first.url)
   await eventually(() => first.state().events[0]?.attempts === 1)
   let clock = Date.now()
   first.switches({ hold_events_until: clock + 60_000 })
-  await ask(first.url, 'POST', '/invoices', { body: invoiceBody(), key: 'k2' })
+  await requestInvoice(first.url)
   await first.close()
   const second = await startSandbox(sandboxOptions({ ...options, now: () => clock }))
   assert.is(second.switches().fail_next_payouts, 2)
   assert.is(second.state().invoices.length, 1)
-  const again = await ask(second.url, 'POST', '/payouts', { body: payoutBody('payout'), key: 'k1' })
+  const again = await requestPayout(second.url)
   assert.is(again.body.id, made.body.id)
   clock += 61_000
   second.wake()
@@ -256,13 +249,9 @@ durability('loses neither an answered call nor its event by kill -9', async ({ d
   const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
-  const exited = new Promise((resolve) => child.once('exit', resolve))
-  const url = await new Promise<string>((resolve) =>
-    child.stdout.once('data', (chunk) => resolve(String(chunk))),
-  )
-  const calls = Array.from({ length: 8 }, (_, n) =>
-    ask(url, 'POST', '/payouts', { body: payoutBody(`p${n}`), key: `k${n}` }),
-  )
+  const exited = once(child, 'exit')
+  const url = String(await once(child.stdout, 'data'))
+  const calls = Array.from({ length: 8 }, (_, n) => requestPayout(url, n))
   const answered = (await Promise.all(calls)).map(({ body }) => body.id).sort()
   child.kill('SIGKILL')
   await exited
