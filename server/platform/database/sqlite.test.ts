@@ -2,11 +2,12 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import BetterSqlite from 'better-sqlite3'
-import { sql } from 'kysely'
+import { CompiledQuery, sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { faultKind, rejectionOf } from '../../test/testkit/rejection.ts'
+import { faultKind, messageOf, rejectionOf } from '../../test/testkit/rejection.ts'
 import type { Queries } from './database.ts'
 import { openSqlite, type SqliteDatabase } from './sqlite.ts'
 
@@ -33,6 +34,7 @@ it.before.each(async (context) => {
   context.database = openSqlite(context.file, { create: true })
   await context.database.transaction((tx) => sql`create table t (n bigint not null)`.execute(tx))
   await context.database.transaction((tx) => sql`insert into t values (0)`.execute(tx))
+  await sql`create table numbers (n integer primary key)`.execute(context.database.writer)
   context.rival = new BetterSqlite(context.file, { timeout: 0 })
 })
 
@@ -150,6 +152,62 @@ it('copes with more statements than it keeps', async ({ database }) => {
       assert.equal(rows, [{ n: index, bound: index }])
     }
   }
+})
+
+const INSERT = 'insert into numbers values (?) on conflict do nothing returning n'
+const insert = (...numbers: number[]) => numbers.map((n) => CompiledQuery.raw(INSERT, [n]))
+const numbers = async ({ database }: Context) =>
+  (await sql<{ n: number }>`select n from numbers order by n`.execute(database.reader)).rows.map(({ n }) => n)
+
+it('executeBatch returns the rows of all statements', async (context) => {
+  const { database } = context
+  await database.executeBatch(...insert(2))
+  assert.equal(await database.executeBatch(...insert(1, 2, 3)), [{ n: 1 }, { n: 3 }])
+  assert.equal(await numbers(context), [1, 2, 3])
+})
+
+it('executeBatch rolls back when one of the statements fails, and goes on afterwards', async (context) => {
+  const { database } = context
+  const failing = database.executeBatch(...insert(1), CompiledQuery.raw('insert into nowhere values (1)'))
+  assert.match(await messageOf(failing), /no such table/)
+  assert.equal(await numbers(context), [])
+  await database.executeBatch(...insert(2))
+  assert.equal(await numbers(context), [2])
+})
+
+it('executeBatch waits for the write lock of another process without blocking this one', async (context) => {
+  context.rival.exec('begin immediate')
+  const written = context.database.executeBatch(...insert(1))
+  await nextTurn()
+  assert.equal(await numbers(context), [])
+  context.rival.exec('commit')
+  await written
+  assert.equal(await numbers(context), [1])
+})
+
+it('executeBatch waits for an open transaction of this process, and is no part of it', async (context) => {
+  const { database } = context
+  const gate = Promise.withResolvers<void>()
+  const begun = Promise.withResolvers<void>()
+  const failing = database.transaction(async (tx) => {
+    await sql`insert into numbers values (1)`.execute(tx)
+    begun.resolve()
+    await gate.promise
+    throw new Error('rolled back')
+  })
+  await begun.promise
+  const written = database.executeBatch(...insert(2))
+  await nextTurn()
+  assert.equal(await numbers(context), [])
+  gate.resolve()
+  assert.is(await messageOf(failing), 'rolled back')
+  await written
+  assert.equal(await numbers(context), [2])
+})
+
+it('executeBatch is refused inside a transaction', async ({ database }) => {
+  const inside = database.transaction(() => database.executeBatch(...insert(1)))
+  assert.match(await messageOf(inside), /nested transaction/)
 })
 
 it.run()
