@@ -17,6 +17,7 @@ const rotated = createVault(createAppKeys(TWO, [ONE]))
 const STORE: Binding = { purpose: 'store', row: 'r1', owner: 'o1', facts: ['shop.example', null, 5] }
 const IBAN: Binding = { ...STORE, purpose: 'iban' }
 
+const isIntegrityError = (error: unknown) => error instanceof IntegrityError
 const payloadOf = (sealed: string) => sealed.split('.')[2] ?? ''
 
 test('what was sealed opens with the same key and binding', () => {
@@ -55,11 +56,9 @@ test('a key that is not in the ring is named', () => {
   const sealed = vault.seal('secret', STORE)
   const { id } = createAppKey(ONE)
   assert.ok(sealed.startsWith(`v2.${id}.`))
-  assert.throws(
-    () => otherVault.open(sealed, STORE),
-    (error: unknown) =>
-      error instanceof UnknownKeyError && error.keyId === id && /APP_KEYS_FORMER/.test(error.message),
-  )
+  const isNamed = (error: unknown) =>
+    error instanceof UnknownKeyError && error.keyId === id && /APP_KEYS_FORMER/.test(error.message)
+  assert.throws(() => otherVault.open(sealed, STORE), isNamed)
   const renamed = sealed.replace(id, createAppKey(TWO).id)
   assert.throws(() => otherVault.open(renamed, STORE), isIntegrityError)
   assert.throws(() => rotated.open(renamed, STORE), isIntegrityError)
@@ -79,13 +78,8 @@ test('a change of any byte is noticed, and so is anything cut off or put behind'
   for (let at = 0; at < bytes.length; at += 1) {
     const changed = Buffer.from(bytes)
     changed[at] = (changed[at] ?? 0) ^ 1
-    for (const other of [changed, bytes.subarray(0, at)]) {
-      assert.throws(
-        () => vault.open(`${head}${other.toString('base64url')}`, STORE),
-        isIntegrityError,
-        `byte ${at}`,
-      )
-    }
+    for (const other of [changed, bytes.subarray(0, at)].map((some) => some.toString('base64url')))
+      assert.throws(() => vault.open(`${head}${other}`, STORE), isIntegrityError, `byte ${at}`)
   }
   const odd = ['', 'v2', 'v2.', 'v2..', head, sealed.replace('v2', 'v3'), `${sealed}.AAAA`, `${sealed}AAAA`]
   for (const text of [...odd, `v2.NOKEYID\n.${payloadOf(sealed)}`]) {
@@ -108,10 +102,6 @@ test('during a rotation a text is found by its fingerprint under any key', () =>
     vault.fingerprint('secret', 'store'),
   ])
 })
-
-function isIntegrityError(error: unknown): boolean {
-  return error instanceof IntegrityError
-}
 
 /** RFC 5869 for one block of output: extract with an empty salt, then expand. */
 function hkdf(key: Buffer, info: string, length: number): Buffer {

@@ -27,16 +27,12 @@ function multiplier(bad: readonly number[], error?: Error) {
 
 it('takes them in pages, answers what came out in order, and tells how far it is', async ({ bed }) => {
   const { asked, work } = multiplier([])
-  const reported: [number, number][] = []
-  const progress = (at: number, all: number) => reported.push([at, all])
+  const reported: string[] = []
+  const progress = (at: number, all: number) => reported.push(`${at} of ${all}`)
   const outcomes = await processInBatches(bed.platform, NUMBERS, 3, work, { progress })
   assert.equal(outcomes, [10, 20, 40, 50, 60, 70])
   assert.equal(asked, [[1, 2, 3], [4, 5, 6], [7]])
-  assert.equal(reported, [
-    [1, 7],
-    [4, 7],
-    [7, 7],
-  ])
+  assert.equal(reported, ['1 of 7', '4 of 7', '7 of 7'])
   assert.equal(await processInBatches(bed.platform, [], 3, work), [])
 })
 
