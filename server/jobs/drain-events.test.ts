@@ -169,10 +169,9 @@ for (const { it, dialect } of marketSuites<Context>('draining events')) {
     }
     for (let run = 0; run <= MAX_ATTEMPTS; run += 1) await runOnce()
     const events = await eventsOf(market.platform)
-    assert.equal(
-      events.map(({ delivery_id, state, attempts }) => `${delivery_id} ${state} ${attempts}`),
-      ['e0 done 2', 'e1 done 2', 'e2 set_aside 12', 'e3 done 2', 'e4 done 2', 'e5 done 2'],
-    )
+    const ends = events.map(({ delivery_id, state, attempts }) => `${delivery_id} ${state} ${attempts}`)
+    assert.equal(ends.splice(2, 1), ['e2 set_aside 12'])
+    assert.equal(ends, ['e0 done 2', 'e1 done 2', 'e3 done 2', 'e4 done 2', 'e5 done 2'])
     assert.match(events[2]?.reason ?? '', /The process stopped in every attempt/)
     assert.is((await openFlagsOf(market.platform)).length, 1)
   })

@@ -194,10 +194,8 @@ for (const { it } of marketSuites('keys of a marketplace')) {
     const both = withBoth(platform)
     assert.equal((await rotate(both)).retired, [platform.keys.current.id])
     assert.equal(await brokenChecks(both), [])
-    assert.match(
-      await messageOf(addUser(platform, 'merchant')),
-      /^sealed with the key [0-9a-f]{8}, which is neither APP_KEY nor in APP_KEYS_FORMER/,
-    )
+    const retired = /^sealed with the key [0-9a-f]{8}, which is neither APP_KEY nor in APP_KEYS_FORMER/
+    assert.match(await messageOf(addUser(platform, 'merchant')), retired)
     const { userId } = await addUser(both, 'merchant')
     const credit = creditGranted({ creditId: v7(), merchantId: userId, amount: 100 })
     const write = platform.database.transaction((tx) =>
@@ -261,10 +259,8 @@ for (const { it } of marketSuites('keys of a marketplace')) {
     await changeUser(both, creator.userId, { email: 'akhan+2@googlemail.com' })
     clock.pass(MINUTE)
     while (await watchIdentities(both)) {}
-    assert.equal(
-      await openFlagsOf(platform),
-      [`shared_iban ${second.userId}`, `shared_mailbox ${creator.userId}`].sort(),
-    )
+    const shared = [`shared_iban ${second.userId}`, `shared_mailbox ${creator.userId}`]
+    assert.equal(await openFlagsOf(platform), shared)
 
     await rotate(both)
     const onlyNew = withNew(platform)
@@ -273,8 +269,7 @@ for (const { it } of marketSuites('keys of a marketplace')) {
     assert.equal(account, { iban: 'PK36SCBL0000001123456702' })
     const { destinations, mailboxes } = await sealedRows(platform)
     assert.is(new Set(destinations.map((row) => row.iban_fingerprint)).size, 1)
-    const shared = Map.groupBy(mailboxes, (row) => row.fingerprint)
-    assert.ok([...shared.values()].some((rows) => rows.length === 2))
+    assert.is(new Set(mailboxes.map((row) => row.fingerprint)).size, mailboxes.length - 1)
     assert.equal(await sealedBreaches(onlyNew), [])
   })
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { faultKind, rejectionOf } from '../../test/testkit/rejection.ts'
+import { rejectionOf, transactionFault } from '../../test/testkit/rejection.ts'
 import { Refusal } from '../api/refusal.ts'
 import { sqliteFileOf } from '../config.ts'
 import { migrationState } from './migration-state.ts'
@@ -51,13 +51,7 @@ it('calls a file that is no database unavailable', async ({ folder }) => {
   const file = join(folder, 'letter.txt')
   writeFileSync(file, 'Dear Sir or Madam, this is more than a hundred bytes of text. '.repeat(20))
   const database = await openDatabase(`sqlite:${file}`, { create: false })
-  assert.is(
-    await faultKind(
-      database,
-      database.transaction((tx) => sql`select 1`.execute(tx)),
-    ),
-    'unavailable',
-  )
+  assert.is(await transactionFault(database, (tx) => sql`select 1`.execute(tx)), 'unavailable')
   await database.close()
 })
 

@@ -13,14 +13,11 @@ import {
 const it = suite('PostgreSQL addresses')
 
 it('makes one address for each host', () => {
-  assert.equal(
-    hostAddresses('postgres://u:p@a:5432,b:5433/db?target_session_attrs=read-write&sslmode=require'),
-    ['postgres://u:p@a:5432/db?sslmode=verify-full', 'postgres://u:p@b:5433/db?sslmode=verify-full'],
-  )
-  assert.equal(hostAddresses('postgresql://a,[::1]:6000/db?sslmode=require&target_session_attrs=primary'), [
-    'postgresql://a/db?sslmode=verify-full',
-    'postgresql://[::1]:6000/db?sslmode=verify-full',
-  ])
+  const two = 'postgres://u:p@a:5432,b:5433/db?target_session_attrs=read-write&sslmode=require'
+  const verified = (...hosts: string[]) => hosts.map((host) => `${host}/db?sslmode=verify-full`)
+  assert.equal(hostAddresses(two), verified('postgres://u:p@a:5432', 'postgres://u:p@b:5433'))
+  const other = 'postgresql://a,[::1]:6000/db?sslmode=require&target_session_attrs=primary'
+  assert.equal(hostAddresses(other), verified('postgresql://a', 'postgresql://[::1]:6000'))
   const local = 'postgres://u@/db?host=/run/postgresql'
   assert.equal(hostAddresses(local), [local])
   assert.equal(hostAddresses('postgres://u:p@h/db?target_session_attrs=primary'), ['postgres://u:p@h/db'])

@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert'
 import { migrate } from '../../migrator.ts'
 import { onPostgres } from '../../test/testkit/databases.ts'
 import { eventually } from '../../test/testkit/eventually.ts'
-import { faultKind, messageOf } from '../../test/testkit/rejection.ts'
+import { messageOf, transactionFault } from '../../test/testkit/rejection.ts'
 import { type PostgresCluster, type PostgresNode, startCluster } from '../../test/testkit/standby.ts'
 import { Caches } from '../cache/caches.ts'
 import { subscribeSignals } from '../cache/signals.ts'
@@ -51,13 +51,7 @@ it('says that only standbys, or no host at all, can be reached', async ({ standb
   assert.match(only, `${NO_SERVER}: connect ECONNREFUSED`)
   assert.match(await refusalOf(urlOf(NO_SERVER, '127.0.0.1:2')), 'no host can be reached')
   const database = openPostgres(standbys)
-  assert.is(
-    await faultKind(
-      database,
-      database.transaction(async () => {}),
-    ),
-    'unavailable',
-  )
+  assert.is(await transactionFault(database), 'unavailable')
   await database.close()
 })
 

@@ -5,7 +5,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { onPostgres, openTestDatabase, type TestDatabase } from '../../test/testkit/databases.ts'
 import { eventually } from '../../test/testkit/eventually.ts'
-import { faultKind, messageOf } from '../../test/testkit/rejection.ts'
+import { faultKind, messageOf, transactionFault } from '../../test/testkit/rejection.ts'
 import { openTcpProxy } from '../../test/testkit/tcp-proxy.ts'
 import type { Queries } from './database.ts'
 import { openPostgres, type PostgresDatabase } from './postgresql.ts'
@@ -73,11 +73,11 @@ it('runs on a server that syncs what it commits', async ({ database }) => {
 
 it('leaves nothing of a transaction with an unanswered statement', async ({ database, testDatabase }) => {
   const hanging = await hangingStatement(testDatabase)
-  const unanswered = database.transaction(async (tx) => {
+  const fault = await transactionFault(database, async (tx) => {
     await sql`insert into t values (1)`.execute(tx)
     await hang(tx)
   })
-  assert.is(await faultKind(database, unanswered), 'unavailable')
+  assert.is(fault, 'unavailable')
   // The abandoned statement ends, and the connection would be good for the next borrower.
   await hanging.release()
   await database.transaction((tx) => sql`insert into t values (2)`.execute(tx))
@@ -222,14 +222,7 @@ it('calls a server that is not there or does not know us unavailable', async ({ 
   ]
   for (const change of elsewhere) {
     const database = openPostgres(change(new URL(testDatabase.url)).href)
-    assert.is(
-      await faultKind(
-        database,
-        database.transaction(async () => {}),
-      ),
-      'unavailable',
-      database.url,
-    )
+    assert.is(await transactionFault(database), 'unavailable', database.url)
     await database.close()
   }
 })

@@ -206,10 +206,8 @@ for (const { it } of marketSuites<Context>('manual processor', { settings: MANUA
     )
     const { rows, duplicates, undecided, problems } = results
     assert.equal([rows, duplicates, undecided], [6, 1, 1])
-    assert.equal(
-      [problems.unknown, problems.unreadable].map(({ listed }) => listed.map(({ line }) => line)),
-      [[4, 5], [6]],
-    )
+    assert.equal(pluck(problems.unknown.listed, 'line'), [4, 5])
+    assert.equal(pluck(problems.unreadable.listed, 'line'), [6])
     assert.equal(results.confirmations, [{ line: 2, ...paid(number, 'FT8'), amount: EARNED }])
     // Rows that disagree say nothing.
     const torn = await read(`${number},1000,paid,FT8,`, `${number},1000,failed,,gone`)

@@ -1,4 +1,4 @@
-import type { Database } from '../../platform/database/database.ts'
+import type { Database, Tx } from '../../platform/database/database.ts'
 
 /** The error that `work` ends with; `null` when it succeeds. */
 export const rejectionOf = (work: Promise<unknown>): Promise<unknown> =>
@@ -20,3 +20,9 @@ export async function faultKind(
 ): Promise<string | undefined> {
   return faultOf(await rejectionOf(work))?.kind
 }
+
+/** The same for a transaction; without `work` for an empty one. */
+export const transactionFault = (
+  database: Pick<Database, 'faultOf' | 'transaction'>,
+  work: (tx: Tx) => Promise<unknown> = async () => {},
+): Promise<string | undefined> => faultKind(database, database.transaction(work))
