@@ -11,18 +11,10 @@ type Behaviour = (answer: ServerResponse) => void
 type Asked = Pick<IncomingMessage, 'method' | 'url' | 'headers'> & { body: string }
 
 const IBAN = 'PK36SCBL0000001123456702'
-const INVOICE = {
-  attemptId: 'attempt-1',
-  reference: 'cycle-1',
-  amount: 125_000,
-  customer: { id: 'm1', email: 'm@example.pk', name: 'Merchant' },
-}
-const PAYOUT = {
-  attemptId: 'attempt-2',
-  reference: 'payout-1',
-  amount: 5,
-  destination: { iban: IBAN, account_title: 'Creator' },
-}
+const customer = { id: 'm1', email: 'm@example.pk', name: 'Merchant' }
+const INVOICE = { attemptId: 'attempt-1', reference: 'cycle-1', amount: 125_000, customer }
+const destination = { iban: IBAN, account_title: 'Creator' }
+const PAYOUT = { attemptId: 'attempt-2', reference: 'payout-1', amount: 5, destination }
 const KEYS = { reference: 'a b&c', attemptIds: [] }
 
 /** A hundred times what a connection usually takes: it is the answer that is missing. */
@@ -70,7 +62,6 @@ calls('an invoice goes out by the contract and comes back created', async () => 
     assert.is(`${asked[0]?.method} ${asked[0]?.url}`, 'POST /base/invoices')
     assert.is(asked[0]?.headers.authorization, 'Bearer sk_secret')
     assert.is(asked[0]?.headers['idempotency-key'], 'attempt-1')
-    const { customer } = INVOICE
     const sent = { reference: 'cycle-1', amount: '1250.00', currency: 'PKR', customer }
     assert.equal(JSON.parse(asked[0]?.body ?? ''), sent)
   })
@@ -80,7 +71,6 @@ calls('a payout goes out by the contract; a replayed 200 counts as created', asy
   await against(json(200, { id: 'po_1' }), async (processor, asked) => {
     assert.equal(await processor.createPayout(PAYOUT), { kind: 'created', id: 'po_1', hostedUrl: null })
     assert.is(asked[0]?.url, '/base/payouts')
-    const { destination } = PAYOUT
     const sent = { reference: 'payout-1', amount: '0.05', currency: 'PKR', destination }
     assert.equal(JSON.parse(asked[0]?.body ?? ''), sent)
   })
