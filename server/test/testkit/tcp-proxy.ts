@@ -1,22 +1,6 @@
 import { connect, createServer, type Socket } from 'node:net'
 
-/** Stands between clients and a server, often the service and its database. Passes everything on until it is asked for trouble. */
-export interface TcpProxy {
-  port: number
-  /** Breaks every connection and refuses new ones. */
-  cut(): Promise<void>
-  /** As a machine that lost its power: connections stay open and pass nothing on, new ones are refused. */
-  vanish(): void
-  /** Takes new connections again, after `cut` or `vanish`. */
-  mend(): Promise<void>
-  /** Keeps every connection and passes nothing on, either way. */
-  stall(): void
-  /** Passes on what was held, in order, and all that follows. */
-  flow(): void
-  /** Leads new connections to this port, or to none for `null`; those that lead to another one end. */
-  follow(port: number | null): void
-  close(): Promise<void>
-}
+export type TcpProxy = Awaited<ReturnType<typeof openTcpProxy>>
 
 export type CutMoment = 'before' | 'after'
 
@@ -26,10 +10,11 @@ export type CutMoment = 'before' | 'after'
  */
 export type Tap = (bytes: Buffer) => { pass: Buffer; cut?: CutMoment }
 
+/** Stands between clients and a server, often the service and its database. Passes everything on until it is asked for trouble. */
 export async function openTcpProxy(
   target: { host: string; port: number },
   tap: () => Tap = () => (pass) => ({ pass }),
-): Promise<TcpProxy> {
+) {
   const lines = new Set<Line>()
   let toPort: number | null = target.port
   let stalled = false
@@ -51,6 +36,7 @@ export async function openTcpProxy(
   const endLines = () => {
     for (const line of lines) line.end()
   }
+  /** Breaks every connection and refuses new ones. */
   const cut = async () => {
     // Its end waits for the open connections.
     const closed = new Promise<void>((resolve) => server.close(() => resolve()))
@@ -62,20 +48,25 @@ export async function openTcpProxy(
   return {
     port,
     cut,
+    /** As a machine that lost its power: connections stay open and pass nothing on, new ones are refused. */
     vanish() {
       hold(true)
       server.close()
     },
+    /** Takes new connections again, after `cut` or `vanish`. */
     async mend() {
       stalled = false
       await listen(port)
     },
+    /** Keeps every connection and passes nothing on, either way. */
     stall: () => hold(true),
+    /** Passes on what was held, in order, and all that follows. */
     flow() {
       hold(false)
       for (const line of lines) line.passOn()
     },
-    follow(next) {
+    /** Leads new connections to this port, or to none for `null`; those that lead to another one end. */
+    follow(next: number | null) {
       if (next !== toPort) endLines()
       toPort = next
     },
