@@ -18,24 +18,13 @@ export interface TcpProxy {
   close(): Promise<void>
 }
 
-export type CutMoment = 'before' | 'after'
-
-/**
- * Reads along what one client says: `pass` goes on to the server. With `cut` the connection ends then, `after`: as soon as the server
- * answers.
- */
-export type Tap = (bytes: Buffer) => { pass: Buffer; cut?: CutMoment }
-
-export async function openTcpProxy(
-  target: { host: string; port: number },
-  tap: () => Tap = () => (pass) => ({ pass }),
-): Promise<TcpProxy> {
+export async function openTcpProxy(target: { host: string; port: number }): Promise<TcpProxy> {
   const lines = new Set<Line>()
   let toPort: number | null = target.port
   let stalled = false
   const server = createServer((client) => {
     if (toPort === null) return void client.destroy()
-    const line = new Line(client, connect(toPort, target.host), tap(), () => lines.delete(line))
+    const line = new Line(client, connect(toPort, target.host), () => lines.delete(line))
     line.holds = stalled
     lines.add(line)
   })
@@ -88,9 +77,8 @@ class Line {
   holds = false
   readonly #ends: readonly [client: Socket, upstream: Socket]
   #held: (() => void)[] = []
-  #cutAtAnswer = false
 
-  constructor(client: Socket, upstream: Socket, tap: Tap, onEnd: () => void) {
+  constructor(client: Socket, upstream: Socket, onEnd: () => void) {
     this.#ends = [client, upstream]
     for (const socket of this.#ends) {
       socket.setNoDelay(true)
@@ -100,20 +88,8 @@ class Line {
         onEnd()
       })
     }
-    client.on('data', (bytes) =>
-      this.#pass(() => {
-        const { pass, cut } = tap(bytes)
-        upstream.write(pass)
-        if (cut === 'before') this.end()
-        else if (cut === 'after') this.#cutAtAnswer = true
-      }),
-    )
-    upstream.on('data', (bytes) =>
-      this.#pass(() => {
-        if (this.#cutAtAnswer) this.end()
-        else client.write(bytes)
-      }),
-    )
+    client.on('data', (bytes) => this.#pass(() => upstream.write(bytes)))
+    upstream.on('data', (bytes) => this.#pass(() => client.write(bytes)))
   }
 
   passOn(): void {
