@@ -12,62 +12,61 @@ export interface Presented {
   actor: SessionActor
 }
 
-export interface Callers {
-  /** `roles` are those that the route is for: invalid tokens belonged to one of them. */
-  present(caller: Caller, roles: readonly Role[]): Promise<Presented>
-}
-
-export async function openCallers(scene: Scene, tenant: Tenant): Promise<Callers> {
-  const { platform } = scene
-  const suspended = new Map<Role, Presented>()
-  const keys = new Map<string, Presented>()
+export function openCallers({ platform }: Scene, tenant: Tenant) {
+  const kept = new Map<string, Presented>()
   let turn = 0
 
   /** The suspension itself would end the session: here a session has stayed behind, and must not help. */
-  async function suspendedOne(role: Role): Promise<Presented> {
-    const known = suspended.get(role)
-    if (known) return known
+  async function suspended(role: Role): Promise<Presented> {
     const actor = await addUser(platform, role, 'suspended')
     const { authorization } = await authorize(platform, actor.userId)
     await setSuspended(platform, actor.userId, true)
-    suspended.set(role, { authorization, actor })
     return { authorization, actor }
   }
 
-  /** The same one each time, since an account may have only so many. */
-  async function keyOf(role: Role, scope: 'read' | 'write'): Promise<Presented> {
-    const actor = actorOf(tenant, role)
-    const known = keys.get(`${role} ${scope}`)
-    if (known) return known
+  /** Admins have no keys: a merchant's stands in. */
+  async function withKey(role: Role, scope: 'read' | 'write'): Promise<Presented> {
+    const actor = actorOf(tenant, role === 'admin' ? 'merchant' : role)
     const { key } = await addApiKey(platform, actor.userId, scope)
-    const presented = { authorization: `Bearer ${key}`, actor }
-    keys.set(`${role} ${scope}`, presented)
+    return { authorization: `Bearer ${key}`, actor }
+  }
+
+  /** The same one each time, since an account may have only so many keys. */
+  async function once(name: string, make: () => Promise<Presented>): Promise<Presented> {
+    const presented = kept.get(name) ?? (await make())
+    kept.set(name, presented)
     return presented
   }
 
-  return {
-    async present(caller, roles) {
-      const [role = 'creator'] = roles
-      const actor = actorOf(tenant, role)
-      if (caller === 'anonymous') return { authorization: null, actor }
-      if (caller === 'garbage') return { authorization: garbage(turn++), actor }
-      if (caller === 'suspended') return suspendedOne(role)
-      if (caller === 'readKey' || caller === 'writeKey') {
-        return keyOf(role === 'admin' ? 'merchant' : role, caller === 'readKey' ? 'read' : 'write')
-      }
-      if (caller === 'expired') {
-        const { authorization } = await authorize(platform, actor.userId, 0)
-        return { authorization, actor }
-      }
-      if (caller === 'ended') {
+  /** `roles` are those that the route is for: invalid tokens belonged to one of them. */
+  return async function present(
+    caller: Caller,
+    [role = 'creator']: readonly Role[] = [],
+  ): Promise<Presented> {
+    const actor = actorOf(tenant, role)
+    switch (caller) {
+      case 'anonymous':
+        return { authorization: null, actor }
+      case 'garbage':
+        return { authorization: garbage(turn++), actor }
+      case 'suspended':
+        return once(`suspended ${role}`, () => suspended(role))
+      case 'readKey':
+      case 'writeKey':
+        return once(`${caller} ${role}`, () => withKey(role, caller === 'readKey' ? 'read' : 'write'))
+      case 'expired':
+        return { ...(await authorize(platform, actor.userId, 0)), actor }
+      case 'ended': {
         const { authorization, sessionId } = await authorize(platform, actor.userId)
         await logout(platform, { ...actor, sessionId })
         return { authorization, actor }
       }
-      const self = actorOf(tenant, caller)
-      const { authorization, sessionId } = await authorize(platform, self.userId)
-      return { authorization, actor: { ...self, sessionId } }
-    },
+      default: {
+        const self = actorOf(tenant, caller)
+        const { authorization, sessionId } = await authorize(platform, self.userId)
+        return { authorization, actor: { ...self, sessionId } }
+      }
+    }
   }
 }
 
@@ -75,14 +74,9 @@ export async function openCallers(scene: Scene, tenant: Tenant): Promise<Callers
 function garbage(turn: number): string {
   const token = randomBytes(32).toString('base64url')
   const headers = [
-    `Bearer ${token}`,
-    'Bearer',
-    `Bearer ${token} ${token}`,
-    `Basic ${Buffer.from('admin:admin').toString('base64')}`,
-    'Bearer null',
-    `Bearer ${token}'--`,
+    ...[`Bearer ${token}`, 'Bearer', `Bearer ${token} ${token}`, 'Bearer null', 'Bearer 0'],
+    ...[`Basic ${Buffer.from('admin:admin').toString('base64')}`, `Bearer ${token}'--`],
     `Bearer ${'A'.repeat(4000)}`,
-    'Bearer 0',
   ]
   return headers[turn % headers.length] ?? ''
 }

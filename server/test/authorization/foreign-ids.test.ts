@@ -1,5 +1,4 @@
 // proof only
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Role } from '../../../shared/schemas/common.ts'
 import { inputShapeOf } from '../../http/rest-input.ts'
@@ -12,10 +11,10 @@ import { addLiveOffer } from '../testkit/listings.ts'
 import { orderBody } from '../testkit/orders.ts'
 import { addApiKey } from '../testkit/people.ts'
 import { assertNone } from '../testkit/pluck.ts'
-import { proofDialects } from '../testkit/proof-size.ts'
-import { type Input, problemOf, send, type WebAnswer, waysTo } from './calls.ts'
+import { rowOf } from '../testkit/rows.ts'
+import { type Input, problemOf, send, type WebAnswer, type WebCall, waysTo } from './calls.ts'
 import { changedTables, tableDigests } from './digest.ts'
-import { ADMIN_IDS, idFieldsOf, KINDS, type Kind, OPEN_IDS, refusalOf } from './foreign-ids.ts'
+import { idFieldsOf } from './foreign-ids.ts'
 import {
   freshApplication,
   freshDelivery,
@@ -23,10 +22,34 @@ import {
   freshFlag,
   freshJob,
   freshSale,
-  procedureOf,
-  RECIPES,
+  inputFor,
+  rowsFor,
 } from './recipes.ts'
-import { actorOf, addTenant, authorize, openScene, type Scene, type Tenant } from './scene.ts'
+import { actorOf, addTenant, authorize, type Scene, sceneSuites, type Tenant } from './scene.ts'
+
+/** What an id that is none of the caller's business comes to: a list filtered by it is empty, nothing else is found. */
+const refusalOf = (procedure: string) => (procedure.endsWith('.list') ? 'empty list' : '404')
+
+/** Ids of another tenant that a caller may use, as `procedure field`. */
+const OPEN_IDS: Record<string, readonly Kind[]> = {
+  // A filter over what is public: live offers.
+  'offers.list merchant_id': ['merchant'],
+  'offers.get id': ['live offer'],
+  // Creators apply to any merchant; what is not live answers 409.
+  'applications.apply id': ['draft offer', 'live offer', 'ended offer'],
+}
+
+/** Admins have no tenant: they may use every id of the right kind. */
+const ADMIN_IDS: Record<string, readonly Kind[]> = {
+  'offers.get id': ['draft offer', 'live offer', 'ended offer'],
+  'offers.list merchant_id': ['merchant'],
+  'admin.resolveFlag id': ['flag'],
+  'admin.vetOffer id': ['draft offer', 'live offer', 'ended offer'],
+  'admin.previewSuspension id': ['merchant', 'creator', 'admin'],
+  'admin.suspendUser id': ['merchant', 'creator', 'admin'],
+  'admin.reinstateUser id': ['merchant', 'creator', 'admin'],
+  'jobs.startExport billing_cycle_id': ['billing cycle'],
+}
 
 /** Contained in every private text of the other tenant. */
 const MARK = 'seen-by-its-owner-only'
@@ -38,11 +61,13 @@ const idFields = records.flatMap((record) => {
   return idFieldsOf(schema).map((field) => ({ record, field, name: `${record.name} ${field}` }))
 })
 
-/** Everything that a tenant can own, once, with a mark in each private text. */
-async function fill(scene: Scene, tenant: Tenant): Promise<Record<Kind, string>> {
+type Ids = Awaited<ReturnType<typeof fill>>
+type Kind = keyof Ids
+
+/** Everything that a tenant can own and that has an id, once, with a mark in each private text. */
+async function fill(scene: Scene, tenant: Tenant) {
   const { platform, market } = scene
   const { merchant, creator, admin, shop, link } = tenant
-  const { reader } = platform.database
   const { id: ended } = await addLiveOffer(platform, merchant)
   await setOfferStatus(platform, merchant.userId, ended, 'ended')
   await market.earn(shop, link, 5_000_000)
@@ -51,10 +76,6 @@ async function fill(scene: Scene, tenant: Tenant): Promise<Record<Kind, string>>
   await market.drainUntilIdle()
   const sale = await freshSale(scene, tenant)
   const webhook = await freshDelivery(platform, merchant, MARK)
-  const rowOf = (table: 'applications' | 'clicks' | 'payouts') =>
-    reader.selectFrom(table).select('id').orderBy('id').executeTakeFirstOrThrow()
-  const rejected = reader.selectFrom('sales').select('id').where('acceptance_status', '=', 'rejected')
-  const cycles = reader.selectFrom('billing_cycles').select('id').where('merchant_id', '=', merchant.userId)
   return {
     merchant: merchant.userId,
     creator: creator.userId,
@@ -66,13 +87,13 @@ async function fill(scene: Scene, tenant: Tenant): Promise<Record<Kind, string>>
     'live offer': link.offer_id,
     'ended offer': ended,
     'pending application': await freshApplication(platform, tenant, MARK),
-    'approved application': (await rowOf('applications')).id,
+    'approved application': (await rowOf(platform, 'applications')).id,
     link: link.id,
-    click: (await rowOf('clicks')).id,
+    click: (await rowOf(platform, 'clicks')).id,
     'accepted sale': sale,
-    'rejected sale': (await rejected.executeTakeFirstOrThrow()).id,
-    'billing cycle': (await cycles.executeTakeFirstOrThrow()).id,
-    payout: (await rowOf('payouts')).id,
+    'rejected sale': (await rowOf(platform, 'sales', { acceptance_status: 'rejected' })).id,
+    'billing cycle': (await rowOf(platform, 'billing_cycles', { merchant_id: merchant.userId })).id,
+    payout: (await rowOf(platform, 'payouts')).id,
     "merchant's export": await freshJob(platform, merchant),
     "creator's export": await freshJob(platform, creator),
     "admin's export": await freshJob(platform, admin),
@@ -89,20 +110,20 @@ interface Attempt {
   input: Input
 }
 
-for (const dialect of proofDialects()) {
-  const it = suite(`another tenant's ids on ${dialect}`)
+for (const { it, dialect } of sceneSuites("another tenant's ids")) {
   let scene: Scene
   let mine: Tenant
-  let theirs: Tenant
-  let ids: Record<Kind, string>
+  let ids: Ids
+  let kinds: Kind[]
   const authorization = new Map<Role | null, string | null>([[null, null]])
   let tried = 0
 
-  it.before(async () => {
-    scene = await openScene(dialect)
+  it.before(async (context) => {
+    scene = context.scene
+    const { tenant: theirs } = context
     const { platform, market } = scene
-    theirs = await addTenant(scene, 'Theirs')
     ids = await fill(scene, theirs)
+    kinds = Object.keys(ids) as Kind[]
     mine = await addTenant(scene, 'Mine')
     await market.earn(mine.shop, mine.link, 5_000_000)
     // Each of them also works with an account of the other tenant.
@@ -112,18 +133,22 @@ for (const dialect of proofDialects()) {
       authorization.set(role, (await authorize(platform, actorOf(mine, role).userId)).authorization)
     }
   })
-  it.after(async () => {
+  it.after(() => {
     console.log(
-      `\nsize: another tenant's ids on ${dialect}: ${idFields.length} id parameters x ${KINDS.length} kinds, ${tried} requests`,
+      `\nsize: another tenant's ids on ${dialect}: ${idFields.length} id parameters x ${kinds.length} kinds, ${tried} requests`,
     )
-    await scene.close()
   })
 
   /** A call by an own account that would succeed with an own id. */
-  async function ownInput({ name }: ProcedureRecord, role: Role | null): Promise<Input> {
-    const [, recipe] = Object.entries(RECIPES).find(([key]) => procedureOf(key) === name) ?? []
-    if (!recipe) throw new Error(`${name} has no recipe`)
-    return recipe({ scene, tenant: mine, me: actorOf(mine, role ?? 'creator') })
+  function ownInput({ name }: ProcedureRecord, role: Role | null): Promise<Input> {
+    const me = actorOf(mine, role ?? 'creator')
+    return inputFor(rowsFor(name)[0] ?? '', { scene, tenant: mine, me })
+  }
+
+  /** Sends it as the own account of this role. */
+  function sendAs(role: Role | null, call: WebCall): Promise<WebAnswer> {
+    tried += 1
+    return send(scene.base, call, authorization.get(role) ?? null)
   }
 
   function rolesOf({ meta }: ProcedureRecord): (Role | null)[] {
@@ -136,8 +161,7 @@ for (const dialect of proofDialects()) {
     const before = await tableDigests(reader)
     for (const { what, record, role, input } of attempts) {
       for (const [way, call] of Object.entries(waysTo(record, input))) {
-        tried += 1
-        const answer = await send(scene.base, call, authorization.get(role) ?? null)
+        const answer = await sendAs(role, call)
         assert.is(outcomeOf(answer), refusalOf(record.name), `${what} as ${role} over ${way}: ${answer.text}`)
         assert.not.ok(answer.text.includes(MARK), `${what} as ${role} over ${way} shows ${answer.text}`)
       }
@@ -161,7 +185,7 @@ for (const dialect of proofDialects()) {
       for (const role of rolesOf(record)) {
         const input = await ownInput(record, role)
         const open = (role === 'admin' ? ADMIN_IDS : OPEN_IDS)[name] ?? []
-        for (const kind of KINDS) {
+        for (const kind of kinds) {
           if (open.includes(kind)) continue
           attempts.push({ what: `${name} of ${kind}`, record, role, input: { ...input, [field]: ids[kind] } })
         }
@@ -173,26 +197,21 @@ for (const dialect of proofDialects()) {
   it('a merchant filter shows live offers only', async () => {
     for (const role of [null, 'merchant', 'creator', 'admin'] as const) {
       const call = { method: 'GET', path: `/offers?merchant_id=${ids.merchant}` }
-      const { text } = await send(scene.base, call, authorization.get(role) ?? null)
+      const { text } = await sendAs(role, call)
       const { items } = JSON.parse(text) as { items: { status: string }[] }
       assert.ok(items.length > 0)
       assert.ok(items.every(({ status }) => status === 'live'))
     }
     const own = { method: 'GET', path: `/offers?mine=true&merchant_id=${ids.merchant}` }
-    const { text } = await send(scene.base, own, authorization.get('merchant') ?? null)
+    const { text } = await sendAs('merchant', own)
     assert.equal(JSON.parse(text).items, [])
   })
 
   it("another one's export file is 404 to everybody else", async () => {
     for (const role of ['merchant', 'creator', 'admin'] as const) {
-      for (const kind of KINDS) {
+      for (const kind of kinds) {
         for (const method of ['GET', 'HEAD']) {
-          tried += 1
-          const answer = await send(
-            scene.base,
-            { method, path: `/jobs/${ids[kind]}/file` },
-            authorization.get(role) ?? null,
-          )
+          const answer = await sendAs(role, { method, path: `/jobs/${ids[kind]}/file` })
           assert.is(answer.status, 404, `${kind} as ${role}`)
         }
       }
@@ -208,7 +227,7 @@ for (const dialect of proofDialects()) {
       for (const role of rolesOf(record)) {
         const input = await ownInput(record, role)
         const shown = await idsShown(record, role, input)
-        for (const kind of KINDS) {
+        for (const kind of kinds) {
           const cursor = encodeCursor(ids[kind])
           for (const id of await idsShown(record, role, { ...input, cursor })) {
             assert.ok(shown.includes(id), `${record.name} as ${role} after ${kind} shows ${id}`)
@@ -219,10 +238,9 @@ for (const dialect of proofDialects()) {
   })
 
   async function idsShown(record: ProcedureRecord, role: Role | null, input: Input): Promise<string[]> {
-    tried += 1
     const call = waysTo(record, { limit: 100, ...input }).rest
     assert.ok(call)
-    const answer = await send(scene.base, call, authorization.get(role) ?? null)
+    const answer = await sendAs(role, call)
     assert.is(answer.status, 200, answer.text)
     return (JSON.parse(answer.text) as { items: { id: string }[] }).items.map(({ id }) => id)
   }

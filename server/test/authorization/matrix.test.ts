@@ -1,18 +1,16 @@
 // proof only
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Role } from '../../../shared/schemas/common.ts'
 import { appRouter } from '../../http/router.ts'
 import { type ProcedureRecord, proceduresOf, routesOf } from '../../platform/api/procedure.ts'
 import { assertNone } from '../testkit/pluck.ts'
-import { proofDialects } from '../testkit/proof-size.ts'
 import { openCallers, type Presented } from './callers.ts'
 import { problemOf, send, type WebAnswer, type WebCall, waysTo } from './calls.ts'
 import { changedTables, tableDigests } from './digest.ts'
 import { edgeCall } from './edge-calls.ts'
 import { CALLERS, EDGE_CELLS, PROCEDURE_CELLS, type Verdict } from './matrix.ts'
-import { procedureOf, RECIPES } from './recipes.ts'
-import { addTenant, openScene, type Scene, type Tenant } from './scene.ts'
+import { inputFor, procedureOf, RECIPE_ROWS } from './recipes.ts'
+import { type Scene, sceneSuites } from './scene.ts'
 
 const CODES: Record<Verdict, readonly string[]> = {
   ok: [],
@@ -41,45 +39,44 @@ function recordOf(row: string): ProcedureRecord {
   return record
 }
 
-for (const dialect of proofDialects()) {
-  const it = suite(`who may call what on ${dialect}`)
-  let scene: Scene
-  let tenant: Tenant
-  let callers: Awaited<ReturnType<typeof openCallers>>
+for (const { it, dialect } of sceneSuites<{ present: ReturnType<typeof openCallers> }>('who may call what')) {
   const counted = { cells: 0, requests: 0 }
 
-  it.before(async () => {
-    scene = await openScene(dialect)
-    tenant = await addTenant(scene, 'A')
-    callers = await openCallers(scene, tenant)
+  it.before((context) => {
+    context.present = openCallers(context.scene, context.tenant)
   })
-  it.after(async () => {
+  it.after(() => {
     const rows = PROCEDURE_CELLS.size + EDGE_CELLS.size
     console.log(
       `\nsize: authorization matrix on ${dialect}: ${rows} rows x ${CALLERS.length} callers = ${counted.cells} cells, ${counted.requests} requests`,
     )
-    await scene.close()
   })
 
   /** Calls, and answers what came out as the table words it. A refused call must leave every table as it was. */
-  async function outcome(call: WebCall, presented: Presented, expected: Verdict): Promise<string> {
+  async function outcome(
+    { platform, base }: Scene,
+    call: WebCall,
+    { authorization }: Presented,
+    expected: Verdict,
+  ): Promise<string> {
+    const { reader } = platform.database
     counted.requests += 1
     const writes = call.method !== 'GET' && call.method !== 'HEAD'
-    const before = expected !== 'ok' && writes ? await tableDigests(scene.platform.database.reader) : {}
-    const answer = await send(scene.base, call, presented.authorization)
+    const before = expected !== 'ok' && writes ? await tableDigests(reader) : {}
+    const answer = await send(base, call, authorization)
     if (expected === 'ok' || call.method === 'HEAD') return verdictOf(answer)
-    const changed = writes ? changedTables(before, await tableDigests(scene.platform.database.reader)) : []
+    const changed = writes ? changedTables(before, await tableDigests(reader)) : []
     const trace = changed.length > 0 ? `, but changed ${changed.join()}` : ''
     return verdictOf(answer) + flawOf(answer, expected) + trace
   }
 
-  it('every procedure has a row and every row a procedure and a recipe', () => {
+  it('every procedure has a row and every row a procedure; every recipe is for one', () => {
     const rows = [...PROCEDURE_CELLS.keys()]
     assert.equal([...new Set(rows.map(procedureOf))].sort(), [...records.keys()].sort())
-    assert.equal(rows.sort(), Object.keys(RECIPES).sort())
+    assertNone(RECIPE_ROWS, (row) => !rows.includes(row))
   })
 
-  it('every route of the server is a procedure, a declared edge, or the twin of one', () => {
+  it('every route of the server is a procedure, a declared edge, or the twin of one', ({ scene }) => {
     const declared = new Set([...EDGE_CELLS.keys()].map(procedureOf))
     for (const { method, path } of [...records.values()].flatMap(routesOf)) declared.add(`${method} ${path}`)
     const served = scene.routes.filter(({ url }) => url !== '/trpc/:path')
@@ -90,19 +87,17 @@ for (const dialect of proofDialects()) {
   })
 
   for (const [row, cells] of PROCEDURE_CELLS) {
-    it(row, async () => {
+    it(row, async ({ scene, tenant, present }) => {
       const record = recordOf(row)
-      const recipe = RECIPES[row]
-      assert.ok(recipe)
       for (const caller of CALLERS) {
         counted.cells += 1
         const roles: readonly Role[] = record.meta.callers === 'public' ? ['creator'] : record.meta.callers
         const seen: string[] = []
         for (const way of ['rest', 'also', 'trpc', 'head'] as const) {
-          const presented = await callers.present(caller, roles)
-          const ways = waysTo(record, await recipe({ scene, tenant, me: presented.actor }))
+          const presented = await present(caller, roles)
+          const ways = waysTo(record, await inputFor(row, { scene, tenant, me: presented.actor }))
           const call = way === 'head' ? twinOf(ways.rest) : ways[way]
-          if (call) seen.push(`${way} ${await outcome(call, presented, cells[caller])}`)
+          if (call) seen.push(`${way} ${await outcome(scene, call, presented, cells[caller])}`)
         }
         for (const answer of seen)
           assert.is(answer.replace(/^\w+ /, ''), cells[caller], `${caller}: ${answer}`)
@@ -111,33 +106,29 @@ for (const dialect of proofDialects()) {
   }
 
   for (const [row, cells] of EDGE_CELLS) {
-    it(row, async () => {
+    it(row, async ({ scene, tenant, present }) => {
       for (const caller of CALLERS) {
         counted.cells += 1
-        const presented = await callers.present(caller, ['creator'])
+        const presented = await present(caller)
         const call = await edgeCall(row, { scene, tenant, me: presented.actor })
         for (const way of [call, twinOf(call)]) {
           if (!way) continue
-          const seen = await outcome(way, presented, cells[caller])
+          const seen = await outcome(scene, way, presented, cells[caller])
           assert.is(seen, cells[caller], `${way.method} as ${caller}: ${seen}`)
         }
       }
     })
   }
 
-  it('unknown procedures and wrong methods are refused for every caller', async () => {
+  it('unknown procedures and wrong methods are refused for every caller', async (context) => {
+    const { scene, tenant, present } = context
     for (const caller of CALLERS) {
-      const { authorization } = await callers.present(caller, ['creator'])
-      const unknown = await send(
-        scene.base,
-        { method: 'GET', path: '/trpc/admin.makeMeAdmin' },
-        authorization,
-      )
-      assert.is(unknown.status, 404, caller)
-      const wrong = await send(scene.base, { method: 'GET', path: '/trpc/admin.suspendUser' }, authorization)
-      assert.is(wrong.status, 405, caller)
-      const path = `/admin/users/${tenant.creator.userId}/suspend`
-      assert.is((await send(scene.base, { method: 'DELETE', path }, authorization)).status, 405, caller)
+      const { authorization } = await present(caller)
+      const statusOf = async (method: string, path: string) =>
+        (await send(scene.base, { method, path }, authorization)).status
+      assert.is(await statusOf('GET', '/trpc/admin.makeMeAdmin'), 404, caller)
+      assert.is(await statusOf('GET', '/trpc/admin.suspendUser'), 405, caller)
+      assert.is(await statusOf('DELETE', `/admin/users/${tenant.creator.userId}/suspend`), 405, caller)
     }
   })
 

@@ -23,8 +23,10 @@ import { drainExports } from '../testkit/export-world.ts'
 import { addLink, addLiveOffer, OFFER } from '../testkit/listings.ts'
 import { orderBody } from '../testkit/orders.ts'
 import { addApiKey, addUser, changeUser, setSuspended } from '../testkit/people.ts'
+import { rowOf } from '../testkit/rows.ts'
 import { HOUR } from '../testkit/testbed.ts'
 import type { Input } from './calls.ts'
+import { PROCEDURE_CELLS } from './matrix.ts'
 import { authorize, type Scene, type Tenant } from './scene.ts'
 
 export interface Occasion {
@@ -35,29 +37,44 @@ export interface Occasion {
 }
 
 /** Makes what a procedure needs to find, and the input with which its rightful caller succeeds. */
-export type Recipe = (occasion: Occasion) => Input | Promise<Input>
+type Recipe = (occasion: Occasion) => Input | Promise<Input>
 
 const PASSWORD = 'a long passphrase'
+const NEW_PASSWORD = 'another passphrase'
 const SALES = { resource: 'sales', format: 'csv', from: null, to: null } as const
 
-/** By a procedure's name, with a plus and a word for a further way to call it. */
-export const RECIPES: Record<string, Recipe> = {
+const ofDraft =
+  (fields: Input = {}): Recipe =>
+  async ({ scene, tenant }) => ({ id: await freshDraft(scene.platform, tenant), ...fields })
+const ofApplication =
+  (fields: Input = {}): Recipe =>
+  async ({ scene, tenant }) => ({ id: await freshApplication(scene.platform, tenant), ...fields })
+const ofEndpoint =
+  (fields: Input = {}): Recipe =>
+  async ({ scene, me }) => ({ id: await freshEndpoint(scene.platform, me), ...fields })
+const ofStore: Recipe = async ({ scene, tenant }) => ({ id: await freshStore(scene.platform, tenant) })
+const ofCreator: Recipe = ({ tenant }) => ({ id: tenant.creator.userId })
+const startingExport =
+  (resource: string): Recipe =>
+  async ({ scene }) => {
+    await drainExports(scene.platform)
+    return { resource, format: 'csv' }
+  }
+
+/** By a procedure's name, with a plus and a word for a further way to call it. What is not here needs no input. */
+const RECIPES: Record<string, Recipe> = {
   'auth.register': ({ scene }) => ({
-    email: `${scene.platform.ids.next()}@example.pk`,
-    password: PASSWORD,
-    role: 'creator',
-    display_name: 'Newcomer',
+    ...{ email: `${scene.platform.ids.next()}@example.pk`, password: PASSWORD },
+    ...{ role: 'creator', display_name: 'Newcomer' },
   }),
   'auth.login': async ({ scene, tenant }) => {
     await givePassword(scene.platform, tenant.creator)
     return { email: `${tenant.creator.userId}@example.com`, password: PASSWORD }
   },
-  'auth.logout': () => ({}),
   'auth.requestPasswordReset': ({ tenant }) => ({ email: `${tenant.creator.userId}@example.com` }),
-  'auth.resetPassword': async ({ scene }) => ({
-    token: await mailedToken(scene.platform, 'password_reset'),
-    new_password: 'another passphrase',
-  }),
+  'auth.resetPassword': async ({ scene }) => {
+    return { token: await mailedToken(scene.platform, 'password_reset'), new_password: NEW_PASSWORD }
+  },
   'auth.verifyEmail': async ({ scene }) => ({ token: await mailedToken(scene.platform, 'verify_email') }),
   'auth.resendVerification': async ({ scene, me }) => {
     // Few are sent to one address.
@@ -68,13 +85,11 @@ export const RECIPES: Record<string, Recipe> = {
   },
   'auth.changePassword': async ({ scene, me }) => {
     await givePassword(scene.platform, me)
-    return { current_password: PASSWORD, new_password: 'another passphrase' }
+    return { current_password: PASSWORD, new_password: NEW_PASSWORD }
   },
-  'auth.listSessions': () => ({}),
   'auth.endSession': async ({ scene, me }) => ({
     id: (await authorize(scene.platform, me.userId)).sessionId,
   }),
-  'auth.endOtherSessions': () => ({}),
   'auth.startTotp': async ({ scene, me }) => {
     await removeSecondFactor(scene.platform, me)
     return {}
@@ -84,18 +99,11 @@ export const RECIPES: Record<string, Recipe> = {
     const { secret } = await startTotp(scene.platform, me.userId)
     return { code: codeOf(secret, scene.platform.clock) }
   },
-  'auth.renewRecoveryCodes': async ({ scene: { platform }, me }) => {
-    await removeSecondFactor(platform, me)
-    const { secret } = await startTotp(platform, me.userId)
-    await confirmTotp(platform, me.userId, codeOf(secret, platform.clock), me.userId, me.sessionId)
-    return { code: codeOf(secret, platform.clock, 1) }
-  },
+  'auth.renewRecoveryCodes': ({ scene, me }) => withSecondFactor(scene.platform, me),
   'auth.disableTotp': async ({ scene: { platform }, me }) => {
-    await removeSecondFactor(platform, me)
-    const { secret } = await startTotp(platform, me.userId)
-    await confirmTotp(platform, me.userId, codeOf(secret, platform.clock), me.userId, me.sessionId)
+    const code = await withSecondFactor(platform, me)
     await platform.database.transaction((tx) => markSessionFresh(platform, tx, me))
-    return { code: codeOf(secret, platform.clock, 1) }
+    return code
   },
   'auth.stepUp': async ({ scene, me }) => {
     await givePassword(scene.platform, me)
@@ -105,81 +113,48 @@ export const RECIPES: Record<string, Recipe> = {
     await removeSecondFactor(scene.platform, me)
     return { name: 'Order desk', scope: 'read', expires_in_days: 30 }
   },
-  'auth.listApiKeys': () => ({}),
   'auth.deleteApiKey': async ({ scene, me }) => ({
     id: (await addApiKey(scene.platform, me.userId, 'write')).id,
   }),
-  'users.notifications': () => ({}),
   'users.updateNotifications': () => ({ email: {} }),
-  'users.me': () => ({}),
   'users.updateMe': () => ({ display_name: 'Renamed' }),
 
   'stores.connect': ({ scene }) => storeFields(scene.platform),
-  'stores.list': () => ({}),
-  'stores.get': async ({ scene, tenant }) => ({ id: await freshStore(scene.platform, tenant) }),
-  'stores.rotateSecret': async ({ scene, tenant }) => ({
-    id: await freshStore(scene.platform, tenant),
-    webhook_secret: `secret-${scene.platform.ids.next()}`,
+  'stores.get': ofStore,
+  'stores.rotateSecret': async (occasion) => ({
+    ...(await ofStore(occasion)),
+    webhook_secret: `secret-${occasion.scene.platform.ids.next()}`,
   }),
-  'stores.remove': async ({ scene, tenant }) => ({ id: await freshStore(scene.platform, tenant) }),
+  'stores.remove': ofStore,
 
-  'offers.list': () => ({}),
-  'offers.categories': () => ({}),
   'offers.list+mine': () => ({ mine: true }),
   'offers.get+live': ({ tenant }) => ({ id: tenant.link.offer_id }),
-  'offers.get+draft': async ({ scene, tenant }) => ({ id: await freshDraft(scene.platform, tenant) }),
+  'offers.get+draft': ofDraft(),
   'offers.create': () => ({
-    title: 'Brass lamp',
-    product_url: 'https://lamps.pk/products/brass',
-    category: 'Home',
-    niche: 'Lamps',
-    commission_rate: 10,
+    ...{ title: 'Brass lamp', product_url: 'https://lamps.pk/products/brass' },
+    ...{ category: 'Home', niche: 'Lamps', commission_rate: 10 },
   }),
-  'offers.update': async ({ scene, tenant }) => ({
-    id: await freshDraft(scene.platform, tenant),
-    title: 'Another title',
-  }),
-  'offers.setStatus': async ({ scene, tenant }) => ({
-    id: await freshDraft(scene.platform, tenant),
-    status: 'live',
-  }),
+  'offers.update': ofDraft({ title: 'Another title' }),
+  'offers.setStatus': ofDraft({ status: 'live' }),
 
   'applications.apply': async ({ scene, tenant }) => ({ id: await freshLiveOffer(scene.platform, tenant) }),
   'applications.listForOffer': ({ tenant }) => ({ id: tenant.link.offer_id }),
-  'applications.list': () => ({}),
-  'applications.decide': async ({ scene, tenant }) => ({
-    id: await freshApplication(scene.platform, tenant),
-    decision: 'approve',
-  }),
-  'applications.withdraw': async ({ scene, tenant }) => ({
-    id: await freshApplication(scene.platform, tenant),
-  }),
+  'applications.decide': ofApplication({ decision: 'approve' }),
+  'applications.withdraw': ofApplication(),
 
   'links.resolve': ({ tenant }) => ({ slug: tenant.link.slug }),
-  'links.list': () => ({}),
   'links.setCoupon': ({ tenant }) => ({ slug: tenant.link.slug, coupon_code: 'SANA10' }),
   'links.setCoupon+end': endOfLink,
   'links.end': endOfLink,
 
-  'pendingOrders.list': () => ({}),
-  'sales.list': () => ({}),
   'sales.get': async ({ scene, tenant }) => ({ id: await freshSale(scene, tenant) }),
-  'sales.requestCredit': async ({ scene, tenant }) => ({
-    id: await freshSale(scene, tenant),
-    amount: '10.00',
-    reason: 'The buyer sent it back.',
-  }),
-  'payouts.list': () => ({}),
-  'billing.listCycles': () => ({}),
+  'sales.requestCredit': async ({ scene, tenant }) => {
+    return { id: await freshSale(scene, tenant), amount: '10.00', reason: 'The buyer sent it back.' }
+  },
 
-  'admin.listFlagged': () => ({}),
   'admin.resolveFlag': async ({ scene }) => ({ id: await freshFlag(scene.platform), note: 'Looked at it.' }),
-  'admin.vetOffer': async ({ scene, tenant }) => ({
-    id: await freshDraft(scene.platform, tenant),
-    decision: 'approve',
-  }),
-  'admin.listUsers': () => ({}),
-  'admin.previewSuspension': ({ tenant }) => ({ id: tenant.creator.userId }),
+  'admin.vetOffer': ofDraft({ decision: 'approve' }),
+  'admin.previewSuspension': ofCreator,
   'admin.suspendUser': async ({ scene }) => ({ id: (await addUser(scene.platform, 'creator')).userId }),
   'admin.reinstateUser': async ({ scene }) => {
     const { userId } = await addUser(scene.platform, 'creator')
@@ -187,35 +162,36 @@ export const RECIPES: Record<string, Recipe> = {
     return { id: userId }
   },
 
-  'jobs.startExport': async ({ scene }) => {
-    await drainExports(scene.platform)
-    return { resource: 'sales', format: 'csv' }
-  },
-  'jobs.startExport+billing': async ({ scene }) => {
-    await drainExports(scene.platform)
-    return { resource: 'billing_cycles', format: 'ndjson' }
-  },
+  'jobs.startExport': startingExport('sales'),
+  'jobs.startExport+billing': startingExport('billing_cycles'),
   'jobs.get': async ({ scene, me }) => ({ id: await freshJob(scene.platform, me) }),
 
-  'summaries.get': () => ({}),
   'summaries.series': () => ({ by: 'day' }),
-  'live.changes': () => ({}),
 
   'webhooks.create': async ({ scene, me }) => {
     await removeEndpoints(scene.platform, me)
     return { url: ENDPOINT.url, events: ['sale.accepted'] }
   },
-  'webhooks.list': () => ({}),
-  'webhooks.get': async ({ scene, me }) => ({ id: await freshEndpoint(scene.platform, me) }),
-  'webhooks.update': async ({ scene, me }) => ({
-    id: await freshEndpoint(scene.platform, me),
-    description: 'Order desk',
-  }),
-  'webhooks.remove': async ({ scene, me }) => ({ id: await freshEndpoint(scene.platform, me) }),
-  'webhooks.rotate': async ({ scene, me }) => ({ id: await freshEndpoint(scene.platform, me) }),
-  'webhooks.deliveries': async ({ scene, me }) => ({ id: await freshEndpoint(scene.platform, me) }),
-  'webhooks.test': async ({ scene, me }) => ({ id: await freshEndpoint(scene.platform, me) }),
+  'webhooks.get': ofEndpoint(),
+  'webhooks.update': ofEndpoint({ description: 'Order desk' }),
+  'webhooks.remove': ofEndpoint(),
+  'webhooks.rotate': ofEndpoint(),
+  'webhooks.deliveries': ofEndpoint(),
+  'webhooks.test': ofEndpoint(),
   'webhooks.retry': async ({ scene, me }) => ({ id: (await freshDelivery(scene.platform, me)).id }),
+}
+
+/** The ways to call a procedure that have an input of their own, as rows of the matrix. */
+export const RECIPE_ROWS = Object.keys(RECIPES)
+
+/** The input for a row of the matrix, with what it needs to find. */
+export async function inputFor(row: string, occasion: Occasion): Promise<Input> {
+  return (await RECIPES[row]?.(occasion)) ?? {}
+}
+
+/** The rows of the matrix for a procedure. */
+export function rowsFor(name: string): string[] {
+  return [...PROCEDURE_CELLS.keys()].filter((row) => procedureOf(row) === name)
 }
 
 const ENDPOINT = { url: 'https://shop.example.com/hooks', events: ['sale.accepted'] }
@@ -235,6 +211,14 @@ async function mailedToken(platform: Platform, purpose: 'verify_email' | 'passwo
   return token
 }
 
+/** Turns it on, and returns an input with its next code. */
+async function withSecondFactor(platform: Platform, me: SessionActor): Promise<Input> {
+  await removeSecondFactor(platform, me)
+  const { secret } = await startTotp(platform, me.userId)
+  await confirmTotp(platform, me.userId, codeOf(secret, platform.clock), me.userId, me.sessionId)
+  return { code: codeOf(secret, platform.clock, 1) }
+}
+
 let passwordHash: Promise<string> | undefined
 
 /** What an earlier call has left of it; sessions stay. */
@@ -246,11 +230,9 @@ async function removeSecondFactor({ database }: Platform, { userId }: Actor): Pr
 }
 
 async function givePassword(platform: Platform, me: Actor): Promise<void> {
-  const { userId } = me
   await removeSecondFactor(platform, me)
   passwordHash ??= hashPassword(PASSWORD)
-  const password_hash = await passwordHash
-  await changeUser(platform, userId, { password_hash })
+  await changeUser(platform, me.userId, { password_hash: await passwordHash })
 }
 
 function storeFields({ ids }: Platform) {
@@ -286,10 +268,8 @@ export async function freshApplication(
 async function endOfLink({ scene: { platform }, tenant }: Occasion): Promise<Input> {
   // Another creator: an account may apply only so often.
   const creator = await addUser(platform, 'creator')
-  return {
-    slug: (await addLink(platform, tenant.merchant, creator, tenant.link.offer_id)).slug,
-    status: 'ended',
-  }
+  const { slug } = await addLink(platform, tenant.merchant, creator, tenant.link.offer_id)
+  return { slug, status: 'ended' }
 }
 
 /** An accepted sale of the tenant's shop that the tenant's creator has brought. */
@@ -300,11 +280,7 @@ export async function freshSale({ market, platform }: Scene, { shop, link }: Ten
   const { storeId, merchantId } = shop
   const reported = { eventId: platform.ids.next(), storeId, merchantId, order }
   await platform.database.transaction((tx) => recordOrders(platform, tx, [reported]))
-  const sale = platform.database.reader
-    .selectFrom('sales')
-    .select('id')
-    .where('event_id', '=', reported.eventId)
-  return (await sale.executeTakeFirstOrThrow()).id
+  return (await rowOf(platform, 'sales', { event_id: reported.eventId })).id
 }
 
 async function removeEndpoints(platform: Platform, owner: Actor): Promise<void> {
@@ -313,18 +289,14 @@ async function removeEndpoints(platform: Platform, owner: Actor): Promise<void> 
 }
 
 /** Takes the place of the account's other endpoints, since it may have only so many. Admins have none: a merchant's stands in. */
-export async function freshEndpoint(platform: Platform, me: Actor, description = ''): Promise<string> {
+async function freshEndpoint(platform: Platform, me: Actor, description = ''): Promise<string> {
   const owner = me.role === 'admin' ? await addUser(platform, 'merchant') : me
   await removeEndpoints(platform, owner)
   return (await createEndpoint(platform, owner, { ...ENDPOINT, description })).id
 }
 
 /** A test event for a fresh endpoint. */
-export async function freshDelivery(
-  platform: Platform,
-  me: Actor,
-  description?: string,
-): Promise<{ id: string; endpointId: string }> {
+export async function freshDelivery(platform: Platform, me: Actor, description?: string) {
   const owner = me.role === 'admin' ? await addUser(platform, 'merchant') : me
   const endpointId = await freshEndpoint(platform, owner, description)
   return { id: (await sendTestEvent(platform, owner.userId, endpointId)).id, endpointId }
@@ -334,15 +306,11 @@ export async function freshFlag(platform: Platform): Promise<string> {
   const subjectId = platform.ids.next()
   await platform.database.transaction((tx) =>
     raiseFlag(platform, tx, {
-      kind: 'self_purchase',
-      subjectType: 'user',
-      subjectId,
-      summary: 'To be looked at.',
-      evidence: {},
+      ...{ kind: 'self_purchase', subjectType: 'user', subjectId },
+      ...{ summary: 'To be looked at.', evidence: {} },
     }),
   )
-  const flag = platform.database.reader.selectFrom('flags').select('id').where('subject_id', '=', subjectId)
-  return (await flag.executeTakeFirstOrThrow()).id
+  return (await rowOf(platform, 'flags', { subject_id: subjectId })).id
 }
 
 /** A finished export of this user, with its file. */

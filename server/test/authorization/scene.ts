@@ -1,19 +1,19 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { FastifyInstance } from 'fastify'
+import { suite } from 'uvu'
 import type { Role } from '../../../shared/schemas/common.ts'
 import { createClickRecorder } from '../../clicks/clicks.service.ts'
 import type { LinkRecord } from '../../links/links.service.ts'
 import type { SessionActor } from '../../platform/api/procedure.ts'
 import type { Platform } from '../../platform/platform.ts'
 import type { TestDialect } from '../testkit/databases.ts'
-import { type Marketplace, openMarketplace, type Shop } from '../testkit/marketplace.ts'
+import { openMarketplace, type Shop } from '../testkit/marketplace.ts'
 import { addUser, logIn } from '../testkit/people.ts'
+import { proofDialects } from '../testkit/proof-size.ts'
 import { serverOver } from '../testkit/web.ts'
-import { type ServedRoute, watchRoutes } from './served-routes.ts'
-
-/** What only the operator of the scene's server knows. */
-export const METRICS_TOKEN = 'metrics-token-of-the-operator'
 
 /** A merchant with a store, a creator who works for them, and an admin: those who belong together. */
 export interface Tenant {
@@ -25,31 +25,31 @@ export interface Tenant {
   link: LinkRecord
 }
 
-/** A marketplace, and the real server over it. */
-export interface Scene {
-  market: Marketplace
-  platform: Platform
-  base: string
-  routes: ServedRoute[]
-  close(): Promise<void>
-}
+export type Scene = Awaited<ReturnType<typeof openScene>>
 
-export async function openScene(dialect: TestDialect): Promise<Scene> {
+/** A marketplace, and the real server over it, with the routes that it serves. */
+export async function openScene(dialect: TestDialect) {
   const folder = mkdtempSync(join(tmpdir(), 'affiliate-scene-'))
   const market = await openMarketplace(dialect, {
     DATA_DIR: folder,
-    METRICS_TOKEN,
+    METRICS_TOKEN: 'metrics-token-of-the-operator',
     SECURITY_CONTACT: 'mailto:security@example.pk',
   })
   const { platform } = market
   const clicks = createClickRecorder(platform)
-  const { result: server, routes } = await watchRoutes(() => serverOver(platform, { clicks }))
+  const routes: { method: string; url: string }[] = []
+  const listen = (message: unknown) => {
+    const { fastify } = message as { fastify: FastifyInstance }
+    fastify.addHook('onRoute', ({ method, url }) => {
+      for (const name of [method].flat()) routes.push({ method: name, url })
+    })
+  }
+  subscribe('fastify.initialization', listen)
+  const server = await serverOver(platform, { clicks })
+  unsubscribe('fastify.initialization', listen)
   const base = await server.listen({ host: '127.0.0.1', port: 0 })
   return {
-    market,
-    platform,
-    base,
-    routes,
+    ...{ market, platform, base, routes },
     async close() {
       await server.close()
       await clicks.idle()
@@ -57,6 +57,19 @@ export async function openScene(dialect: TestDialect): Promise<Scene> {
       rmSync(folder, { recursive: true, force: true })
     },
   }
+}
+
+/** Suites over one scene with one tenant, as `marketSuites`. */
+export function sceneSuites<Context>(name: string) {
+  return proofDialects().map((dialect) => {
+    const it = suite<{ scene: Scene; tenant: Tenant } & Context>(`${name} on ${dialect}`)
+    it.before(async (context) => {
+      context.scene = await openScene(dialect)
+      context.tenant = await addTenant(context.scene, 'A')
+    })
+    it.after(({ scene }) => scene.close())
+    return { it, dialect }
+  })
 }
 
 export async function addTenant({ market, platform }: Scene, name: string): Promise<Tenant> {
@@ -72,11 +85,7 @@ export function actorOf(tenant: Tenant, role: Role): SessionActor {
 }
 
 /** Opens a session for a user and answers its `Authorization` header. */
-export async function authorize(
-  platform: Platform,
-  userId: string,
-  lifetimeMs = 3_600_000,
-): Promise<{ authorization: string; sessionId: string }> {
+export async function authorize(platform: Platform, userId: string, lifetimeMs = 3_600_000) {
   const actor: SessionActor = { userId, role: 'merchant', sessionId: platform.ids.next() }
   const token = await logIn(platform, actor, lifetimeMs)
   return { authorization: `Bearer ${token}`, sessionId: actor.sessionId }

@@ -22,13 +22,8 @@ interface Context {
 /** What a writer may change of a payout that waits to be sent, as SQL. */
 const PAYOUT_CHANGES: Record<string, string[]> = {
   'a payout of more': ['update payouts set amount = 100000000'],
-  "another creator's payout": [
-    "update payouts set creator_id = (select id from users where display_name = 'Eve')",
-  ],
-  'a payout of another time': ['update payouts set created_at = created_at - 1'],
   'lines that make another amount': ['update payout_lines set amount = amount + 1'],
   'a payout without lines': ['delete from payout_lines'],
-  'a call of more': ['update processor_attempts set amount = amount * 2'],
   'a call of more than a number holds': ['update processor_attempts set amount = 9007199254740991'],
   'a call of less than nothing': ['update processor_attempts set amount = -1'],
   'a call to another destination': [`update processor_attempts set request = '{"destination_id":"other"}'`],
@@ -46,10 +41,6 @@ const PAYOUT_CHANGES: Record<string, string[]> = {
 
 const INVOICE_CHANGES: Record<string, string[]> = {
   'a cycle of less': ["update billing_cycles set amount_due = 100 where state = 'closed'"],
-  "another merchant's cycle": [
-    "update billing_cycles set merchant_id = (select id from users where display_name = 'Eve') where state = 'closed'",
-  ],
-  'a cycle that was closed at another time': ['update billing_cycles set closed_at = closed_at - 1'],
   'an invoice of less': ['update processor_attempts set amount = 100'],
   'an invoice to another customer': [`update processor_attempts set request = '{"customer":{"id":"other"}}'`],
   'a closing entry of less': [
@@ -62,7 +53,6 @@ for (const { it } of marketSuites<Context>('calls that a database writer forges'
     const { market } = context
     context.shop = await market.addShop('shop')
     context.link = await market.addLink(context.shop, await market.addCreator())
-    await market.addCreator('Eve')
   })
 
   const write = (market: Marketplace, ...statements: string[]) =>
@@ -135,29 +125,21 @@ for (const { it } of marketSuites<Context>('calls that a database writer forges'
     assert.is((await attemptsOf(platform, id)).length, 1)
   })
 
-  it('does not send a paid payout again that was made to wait', async ({ market, shop, link }) => {
-    await market.earn(shop, link, 800_000)
-    const payoutId = await market.payOut('confirmed')
-    await write(
-      market,
-      "update payouts set state = 'pending', processor_payout_id = null, submitted_at = null, settled_at = null",
-      "update processor_attempts set state = 'waiting', tries = 0, unknown_at = null, settled_at = null where kind = 'payout'",
-    )
-    await market.drainUntilIdle()
-    assert.equal(sentPayouts(market), [payoutId])
-  })
-
-  it('does not send a submitted payout again that was made to wait', async ({ market, shop, link }) => {
-    await market.earn(shop, link, 800_000)
-    const payoutId = await market.payOut()
-    await write(
-      market,
-      "update payouts set state = 'pending', processor_payout_id = null, submitted_at = null",
-      "update processor_attempts set state = 'waiting', tries = 0, unknown_at = null, settled_at = null, processor_id = null where kind = 'payout'",
-    )
-    await market.after(3_600_000)
-    assert.equal(sentPayouts(market), [payoutId])
-  })
+  for (const [state, word, kept] of [
+    ['paid', 'confirmed', ''],
+    ['submitted', undefined, ', processor_id = null'],
+  ] as const)
+    it(`does not send a ${state} payout again that was made to wait`, async ({ market, shop, link }) => {
+      await market.earn(shop, link, 800_000)
+      const payoutId = await market.payOut(word)
+      await write(
+        market,
+        "update payouts set state = 'pending', processor_payout_id = null, submitted_at = null, settled_at = null",
+        `update processor_attempts set state = 'waiting', tries = 0, unknown_at = null, settled_at = null${kept} where kind = 'payout'`,
+      )
+      await market.after(3_600_000)
+      assert.equal(sentPayouts(market), [payoutId])
+    })
 
   it('does not send a share a second time', async ({ market, shop, link }) => {
     await market.earn(shop, link, 800_000)

@@ -33,11 +33,8 @@ for (const { it } of marketSuites<Context>('billing cycles that a database write
     context.shop = await market.addShop('shop')
     context.other = await market.addShop('other')
     const creator = await market.addCreator()
-    const links = new Map<Shop, Awaited<ReturnType<Marketplace['addLink']>>>()
-    for (const shop of [context.shop, context.other]) links.set(shop, await market.addLink(shop, creator))
     context.order = async (shop) => {
-      const link = links.get(shop)
-      if (link) await market.order(shop, link, 100_000)
+      await market.order(shop, await market.addLink(shop, creator), 100_000)
       await outcomeOf(market.drainUntilIdle())
     }
     for (const shop of [context.shop, context.other]) await context.order(shop)
@@ -57,22 +54,17 @@ for (const { it } of marketSuites<Context>('billing cycles that a database write
   const assertFlagged = async ({ platform }: Marketplace) =>
     assert.ok((await openFlagsOf(platform)).includes('integrity_violation billing_cycles'))
 
-  for (const set of [
-    'period_end = period_end - 1',
-    'credit_total = 1',
-    "payment_url = 'https://eve.example.com'",
-  ])
-    it(`does not close one with ${set}, and closes the others`, async (context) => {
-      const { market, platform, shop, other } = context
-      await change(market, shop, set)
-      const outcomes = await close(context)
-      assert.equal(outcomes.map(({ kind }) => kind).toSorted(), ['closed', 'failed'])
-      assert.equal([await stateOf(market, shop), await stateOf(market, other)], [['open'], ['closed']])
-      await assertFlagged(market)
-      const [cycle] = await cyclesOf(platform, shop.merchantId)
-      assert.ok((await openFlagsOf(platform)).includes(`run_failed ${cycle?.id}`))
-      assert.is.not((await brokenRows(platform, 'rows-authentic-billing-cycles')).length, 0)
-    })
+  it('does not close one with another end, and closes the others', async (context) => {
+    const { market, platform, shop, other } = context
+    await change(market, shop, 'period_end = period_end - 1')
+    const outcomes = await close(context)
+    assert.equal(outcomes.map(({ kind }) => kind).toSorted(), ['closed', 'failed'])
+    assert.equal([await stateOf(market, shop), await stateOf(market, other)], [['open'], ['closed']])
+    await assertFlagged(market)
+    const [cycle] = await cyclesOf(platform, shop.merchantId)
+    assert.ok((await openFlagsOf(platform)).includes(`run_failed ${cycle?.id}`))
+    assert.is.not((await brokenRows(platform, 'rows-authentic-billing-cycles')).length, 0)
+  })
 
   it('closes none with a credit that was not granted, and closes the others', async (context) => {
     const { market, platform, shop, other } = context

@@ -45,7 +45,7 @@ for (const { it } of marketSuites<Context>('events that a database writer forges
   /** Adds a pending event as the inbox holds one, without the key. Returns its id. */
   const insert = async (
     market: Marketplace,
-    event: { source: 'store' | 'processor'; scope: string; body: string; digest?: string },
+    event: { source: 'store' | 'processor'; scope: string; body: string; digest?: string | undefined },
   ): Promise<string> => {
     const id = market.platform.ids.next()
     const now = market.clock.now()
@@ -65,6 +65,8 @@ for (const { it } of marketSuites<Context>('events that a database writer forges
   const order = async (market: Marketplace, link: LinkRecord) =>
     orderBody({ price: 400_000, click: await market.click(link), createdAt: market.clock.now() })
 
+  const ofStore = ({ storeId }: Shop) => ({ source: 'store', scope: storeId }) as const
+
   const count = async (market: Marketplace, table: 'sales' | 'ledger_entries') =>
     (await rowsOf(market.platform, table)).length
 
@@ -76,13 +78,9 @@ for (const { it } of marketSuites<Context>('events that a database writer forges
   it('books no order that was added to the inbox, but the next one', async ({ market, shop, link }) => {
     await market.order(shop, link, 100_000)
     const [honest] = await eventsOf(market.platform)
-    const forged = [
-      await insert(market, { source: 'store', scope: shop.storeId, body: await order(market, link) }),
-      await insert(market, {
-        ...{ source: 'store', scope: shop.storeId, body: await order(market, link) },
-        digest: honest?.row_digest ?? '',
-      }),
-    ]
+    const forged: string[] = []
+    for (const digest of ['', honest?.row_digest])
+      forged.push(await insert(market, { ...ofStore(shop), body: await order(market, link), digest }))
     await market.order(shop, link, 100_000)
     await market.drainUntilIdle()
     assert.is(await count(market, 'sales'), 2)
@@ -110,16 +108,10 @@ for (const { it } of marketSuites<Context>('events that a database writer forges
     assert.equal(await openFlagsOf(market.platform), [FLAG])
   })
 
-  const CHANGES: Record<
-    string,
-    (world: { other: Shop; body: string }) => Partial<EventRow> & { body?: string }
-  > = {
+  type Change = (world: { other: Shop; body: string }) => Partial<EventRow> & { body?: string }
+  const CHANGES: Record<string, Change> = {
     'another store': ({ other }) => ({ scope: other.storeId }),
     'another id': () => ({ id: randomUUID() }),
-    'another delivery id': () => ({ delivery_id: 'another' }),
-    'another time': () => ({ received_at: 1 }),
-    'another trigger time': () => ({ triggered_at: 1 }),
-    'another topic': () => ({ topic: 'orders/create' }),
     'another body and its hash': ({ body }) => ({ body, body_hash: sha256(body) }),
     'another body': ({ body }) => ({ body }),
   }
@@ -134,22 +126,18 @@ for (const { it } of marketSuites<Context>('events that a database writer forges
       const { body = genuine.body, ...changes } = changesOf({ other, body: await order(market, link) })
       const changed = { ...event, ...changes }
       await writer(market).insertInto('inbound_events').values(changed).execute()
-      const { id } = changed
-      const changedBody = { ...genuine, event_id: id, body }
+      const changedBody = { ...genuine, event_id: changed.id, body }
       await writer(market).insertInto('inbound_bodies').values(changedBody).execute()
       await market.drainUntilIdle()
       assert.is(await count(market, 'sales'), 0)
-      assert.equal(await stateOf(market, id), ['set_aside', 'integrity_violation'])
+      assert.equal(await stateOf(market, changed.id), ['set_aside', 'integrity_violation'])
       assert.equal(await openFlagsOf(market.platform), [FLAG])
     })
   }
 
   it('is not retried, not sent again and not decided again', async ({ market, shop, link }) => {
     const { platform } = market
-    const id = await insert(market, {
-      ...{ source: 'store', scope: shop.storeId },
-      body: await order(market, link),
-    })
+    const id = await insert(market, { ...ofStore(shop), body: await order(market, link) })
     await market.drainUntilIdle()
     assert.is(await outcomeOf(retryEvent(platform, id, null)), 'conflict')
     const [event] = await eventsOf(platform)

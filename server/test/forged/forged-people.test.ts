@@ -1,4 +1,4 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import * as assert from 'uvu/assert'
 import { appRouter } from '../../http/router.ts'
 import { sha256 } from '../../platform/crypto/vault.ts'
@@ -22,6 +22,8 @@ for (const { it } of marketSuites<Context>('an account that someone opens in the
   const api = ({ platform }: MarketContext) => appRouter.createCaller(requestOf(platform, null))
   const logIn = (context: MarketContext, password: string, code?: string) =>
     outcomeOf(api(context).auth.login({ email: EMAIL, password, code }))
+  const write = ({ bed }: MarketContext, statement: RawBuilder<unknown>) =>
+    writeWithoutKey(bed.testDatabase.database, statement)
   const turnOn = async ({ platform, clock, userId }: MarketContext & Context) => {
     const { secret } = await startTotp(platform, userId)
     const [code = ''] = await confirmTotp(platform, userId, codeOf(secret, clock), userId)
@@ -34,10 +36,7 @@ for (const { it } of marketSuites<Context>('an account that someone opens in the
   })
 
   it('opens with no other password', async (context) => {
-    await writeWithoutKey(
-      context.bed.testDatabase.database,
-      sql`update users set password_hash = ${await hashPassword(THIEF)}`,
-    )
+    await write(context, sql`update users set password_hash = ${await hashPassword(THIEF)}`)
     assert.is(await logIn(context, THIEF), 'conflict')
     await assertForgeryFlagged(context.platform, 'users')
   })
@@ -46,8 +45,8 @@ for (const { it } of marketSuites<Context>('an account that someone opens in the
     const { clock, userId } = context
     const { token, hash } = createToken()
     const digest = sql`(select row_digest from users)`
-    await writeWithoutKey(
-      context.bed.testDatabase.database,
+    await write(
+      context,
       sql`insert into account_tokens (user_id, purpose, token_hash, created_at, expires_at, row_digest)
         values (${userId}, 'password_reset', ${hash}, 1, ${clock.now() + 1000}, ${digest})`,
     )
@@ -59,8 +58,8 @@ for (const { it } of marketSuites<Context>('an account that someone opens in the
 
   it('takes no recovery code that someone added', async (context) => {
     const code = await turnOn(context)
-    await writeWithoutKey(
-      context.bed.testDatabase.database,
+    await write(
+      context,
       sql`update recovery_codes set code_hash = ${sha256('ABCDEFGHIJKLMNOP')}
         where code_hash = (select max(code_hash) from recovery_codes where code_hash <> ${sha256(code.replaceAll('-', ''))})`,
     )
@@ -71,10 +70,7 @@ for (const { it } of marketSuites<Context>('an account that someone opens in the
 
   it('needs its second factor after that was turned off', async (context) => {
     await turnOn(context)
-    await writeWithoutKey(
-      context.bed.testDatabase.database,
-      sql`update second_factors set confirmed_at = null`,
-    )
+    await write(context, sql`update second_factors set confirmed_at = null`)
     assert.is(await logIn(context, PASSWORD), 'conflict')
     await assertForgeryFlagged(context.platform, 'second_factors')
   })

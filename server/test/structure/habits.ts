@@ -11,16 +11,6 @@ const TEST_FOLDER = /^(?:tests?|testing|testbed|testkit|proofs?|mocks?|__\w+__)$
 const UNFINISHED = new RegExp(String.raw`\b(?:TO${'DO'}|FIX${'ME'}|HA${'CK'}|W${'IP'}|TB${'D'})\b`, 'g')
 const NOT_THERE = new RegExp(String.raw`\bnot (?:yet )?implem${'ented'}\b`, 'gi')
 
-export function findDefaultExports(tree: SourceTree): Violation[] {
-  return tree.flatMap((file) =>
-    violationsIn(
-      file,
-      /\bexport\s+default\b|\bexport\s*\{[^}]*\bas\s+default\b/g,
-      () => 'has a default export; use a named one',
-    ),
-  )
-}
-
 export function findBadNames(tree: SourceTree): Violation[] {
   return tree.flatMap(({ path }) => {
     const folders = path.split('/')

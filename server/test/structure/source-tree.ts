@@ -64,7 +64,7 @@ export function violationsIn(file: SourceFile, pattern: RegExp, why: (match: str
 }
 
 function readSource(path: string, text: string): SourceFile {
-  const split = splitSource(text)
+  const split = splitSource(path, text)
   return { path, text, ...split, imports: readImports(path, text, split.code) }
 }
 

@@ -2,13 +2,7 @@ import type { OrderReader } from '../../jobs/order-reader.ts'
 import type { ReadOrders } from '../../jobs/read-order.ts'
 import { eventually } from './eventually.ts'
 
-/** A reader that counts how often its results were used. */
-export interface CountedReader extends OrderReader {
-  /** How many orders were taken as its thread had read them. */
-  readonly used: number
-  /** Has the thread begin, and waits until it has read so many that it had not before. */
-  readAhead(many: number): Promise<void>
-}
+export type CountedReader = ReturnType<typeof countedReader>
 
 const ASK_AGAIN_MS = 1000
 
@@ -32,19 +26,21 @@ class Counted extends Map<string, Read> {
   }
 }
 
-export function countedReader(reader: OrderReader): CountedReader {
+/** A reader that counts how often its results were used. */
+export function countedReader(reader: OrderReader) {
   let used = 0
   const count = () => {
     used += 1
   }
   return {
+    /** How many orders were taken as its thread had read them. */
     get used() {
       return used
     },
+    ...reader,
     read: () => new Counted(reader.read(), count),
-    readOn: (taken) => reader.readOn(taken),
-    close: () => reader.close(),
-    async readAhead(many) {
+    /** Has the thread begin, and waits until it has read so many that it had not before. */
+    async readAhead(many: number) {
       if (many === 0) return
       const before = reader.read()
       let askedAt = Number.NEGATIVE_INFINITY

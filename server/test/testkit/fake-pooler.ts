@@ -1,20 +1,11 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 
-export interface FakePooler {
-  url: string
-  close(): Promise<void>
-}
-
 /**
  * A pooler that refuses every client (`at: 'start'`), or lets them in and answers every statement with this error (`at: 'statement'`).
  * Speaks as much of PostgreSQL's protocol as that takes.
  */
-export async function openFakePooler(failure: {
-  at: 'start' | 'statement'
-  code: string
-  message: string
-}): Promise<FakePooler> {
+export async function openFakePooler(failure: { at: 'start' | 'statement'; code: string; message: string }) {
   const clients = new Set<Socket>()
   const error = packet('E', `SFATAL\0VFATAL\0C${failure.code}\0M${failure.message}\0\0`)
   const ready = packet('Z', 'I')

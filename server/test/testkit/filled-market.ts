@@ -1,20 +1,17 @@
 import { checkAppKey } from '../../platform/crypto/key-mark.ts'
 import { createIds } from '../../platform/ids.ts'
-import type { TestDatabase, TestDialect } from './databases.ts'
+import type { TestDialect } from './databases.ts'
 import { addCredit } from './journal-attacks.ts'
-import { type Marketplace, openMarketplace, type Shop } from './marketplace.ts'
+import { openMarketplace } from './marketplace.ts'
 import { TESTBED_KEY } from './testbed.ts'
 
-/** A marketplace that has sold and paid out, with its key's mark, as a service leaves it. */
-export interface FilledMarket extends TestDatabase {
-  market: Marketplace
-  shop: Shop
-  /** APP_KEY, in base64. */
-  appKey: string
-}
+export type FilledMarket = Awaited<ReturnType<typeof openFilledMarket>>
 
-/** With rows in the tables of money, clicks, credits and encrypted values, and two payouts on their way. */
-export async function openFilledMarket(dialect: TestDialect): Promise<FilledMarket> {
+/**
+ * A marketplace that has sold and paid out, with its key's mark, as a service leaves it: with rows in the tables of money, clicks, credits
+ * and encrypted values, and two payouts on their way. `appKey` is APP_KEY, in base64.
+ */
+export async function openFilledMarket(dialect: TestDialect) {
   const market = await openMarketplace(dialect, {}, createIds)
   const { platform, bed } = market
   await checkAppKey(platform.database, platform.vault)
@@ -26,11 +23,6 @@ export async function openFilledMarket(dialect: TestDialect): Promise<FilledMark
   }
   await addCredit(platform, shop.merchantId)
   await market.payOut()
-  return {
-    ...bed.testDatabase,
-    market,
-    shop,
-    appKey: TESTBED_KEY.toString('base64'),
-    close: () => market.close(),
-  }
+  const appKey = TESTBED_KEY.toString('base64')
+  return { ...bed.testDatabase, market, shop, appKey, close: () => market.close() }
 }

@@ -8,38 +8,24 @@ import { Topics } from '../../platform/topics.ts'
 import { eventually } from './eventually.ts'
 import { serverOver } from './web.ts'
 
-export interface WebSide {
-  base: string
-  close(): Promise<void>
-}
+export type WebSide = Awaited<ReturnType<typeof openWebSide>>
 
 /** The platform as another process has it: the same database, and no signal from here. */
 export function elsewhere(platform: Platform): Platform {
   return { ...platform, topics: new Topics(), caches: new Caches() }
 }
 
-export async function openWebSide(platform: Platform): Promise<WebSide> {
+export async function openWebSide(platform: Platform) {
   const server = await serverOver(platform)
   const base = await server.listen({ host: '127.0.0.1', port: 0 })
   return { base, close: () => server.close() }
 }
 
-/** A real client's subscription, and what has come of it. */
-export interface Follower {
-  events: { id: string; data: LiveEvent }[]
-  /** In short: `sale accepted`, `payout paid`, `billing_cycle closed`; without `start`. */
-  received(): string[]
-  /** The code of the refusal that ended it; `null` while it lives. */
-  refusal(): string | null
-  connections(): number
-  lastId(): string
-  /** Resolves once `done` holds. */
-  until(done: () => boolean): Promise<unknown>
-  stop(): void
-}
+export type Follower = ReturnType<typeof follow>
 
-export function follow(base: string, token: string | null, lastEventId?: string): Follower {
-  const events: Follower['events'] = []
+/** A real client's subscription, and what it receives. */
+export function follow(base: string, token: string | null, lastEventId?: string) {
+  const events: { id: string; data: LiveEvent }[] = []
   let refused: string | null = null
   let connected = 0
   const client = createTRPCClient<AppRouter>({
@@ -70,11 +56,13 @@ export function follow(base: string, token: string | null, lastEventId?: string)
   })
   return {
     events,
+    /** In short: `sale accepted`, `payout paid`, `billing_cycle closed`; without `start`. */
     received: () => events.flatMap(({ data }) => (data.kind === 'start' ? [] : [inShort(data)])),
+    /** The code of the refusal that ended it; `null` while it lives. */
     refusal: () => refused,
     connections: () => connected,
     lastId: () => events.at(-1)?.id ?? '',
-    until: (done) => eventually(done),
+    until: (done: () => boolean) => eventually(done),
     stop: () => subscription.unsubscribe(),
   }
 }

@@ -1,16 +1,11 @@
 /** Short beside any stall that matters, and rare enough to leave the loop idle. */
 const TICK_MS = 2
 
-export interface LoopCpuMeter {
-  /** CPU milliseconds of this thread in the busiest stretch between two ticks of a timer. */
-  stop(): number
-}
-
 /**
  * Measures how long the event loop of this thread is kept busy by its own work: in CPU time, so that other processes of a busy machine do
  * not count, as they would on a clock.
  */
-export function measureLoopCpu(): LoopCpuMeter {
+export function measureLoopCpu() {
   let most = 0
   let before = process.threadCpuUsage()
   const tick = () => {
@@ -20,6 +15,7 @@ export function measureLoopCpu(): LoopCpuMeter {
   }
   const timer = setInterval(tick, TICK_MS).unref()
   return {
+    /** Returns the CPU milliseconds of this thread in the busiest stretch between two ticks of a timer. */
     stop() {
       clearInterval(timer)
       tick()

@@ -13,16 +13,7 @@ export interface ReceivedMail {
   user: string | null
 }
 
-export interface MailServerDouble {
-  port: number
-  /** What was accepted, in order. */
-  received: ReceivedMail[]
-  /** Waits until this many mails were accepted. */
-  arrived(count: number): Promise<void>
-  /** Breaks every connection. */
-  drop(): void
-  close(): Promise<void>
-}
+export type MailServerDouble = Awaited<ReturnType<typeof startMailServer>>
 
 /** An error that the server answers with this status. */
 export function smtpError(status: number, message: string): Error {
@@ -30,7 +21,7 @@ export function smtpError(status: number, message: string): Error {
 }
 
 /** A real SMTP server on loopback. `options` override its handlers; without `authOptional: false` it asks for no password. */
-export async function startMailServer(options: SMTPServerOptions = {}): Promise<MailServerDouble> {
+export async function startMailServer(options: SMTPServerOptions = {}) {
   const received: ReceivedMail[] = []
   const waiting = new Set<() => void>()
   const server = new SMTPServer({
@@ -59,9 +50,11 @@ export async function startMailServer(options: SMTPServerOptions = {}): Promise<
   await once(server.listen(0, '127.0.0.1'), 'listening')
   return {
     port: (server.server.address() as AddressInfo).port,
+    /** What was accepted, in order. */
     received,
-    arrived: (count) =>
-      new Promise((resolve) => {
+    /** Waits until this many mails were accepted. */
+    arrived: (count: number) =>
+      new Promise<void>((resolve) => {
         const look = () => {
           if (received.length < count) return
           waiting.delete(look)
@@ -70,9 +63,10 @@ export async function startMailServer(options: SMTPServerOptions = {}): Promise<
         waiting.add(look)
         look()
       }),
+    /** Breaks every connection. */
     drop() {
       for (const connection of server.connections) connection._socket.destroy()
     },
-    close: () => new Promise((resolve) => server.close(() => resolve())),
+    close: () => new Promise<void>((resolve) => server.close(() => resolve())),
   }
 }

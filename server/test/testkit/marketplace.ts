@@ -2,7 +2,7 @@ import * as assert from 'uvu/assert'
 import { formatMoney, type Paisa } from '../../../shared/money.ts'
 import { closeDueCycles } from '../../billing/close-cycle.service.ts'
 import { createClickRecorder } from '../../clicks/clicks.service.ts'
-import { createInboxRecorder, type Receipt } from '../../inbox/intake.service.ts'
+import { createInboxRecorder } from '../../inbox/intake.service.ts'
 import { drainUntilIdle } from '../../jobs/worker.ts'
 import type { LinkRecord } from '../../links/links.service.ts'
 import type { OfferFields } from '../../offers/offers.service.ts'
@@ -25,7 +25,7 @@ import { type OrderChanges, orderBody } from './orders.ts'
 import { addUser } from './people.ts'
 import { rowOf, rowsOf } from './rows.ts'
 import { ScriptedProcessor } from './scripted-processor.ts'
-import { type ManualClock, openTestbed, type Testbed } from './testbed.ts'
+import { openTestbed } from './testbed.ts'
 
 const IBAN = 'PK36SCBL0000001123456702'
 
@@ -36,54 +36,18 @@ export interface Shop {
   storeId: string
 }
 
-/** A whole marketplace below HTTP: services, inbox and worker over a fresh database, and a processor in memory. */
-export interface Marketplace {
-  bed: Testbed
-  platform: Platform
-  clock: ManualClock
-  processor: ScriptedProcessor
-  addShop(name?: string): Promise<Shop>
-  /** With a payout destination unless `destination` is false. */
-  addCreator(name?: string, destination?: boolean): Promise<SessionActor>
-  /** A live offer of the shop and this creator's approved link to it; by default 12.5 % and 30 days. */
-  addLink(shop: Shop, creator: Actor, terms?: Partial<OfferFields>): Promise<LinkRecord>
-  click(link: LinkRecord, tracked?: boolean, subId?: string | null): Promise<string>
-  /** Puts what the shop's store sent into the inbox. */
-  deliver(shop: Shop, body: string | Buffer, more?: { deliveryId?: string; topic?: string }): Promise<Receipt>
-  /** A click, and an order of now that came from it, into the inbox; answers the body. */
-  order(shop: Shop, link: LinkRecord, price: Paisa, changes?: Partial<OrderChanges>): Promise<string>
-  /** Puts one of the processor's events into the inbox. */
-  processorSays(type: string, data: Record<string, unknown>, deliveryId?: string): Promise<Receipt>
-  /** The same for a processor with events of another form. */
-  processorSends(body: object, deliveryId?: string): Promise<Receipt>
-  /** The processor's confirmation of one payment, as it should be unless changed. */
-  confirmPayment(cycleId: string, changes?: Record<string, unknown>): Promise<Receipt>
-  /** The processor's word on one payout, as it should be unless changed. */
-  settlePayout(
-    payoutId: string,
-    word: 'confirmed' | 'failed',
-    changes?: Record<string, unknown>,
-  ): Promise<Receipt>
-  /** Makes the payouts that are due, and settles the last one if `word` says how; answers its id. */
-  payOut(word?: 'confirmed' | 'failed'): Promise<string>
-  /** Sells, closes the shop's cycle as of its end, and has its payment confirmed: the commission is released. */
-  earn(shop: Shop, link: LinkRecord, price: Paisa): Promise<void>
-  /** Applies all that is due now. */
-  drainUntilIdle(): Promise<void>
-  /** Passes `ms`, then applies all that is due. */
-  after(ms: number): Promise<void>
-  /** Fails with the breaches when an invariant does not hold. */
-  verify(): Promise<void>
-  close(): Promise<void>
-}
+export type Marketplace = Awaited<ReturnType<typeof openMarketplace>>
 
+/**
+ * A whole marketplace below HTTP: services, inbox and worker over a fresh database, and a processor in memory. The watches go by the time
+ * in ids, so a test of theirs needs ids of its own clock.
+ */
 export async function openMarketplace(
   dialect: TestDialect,
   settings: Record<string, string> = {},
-  /** The watches go by the time in ids, so a test of theirs needs ids of its own clock. */
   idsOf?: (clock: Clock) => Ids,
   options: TestDatabaseOptions = {},
-): Promise<Marketplace> {
+) {
   const bed = await openTestbed(dialect, settings, options)
   const { clock } = bed
   const platform = idsOf ? { ...bed.platform, ids: idsOf(clock) } : bed.platform
@@ -91,112 +55,107 @@ export async function openMarketplace(
   const clicks = createClickRecorder(platform)
   const inbox = createInboxRecorder(platform)
   const parts = { platform, processor, eventRules: GENERIC_PROCESSOR_EVENTS }
-  const market: Marketplace = {
-    bed,
-    platform,
-    clock,
-    processor,
-    addShop: (name) => addShop(platform, name),
-    addCreator: (name, destination = true) => addCreator(platform, name, destination),
-    async addLink(shop, creator, terms = {}) {
+  const drain = () => drainUntilIdle(parts)
+  const click = async (link: LinkRecord, tracked = true, subId: string | null = null) => {
+    const id = platform.ids.next()
+    await clicks.record({ id, linkId: link.id, tracked, kind: 'visit', subId, createdAt: clock.now() })
+    return id
+  }
+  /** Puts what the shop's store sent into the inbox. */
+  const deliver = (shop: Shop, body: string | Buffer, more: { deliveryId?: string; topic?: string } = {}) => {
+    const { deliveryId = platform.ids.next(), topic = 'orders/paid' } = more
+    return inbox.record({
+      ...{ source: 'store', scope: shop.storeId, deliveryId, topic },
+      rawBody: Buffer.from(body),
+    })
+  }
+  /** A click, and an order of now that came from it, into the inbox; returns the body. */
+  const order = async (shop: Shop, link: LinkRecord, price: Paisa, changes: Partial<OrderChanges> = {}) => {
+    const body = orderBody({ price, click: await click(link), createdAt: clock.now(), ...changes })
+    await deliver(shop, body)
+    return body
+  }
+  /** Puts an event of a processor, in any form, into the inbox. */
+  const processorSends = (body: object, deliveryId = platform.ids.next()) =>
+    inbox.record({
+      ...{ source: 'processor', scope: 'processor', deliveryId, topic: null },
+      rawBody: Buffer.from(JSON.stringify(body)),
+    })
+  const processorSays = (type: string, data: Record<string, unknown>, deliveryId?: string) =>
+    processorSends({ type, data }, deliveryId)
+  /** The processor's confirmation of one payment, as it should be unless changed. */
+  const confirmPayment = async (cycleId: string, changes: Record<string, unknown> = {}) => {
+    const cycle = await cycleOf(platform, cycleId)
+    return processorSays('billing.payment_confirmed', {
+      ...{ invoice_id: cycle.processor_invoice_id, payment_reference: `pay_${cycleId}` },
+      ...{ amount: formatMoney(cycle.amount_due), currency: 'PKR', ...changes },
+    })
+  }
+  /** The processor's word on one payout, as it should be unless changed. */
+  const settlePayout = async (
+    payoutId: string,
+    word: 'confirmed' | 'failed',
+    changes: Record<string, unknown> = {},
+  ) => {
+    const payout = await payoutOf(platform, payoutId)
+    const held = processor.payouts.find((item) => item.reference === payoutId)
+    if (held) held.status = word === 'confirmed' ? 'paid' : 'failed'
+    return processorSays(`payout.${word}`, {
+      ...{ payout_id: payout.processor_payout_id ?? held?.id, reference: payoutId },
+      ...{ amount: formatMoney(payout.amount), currency: 'PKR' },
+      ...{ reason: 'returned by the bank', ...changes },
+    })
+  }
+  return {
+    ...{ bed, platform, clock, processor },
+    ...{ click, deliver, order, processorSays, processorSends, confirmPayment, settlePayout },
+    async addShop(name?: string): Promise<Shop> {
+      const actor = await addMerchant(platform, name)
+      return { actor, merchantId: actor.userId, storeId: await storeIdOf(platform, actor.userId) }
+    },
+    async addCreator(name?: string, destination = true) {
+      const creator = await addUser(platform, 'creator', name)
+      if (destination) await giveDestination(platform, creator.userId)
+      return creator
+    },
+    /** A live offer of the shop and this creator's approved link to it; by default 12.5 % and 30 days. */
+    async addLink(shop: Shop, creator: Actor, terms: Partial<OfferFields> = {}) {
       const offer = await addLiveOffer(platform, shop.actor, terms)
       return addLink(platform, shop.actor, creator, offer.id)
     },
-    async click(link, tracked = true, subId = null) {
-      const id = platform.ids.next()
-      await clicks.record({ id, linkId: link.id, tracked, kind: 'visit', subId, createdAt: clock.now() })
-      return id
-    },
-    deliver: (shop, body, more = {}) =>
-      inbox.record({
-        source: 'store',
-        scope: shop.storeId,
-        deliveryId: more.deliveryId ?? platform.ids.next(),
-        topic: more.topic ?? 'orders/paid',
-        rawBody: Buffer.from(body),
-      }),
-    async order(shop, link, price, changes = {}) {
-      const click = await market.click(link)
-      const body = orderBody({ price, click, createdAt: clock.now(), ...changes })
-      await market.deliver(shop, body)
-      return body
-    },
-    processorSays: (type, data, deliveryId) => market.processorSends({ type, data }, deliveryId),
-    processorSends: (body, deliveryId = platform.ids.next()) =>
-      inbox.record({
-        source: 'processor',
-        scope: 'processor',
-        deliveryId,
-        topic: null,
-        rawBody: Buffer.from(JSON.stringify(body)),
-      }),
-    async confirmPayment(cycleId, changes = {}) {
-      const cycle = await cycleOf(platform, cycleId)
-      return market.processorSays('billing.payment_confirmed', {
-        invoice_id: cycle.processor_invoice_id,
-        payment_reference: `pay_${cycleId}`,
-        amount: formatMoney(cycle.amount_due),
-        currency: 'PKR',
-        ...changes,
-      })
-    },
-    async settlePayout(payoutId, word, changes = {}) {
-      const payout = await payoutOf(platform, payoutId)
-      const held = processor.payouts.find((item) => item.reference === payoutId)
-      if (held) held.status = word === 'confirmed' ? 'paid' : 'failed'
-      return market.processorSays(`payout.${word}`, {
-        payout_id: payout.processor_payout_id ?? held?.id,
-        reference: payoutId,
-        amount: formatMoney(payout.amount),
-        currency: 'PKR',
-        reason: 'returned by the bank',
-        ...changes,
-      })
-    },
-    async payOut(word) {
+    /** Makes the payouts that are due, and settles the last one if `word` says how; returns its id. */
+    async payOut(word?: 'confirmed' | 'failed') {
       await runPayouts(platform, processor)
-      await drainUntilIdle(parts)
+      await drain()
       const id = processor.payouts.at(-1)?.reference
       if (id === undefined) throw new Error('nothing was paid out')
-      if (word) await market.settlePayout(id, word)
-      await drainUntilIdle(parts)
+      if (word) await settlePayout(id, word)
+      await drain()
       return id
     },
-    async earn(shop, link, price) {
-      await market.order(shop, link, price)
-      await drainUntilIdle(parts)
+    /** Sells, closes the shop's cycle as of its end, and has its payment confirmed: the commission is released. */
+    async earn(shop: Shop, link: LinkRecord, price: Paisa) {
+      await order(shop, link, price)
+      await drain()
       const cycleId = await closeOpenCycle(platform, shop)
-      await drainUntilIdle(parts)
-      await market.confirmPayment(cycleId)
-      await drainUntilIdle(parts)
+      await drain()
+      await confirmPayment(cycleId)
+      await drain()
     },
-    drainUntilIdle: () => drainUntilIdle(parts),
-    async after(ms) {
+    /** Applies all that is due now. */
+    drainUntilIdle: drain,
+    /** Passes `ms`, then applies all that is due. */
+    async after(ms: number) {
       clock.pass(ms)
-      await drainUntilIdle(parts)
+      await drain()
     },
+    /** Fails with the breaches when an invariant does not hold. */
     verify: () => verify(platform),
     async close() {
       await Promise.all([clicks.idle(), inbox.idle()])
       await bed.close()
     },
   }
-  return market
-}
-
-async function addShop(platform: Platform, name?: string): Promise<Shop> {
-  const actor = await addMerchant(platform, name)
-  return { actor, merchantId: actor.userId, storeId: await storeIdOf(platform, actor.userId) }
-}
-
-async function addCreator(
-  platform: Platform,
-  name: string | undefined,
-  destination: boolean,
-): Promise<SessionActor> {
-  const creator = await addUser(platform, 'creator', name)
-  if (destination) await giveDestination(platform, creator.userId)
-  return creator
 }
 
 export function giveDestination(platform: Platform, creatorId: string, iban = IBAN): Promise<void> {

@@ -14,36 +14,26 @@ while True:
         print(line, flush=True)
 `
 
-/** A socket as systemd has one for the notifications of a service. */
-export interface NotifySocket {
-  path: string
-  /** The next assignment, such as `READY=1`. */
-  next(): Promise<string>
-  /** Skips all before this assignment. */
-  until(wanted: string): Promise<void>
-  close(): Promise<void>
-}
-
-/** Needs python3 on PATH. */
-export async function openNotifySocket(folder: string): Promise<NotifySocket> {
+/** A socket as systemd has one for the notifications of a service. Needs python3 on PATH. */
+export async function openNotifySocket(folder: string) {
   const path = join(folder, 'notify')
   const receiver = spawn('python3', ['-c', RECEIVER, path], { stdio: ['ignore', 'pipe', 'inherit'] })
   const lines = createInterface(receiver.stdout)[Symbol.asyncIterator]()
-  const next = async () => {
+  /** The next assignment, such as `READY=1`. */
+  const next = async (): Promise<string> => {
     for (;;) {
       const { value, done } = await lines.next()
       if (done) throw new Error('the receiver ended')
       if (value !== 'BARRIER=1') return value
     }
   }
+  /** Skips all before this assignment. */
   const until = async (wanted: string) => {
     while ((await next()) !== wanted);
   }
   await until('listening')
   return {
-    path,
-    next,
-    until,
+    ...{ path, next, until },
     async close() {
       receiver.kill()
       await once(receiver, 'exit')

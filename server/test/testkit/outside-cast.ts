@@ -2,10 +2,7 @@ import * as assert from 'uvu/assert'
 import { orderHeaders, type StoreAccess } from './orders.ts'
 import { type Answer, call, type ServiceBed } from './service-bed.ts'
 
-const STORE: StoreAccess = {
-  domain: 'a-strangers-shop.myshopify.com',
-  secret: 'a-strangers-webhook-secret',
-}
+const STORE: StoreAccess = { domain: 'a-strangers-shop.myshopify.com', secret: 'a-strangers-webhook-secret' }
 const IBAN = 'PK36SCBL0000001123456702'
 
 /** Tokens of a merchant and a creator, and the link between them. */

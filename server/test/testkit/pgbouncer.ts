@@ -6,11 +6,6 @@ import { join } from 'node:path'
 import { unprivilegedAccount } from '../../../scripts/testing/postgres-binaries.ts'
 import { freePort } from '../../../scripts/testing/postgres-server.ts'
 
-export interface PgBouncer {
-  port: number
-  close(): Promise<void>
-}
-
 const PROGRAM = process.env.TEST_PGBOUNCER ?? 'pgbouncer'
 
 /** Prepared statements in transaction mode came with 1.21. */
@@ -21,7 +16,7 @@ export function hasPgBouncer(): boolean {
 }
 
 /** Starts a transaction pooler of five connections in front of the server on this port, as the guide configures it. */
-export async function startPgBouncer(serverPort: number): Promise<PgBouncer> {
+export async function startPgBouncer(serverPort: number) {
   const folder = mkdtempSync(join(tmpdir(), 'affiliate-pgbouncer-'))
   chmodSync(folder, 0o755)
   const port = await freePort()

@@ -1,20 +1,10 @@
 import * as assert from 'uvu/assert'
-import { type Service, type ServiceOptions, startService } from '../../service.ts'
-import {
-  openTestDatabase,
-  type TestDatabase,
-  type TestDatabaseOptions,
-  type TestDialect,
-} from './databases.ts'
+import { type ServiceOptions, startService } from '../../service.ts'
+import { openTestDatabase, type TestDatabaseOptions, type TestDialect } from './databases.ts'
 import { assertDocumented } from './documented.ts'
 import { orderHeaders, type StoreAccess } from './orders.ts'
 
-export interface ServiceBed {
-  service: Service
-  url: string
-  testDatabase: TestDatabase
-  close(): Promise<void>
-}
+export type ServiceBed = Awaited<ReturnType<typeof openServiceBed>>
 
 const QUIET = {
   ...{ HOST: '127.0.0.1', PORT: '0', LOG_LEVEL: 'silent' },
@@ -23,10 +13,7 @@ const QUIET = {
 }
 
 /** The whole service with these settings: without a log, schedules and limits unless they say otherwise. */
-export async function startQuietly(
-  settings: Record<string, string>,
-  extend?: ServiceOptions['extend'],
-): Promise<{ service: Service; url: string }> {
+export async function startQuietly(settings: Record<string, string>, extend?: ServiceOptions['extend']) {
   const service = await startService({ ...(extend && { extend }), environment: { ...QUIET, ...settings } })
   if (!service.url) throw new Error('the service does not listen')
   return { service, url: service.url }
@@ -37,7 +24,7 @@ export async function openServiceBed(
   dialect: TestDialect,
   settings: Record<string, string> = {},
   { extend, ...options }: TestDatabaseOptions & Pick<ServiceOptions, 'extend'> = {},
-): Promise<ServiceBed> {
+) {
   const testDatabase = await openTestDatabase(dialect, options)
   const own = { DATABASE_URL: testDatabase.url, DATA_DIR: testDatabase.folder }
   const { service, url } = await startQuietly({ ...own, ...settings }, extend)

@@ -1,24 +1,9 @@
 import { connect, createServer, type Socket } from 'node:net'
 
-/** Stands between clients and a server, often the service and its database. Passes everything on until it is asked for trouble. */
-export interface TcpProxy {
-  port: number
-  /** Breaks every connection and refuses new ones. */
-  cut(): Promise<void>
-  /** As a machine that lost its power: connections stay open and pass nothing on, new ones are refused. */
-  vanish(): void
-  /** Takes new connections again, after `cut` or `vanish`. */
-  mend(): Promise<void>
-  /** Keeps every connection and passes nothing on, either way. */
-  stall(): void
-  /** Passes on what was held, in order, and all that follows. */
-  flow(): void
-  /** Leads new connections to this port, or to none for `null`; those that lead to another one end. */
-  follow(port: number | null): void
-  close(): Promise<void>
-}
+export type TcpProxy = Awaited<ReturnType<typeof openTcpProxy>>
 
-export async function openTcpProxy(target: { host: string; port: number }): Promise<TcpProxy> {
+/** Stands between clients and a server, often the service and its database. Passes everything on until it is asked for trouble. */
+export async function openTcpProxy(target: { host: string; port: number }) {
   const lines = new Set<Line>()
   let toPort: number | null = target.port
   let stalled = false
@@ -40,6 +25,7 @@ export async function openTcpProxy(target: { host: string; port: number }): Prom
   const endLines = () => {
     for (const line of lines) line.end()
   }
+  /** Breaks every connection and refuses new ones. */
   const cut = async () => {
     // Its end waits for the open connections.
     const closed = new Promise<void>((resolve) => server.close(() => resolve()))
@@ -51,20 +37,25 @@ export async function openTcpProxy(target: { host: string; port: number }): Prom
   return {
     port,
     cut,
+    /** As a machine that lost its power: connections stay open and pass nothing on, new ones are refused. */
     vanish() {
       hold(true)
       server.close()
     },
+    /** Takes new connections again, after `cut` or `vanish`. */
     async mend() {
       stalled = false
       await listen(port)
     },
+    /** Keeps every connection and passes nothing on, either way. */
     stall: () => hold(true),
+    /** Passes on what was held, in order, and all that follows. */
     flow() {
       hold(false)
       for (const line of lines) line.passOn()
     },
-    follow(next) {
+    /** Leads new connections to this port, or to none for `null`; those that lead to another one end. */
+    follow(next: number | null) {
       if (next !== toPort) endLines()
       toPort = next
     },

@@ -19,33 +19,17 @@ export interface WebAnswer {
   body: Record<string, unknown>
 }
 
-export interface WebRequest {
-  token?: string
-  body?: unknown
-  headers?: Record<string, string>
-}
-
-export interface WebTestbed extends Testbed {
-  /** `http://127.0.0.1:port`. */
-  base: string
-  server: FastifyInstance
-  ask(method: string, path: string, request?: WebRequest): Promise<WebAnswer>
-}
+export type WebTestbed = Awaited<ReturnType<typeof serveTestbed>>
 
 /** The real server on a free port over a fresh database, without worker and scheduler. */
-export async function openWebTestbed(
-  dialect: TestDialect,
-  settings: Record<string, string> = {},
-): Promise<WebTestbed> {
+export async function openWebTestbed(dialect: TestDialect, settings: Record<string, string> = {}) {
   return serveTestbed(await openTestbed(dialect, settings))
 }
 
 /** The real server over a platform whose database is up to date; it does not listen yet. */
 export function serverOver(
   platform: Platform,
-  parts: Partial<
-    Pick<Parameters<typeof createServer>[0], 'clicks' | 'pendingMigrations' | 'clientPackage'>
-  > = {},
+  parts: Partial<Parameters<typeof createServer>[0]> = {},
 ): Promise<FastifyInstance> {
   return createServer({
     platform,
@@ -63,7 +47,7 @@ export function serverOver(
 }
 
 /** The real server on a free port over a testbed, which closes with it. */
-export async function serveTestbed(bed: Testbed): Promise<WebTestbed> {
+export async function serveTestbed(bed: Testbed) {
   const server = await serverOver(bed.platform, {
     pendingMigrations: async () => (await migrationState(bed.testDatabase.database)).pending,
   })
@@ -72,7 +56,7 @@ export async function serveTestbed(bed: Testbed): Promise<WebTestbed> {
     ...bed,
     base,
     server,
-    async ask(method, path, request) {
+    async ask(method: string, path: string, request?: Parameters<typeof call>[3]): Promise<WebAnswer> {
       const answer = await call(base, method, path, request)
       return { ...answer, body: answer.body ?? {} }
     },

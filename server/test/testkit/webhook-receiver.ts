@@ -1,7 +1,8 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { text as textOf } from 'node:stream/consumers'
 
-export interface ReceivedWebhook {
+interface ReceivedWebhook {
   id: string
   headers: IncomingHttpHeaders
   body: { type: string; timestamp: string; data: Record<string, unknown> }
@@ -9,32 +10,26 @@ export interface ReceivedWebhook {
   text: string
 }
 
-/** A merchant's or creator's own system, on a free loopback port. */
-export interface WebhookReceiver {
-  url: string
-  received: ReceivedWebhook[]
-  /** What the next requests are answered with; 204 at first. */
-  answer: (response: ServerResponse, webhook: ReceivedWebhook) => void
-  close(): void
-}
+export type WebhookReceiver = Awaited<ReturnType<typeof openWebhookReceiver>>
 
-export async function openWebhookReceiver(): Promise<WebhookReceiver> {
+/** A merchant's or creator's own system, on a free loopback port. */
+export async function openWebhookReceiver() {
   const server = createServer((request, response) => {
-    const chunks: Buffer[] = []
-    request.on('data', (chunk) => chunks.push(chunk))
-    request.on('end', () => {
-      const text = Buffer.concat(chunks).toString('utf8')
-      const id = String(request.headers['webhook-id'])
-      const webhook = { id, headers: request.headers, body: JSON.parse(text), text }
+    const { headers } = request
+    void textOf(request).then((text) => {
+      const webhook = { id: String(headers['webhook-id']), headers, body: JSON.parse(text), text }
       receiver.received.push(webhook)
       receiver.answer(response, webhook)
     })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const receiver: WebhookReceiver = {
+  const receiver = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hooks`,
-    received: [],
-    answer: (response) => response.writeHead(204).end(),
+    received: [] as ReceivedWebhook[],
+    /** Answers the next requests; with 204 at first. */
+    answer(response: ServerResponse, _webhook: ReceivedWebhook): void {
+      response.writeHead(204).end()
+    },
     close() {
       server.close()
       server.closeAllConnections()
