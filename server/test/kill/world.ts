@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'kysely'
 import * as assert from 'uvu/assert'
 import type { Platform } from '../../platform/platform.ts'
-import type { Sandbox } from '../../processor/sandbox/start-sandbox.ts'
+import { type Sandbox, type SandboxOptions, startSandbox } from '../../processor/sandbox/start-sandbox.ts'
 import { openTestDatabase, type TestDatabase, type TestDialect } from '../testkit/databases.ts'
 import { verify } from '../testkit/marketplace.ts'
 import { pluck } from '../testkit/pluck.ts'
@@ -12,7 +12,6 @@ import { lookInto } from '../testkit/testbed.ts'
 import { openWebhookReceiver, type WebhookReceiver } from '../testkit/webhook-receiver.ts'
 import type { ScheduledJob } from './kill-at.ts'
 import { KillableServer, killableEnvironment } from './killable-server.ts'
-import { openOutsideProcessor } from './outside-processor.ts'
 
 /** A restart takes longer than any lease of the dead server. */
 const DOWN_MS = 30_000
@@ -31,6 +30,34 @@ const WORLD_SETTINGS = {
   PAYOUT_THRESHOLD: '1.00',
   LOG_LEVEL: 'silent',
   SMTP_URL: 'off',
+}
+
+const API_KEY = 'key-of-the-processor'
+const WEBHOOK_SECRET = `whsec_${Buffer.alloc(24, 9).toString('base64')}`
+
+/** A processor in the process of the proof, which outlives the server, and the settings of a server that uses it. */
+export async function openOutsideProcessor({
+  webhookUrl,
+  now,
+}: Required<Pick<SandboxOptions, 'webhookUrl' | 'now'>>) {
+  const sandbox = await startSandbox({
+    databasePath: ':memory:',
+    host: '127.0.0.1',
+    port: 0,
+    apiKey: API_KEY,
+    webhookSecret: WEBHOOK_SECRET,
+    webhookUrl,
+    now,
+    random: () => 0.5,
+    retryBaseMs: 20,
+  })
+  const settings = {
+    PROCESSOR: 'http',
+    PROCESSOR_URL: sandbox.url,
+    PROCESSOR_API_KEY: API_KEY,
+    PROCESSOR_WEBHOOK_SECRETS: WEBHOOK_SECRET,
+  }
+  return { sandbox, settings }
 }
 
 /**
