@@ -32,6 +32,24 @@ async function sell(world: AdversaryWorld, report: Report = {}): Promise<void> {
   await world.report({ click, ...report })
 }
 
+/** Reports of one order, each applied before the next, by a store to which one visitor came. */
+const reporting =
+  (reports: (click: string, placedAt: number, world: AdversaryWorld) => Report[]) =>
+  async (world: AdversaryWorld): Promise<void> => {
+    const click = await world.click()
+    const createdAt = world.market.clock.now()
+    for (const report of reports(click, createdAt, world)) {
+      await world.report({ id: '77', createdAt, ...report })
+      await world.work()
+    }
+  }
+
+/** The same of a link with a code. */
+const withCode = (act: Adversary['act']) => async (world: AdversaryWorld) => {
+  await giveCode(world)
+  await act(world)
+}
+
 /** Gives the link the code SANA10, or takes it away. */
 async function giveCode(
   { market, platform, shop, link }: AdversaryWorld,
@@ -96,43 +114,27 @@ export const ADVERSARIES: readonly Adversary[] = [
     },
   }),
   ...by('merchant', { rejected: ['no_tracking_reference'], flagged: ['order_changed'] })({
-    async 'reports an order without its reference before the platform does'(world) {
-      const click = await world.click()
-      await world.report({ id: '77' })
-      await world.report({ id: '77', click })
-    },
-    async 'reports an unpaid order, and leaves the reference out once it is paid'(world) {
-      const click = await world.click()
-      const createdAt = world.market.clock.now()
-      await world.report({ id: '77', click, createdAt, financialStatus: 'pending' })
-      await world.work()
-      await world.report({ id: '77', createdAt })
-    },
-    async 'reports an order without its coupon code before the platform does'(world) {
-      await giveCode(world)
-      await world.report({ id: '77' })
-      await world.report({ id: '77', codes: ['SANA10'] })
-    },
-    async 'reports an unpaid order, and leaves the coupon code out once it is paid'(world) {
-      await giveCode(world)
-      const createdAt = world.market.clock.now()
-      await world.report({ id: '77', codes: ['SANA10'], createdAt, financialStatus: 'pending' })
-      await world.work()
-      await world.report({ id: '77', createdAt })
-    },
+    'reports an order without its reference before the platform does': reporting((click) => [{}, { click }]),
+    'reports an unpaid order, and leaves the reference out once it is paid': reporting((click) => [
+      { click, financialStatus: 'pending' },
+      {},
+    ]),
+    'reports an order without its coupon code before the platform does': withCode(
+      reporting(() => [{}, { codes: ['SANA10'] }]),
+    ),
+    'reports an unpaid order, and leaves the coupon code out once it is paid': withCode(
+      reporting(() => [{ codes: ['SANA10'], financialStatus: 'pending' }, {}]),
+    ),
   }),
   ...by('merchant', { flagged: ['order_changed'] })({
-    async 'reports an order with a small amount before the platform does'(world) {
-      const click = await world.click()
-      await world.report({ id: '77', click, price: 100 })
-      await world.report({ id: '77', click })
-    },
-    async 'reports an order with an old date before the platform does'(world) {
-      const click = await world.click()
-      const createdAt = world.market.clock.now()
-      await world.report({ id: '77', click, createdAt: createdAt - MINUTE })
-      await world.report({ id: '77', click, createdAt })
-    },
+    'reports an order with a small amount before the platform does': reporting((click) => [
+      { click, price: 100 },
+      { click },
+    ]),
+    'reports an order with an old date before the platform does': reporting((click, placedAt) => [
+      { click, createdAt: placedAt - MINUTE },
+      { click },
+    ]),
   }),
   ...by('merchant', { rejected: ['coupon_not_in_force'], flagged: ['order_date_suspicious'] })({
     async 'dates an order with a coupon code 400 days back'(world) {
@@ -199,13 +201,10 @@ export const ADVERSARIES: readonly Adversary[] = [
       await setEmail(world, 'sana.mirza@gmail.com')
       await sell(world, { email: 'SanaMirza+7@googlemail.com' })
     },
-    async 'lets an unpaid order through, and pays it with the own address'(world) {
-      const click = await world.click()
-      const createdAt = world.market.clock.now()
-      await world.report({ id: '77', click, createdAt, financialStatus: 'pending' })
-      await world.work()
-      await world.report({ id: '77', click, createdAt, email: emailOf(world) })
-    },
+    'lets an unpaid order through, and pays it with the own address': reporting((click, _placedAt, world) => [
+      { click, financialStatus: 'pending' },
+      { click, email: emailOf(world) },
+    ]),
   }),
   ...by('creator', { flagged: ['self_purchase'] })({
     'buys through the own link with another address and the own name': (world) =>

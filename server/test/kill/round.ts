@@ -127,7 +127,7 @@ function ibanOf(userId: string): string {
 }
 
 /** A visitor who tries again until sent on with a reference, which is the answer. While the database is down, there is none. */
-export async function followLink(world: World, link: LinkRecord): Promise<string> {
+async function followLink(world: World, link: LinkRecord): Promise<string> {
   const headers = { 'user-agent': BROWSER }
   for (;;) {
     const answer = await world.insist(302, { method: 'GET', path: `/go/${link.slug}`, headers })

@@ -75,6 +75,7 @@ export class World {
   #ahead = 0
   /** The latest start whose own runs are known to be over. */
   #settledStart = Number.NaN
+  #isClosed = false
 
   static async open(dialect: TestDialect): Promise<World> {
     const testDatabase = await openTestDatabase(dialect)
@@ -134,6 +135,8 @@ export class World {
   /** The server's address; one that is dead is started first, as often as it takes. */
   async up(): Promise<string> {
     for (;;) {
+      // A visitor may still try again when another one's failure has ended the round.
+      if (this.#isClosed) throw new Error('the world is closed')
       const url = await this.server.alive().catch((error: Error) => {
         if (!error.message.includes('before it listened')) throw error
         return null
@@ -255,6 +258,7 @@ export class World {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true
     await this.server.stop()
     await this.processor.close()
     this.receiver.close()
