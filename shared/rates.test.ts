@@ -19,32 +19,28 @@ test('percent and basis points, both ways', () => {
   }
 })
 
-test('more than two decimals, however little more, is no rate', () => {
-  for (const percent of [12.345, 0.001, 12.5000000001, 0.005, 1e-12])
-    assert.is(percentToBasisPoints(percent), null)
-})
-
-test('what is no ordinary number is no rate', () => {
-  for (const percent of [Number.NaN, 1 / 0, -1 / 0, 1e300, 1e308, 1e15])
-    assert.is(percentToBasisPoints(percent), null)
+test('more than two decimals, however little more, and what is no ordinary number are no rate', () => {
+  const infinite = [Number.NaN, 1 / 0, -1 / 0, 1e300, 1e308, 1e15]
+  for (const percent of [12.345, 0.001, 12.5000000001, 0.005, 1e-12, ...infinite])
+    assert.is(percentToBasisPoints(percent), null, `${percent}`)
   assert.ok(Object.is(percentToBasisPoints(-0), 0))
 })
 
 test('half a paisa is rounded up, less than half down', () => {
-  assert.is(rateOf(50, 100), 1)
-  assert.is(rateOf(49, 100), 0)
-  assert.is(rateOf(150, 100), 2)
-  assert.is(rateOf(1, 5000), 1)
-  assert.is(rateOf(1, 4999), 0)
-  assert.is(rateOf(100_05, 1000), 1001)
-})
-
-test('whole cases', () => {
-  assert.is(rateOf(125_000, 1250), 15_625)
-  assert.is(rateOf(0, 9000), 0)
-  assert.is(rateOf(7, 0), 0)
-  assert.is(rateOf(7, 10_000), 7)
-  assert.is(rateOf(Number.MAX_SAFE_INTEGER, 10_000), Number.MAX_SAFE_INTEGER)
+  for (const [amount, rate, result] of [
+    [50, 100, 1],
+    [49, 100, 0],
+    [150, 100, 2],
+    [1, 5000, 1],
+    [1, 4999, 0],
+    [100_05, 1000, 1001],
+    [125_000, 1250, 15_625],
+    [0, 9000, 0],
+    [7, 0, 0],
+    [7, 10_000, 7],
+    [Number.MAX_SAFE_INTEGER, 10_000, Number.MAX_SAFE_INTEGER],
+  ] as const)
+    assert.is(rateOf(amount, rate), result, `${rate} of ${amount}`)
 })
 
 test('no rate of debts, fractions or into inexact numbers', () => {

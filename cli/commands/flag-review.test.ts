@@ -1,30 +1,18 @@
 // long
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createOffer } from '../../server/offers/offers.service.ts'
 import { OFFER } from '../../server/test/testkit/listings.ts'
 import { openFlagsOf } from '../../server/test/testkit/marketplace.ts'
-import { pluck } from '../../server/test/testkit/pluck.ts'
-import { columnsOf } from '../../server/test/testkit/rows.ts'
-import { type Books, openBooks } from '../test/books.ts'
-import type { Typed } from '../test/run-in-pty.ts'
+import { assertNone, pluck } from '../../server/test/testkit/pluck.ts'
+import { rowsOf } from '../../server/test/testkit/rows.ts'
+import { suiteOverBooks } from '../test/books.ts'
+import type { Typed } from '../test/run-here.ts'
 
-const it = suite('the walk through what is flagged')
-let books: Books
-
-it.before(async () => {
-  books = await openBooks('sqlite')
-})
-it.after(() => books.market.close())
+const { it, books } = suiteOverBooks('the walk through what is flagged')
 
 const CHOICES = /\[q\]uit > /
+const NOTE = /What was found and done\? /
 const answer = (keys: string): Typed => ({ after: CHOICES, keys: `${keys}\n` })
-const audited = async () => {
-  const rows = await columnsOf(books.market.platform, 'audit_entries', ['action', 'actor'], {
-    actor: 'operator',
-  })
-  return rows.map(({ action, actor }) => `${action} by ${actor}`)
-}
 
 it('shows evidence and subject, suspends, vets, skips and resolves, the urgent ones first', async () => {
   const { platform } = books.market
@@ -45,28 +33,28 @@ it('shows evidence and subject, suspends, vets, skips and resolves, the urgent o
   })
   assert.is(code, 0, screen)
   assert.match(screen, /The offer is rejected at 45 %\.\n\n2 of 2 reviewed, 1 resolved\./)
-  assert.equal(await audited(), ['user.suspend by operator', 'offer.vet by operator'])
-  const flags = await openFlagsOf(platform)
-  assert.is(flags.length, 1)
-  assert.match(flags[0] ?? '', /^event_set_aside /)
+  const audits = await rowsOf(platform, 'audit_entries', { actor: 'operator' })
+  assert.equal(pluck(audits, 'action'), ['user.suspend', 'offer.vet'])
+  assert.match((await openFlagsOf(platform)).join('\n'), /^event_set_aside .*$/)
 })
 
 it('is left at any question without harm, and taken up again', async () => {
-  const [atChoice, atNote, quit] = [
-    await books.type(['flagged', 'walk'], { typed: [{ after: CHOICES, keys: '\u0003' }] }),
-    await books.type(['flagged', 'walk'], {
-      typed: [answer('r'), { after: /What was found and done\? /, keys: '\u0004' }],
-    }),
-    await books.type(['flagged', 'walk', '--severity', 'high'], { typed: [answer('q')] }),
+  const left: [string[], Typed[]][] = [
+    [[], [{ after: CHOICES, keys: '\u0003' }]],
+    [[], [answer('r'), { after: NOTE, keys: '\u0004' }]],
+    [['--severity', 'high'], [answer('q')]],
   ]
-  assert.equal(pluck([atChoice, atNote, quit], 'code'), [0, 0, 0])
-  for (const { screen } of [atChoice, atNote, quit]) assert.match(screen, /1 of 1 reviewed, 0 resolved/)
+  for (const [more, typed] of left) {
+    const { code, screen } = await books.type(['flagged', 'walk', ...more], { typed })
+    assert.is(code, 0)
+    assert.match(screen, /1 of 1 reviewed, 0 resolved/)
+  }
   const { screen } = await books.type(['flagged', 'walk'], {
     typed: [
       answer('r'),
-      { after: /What was found and done\? /, keys: '\n' },
+      { after: NOTE, keys: '\n' },
       { after: /A note of 1 to 2000 characters is needed(.|\n)*> /, keys: 'r\n' },
-      { after: /What was found and done\? /, keys: 'informed the shop\n' },
+      { after: NOTE, keys: 'informed the shop\n' },
     ],
   })
   assert.match(screen, /Resolved\.\n\n1 of 1 reviewed, 1 resolved/)
@@ -85,14 +73,15 @@ it('tries every event of a type again that no rule mapped', async () => {
   const { market } = books
   for (const n of [1, 2]) await market.processorSays('invoice.paid_in_full', { n })
   await market.drainUntilIdle()
+  const retry = ['webhooks', 'retry', '--type', 'invoice.paid_in_full']
+  await books.refuses(retry, /Not a terminal; confirm with --yes/)
   const unmapped = /No rule in PROCESSOR_EVENTS maps(.|\n)*event_type +invoice\.paid_in_full(.|\n)*> /
   const { code, screen } = await books.type(['flagged', 'walk', '--kind', 'processor_event_unmapped'], {
     typed: [{ after: unmapped, keys: 't\n' }],
   })
   assert.is(code, 0, screen)
   assert.match(screen, /tries 2 events of this type again/)
-  const flags = await openFlagsOf(market.platform)
-  assert.not(flags.some((flag) => flag.startsWith('processor_event_unmapped')))
+  assertNone(await openFlagsOf(market.platform), (flag) => flag.startsWith('processor_event_unmapped'))
 })
 
 it.run()

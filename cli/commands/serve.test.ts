@@ -1,84 +1,55 @@
 // database: none
 // long
 
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { fileURLToPath } from 'node:url'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { eventually } from '../../server/test/testkit/eventually.ts'
-import { ENTRY, environmentOf, runAffiliate, startAffiliate } from '../test/run-affiliate.ts'
+import { type RunningAffiliate, runAffiliate, startAffiliate } from '../test/run-affiliate.ts'
 import { runHere } from '../test/run-here.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'affiliate-serve-'))
 const settings = {
-  HOST: '127.0.0.1',
-  PORT: '0',
+  ...{ HOST: '127.0.0.1', PORT: '0', SCHEDULE_BILLING: 'off', SCHEDULE_PAYOUTS: 'off', LOG_LEVEL: 'warn' },
   DATABASE_URL: `sqlite:${join(folder, 'affiliate.db')}`,
-  SCHEDULE_BILLING: 'off',
-  SCHEDULE_PAYOUTS: 'off',
-  LOG_LEVEL: 'warn',
 }
 /** The entry of containers. */
 const MAIN = fileURLToPath(new URL('../../server/main.ts', import.meta.url))
 const OTHER_KEY = Buffer.alloc(32, 9).toString('base64')
+/** A path, which is not broken. */
+const LONG_WORD = /\S{41}/
+
 const running = new Set<ChildProcess>()
-
-interface Served {
-  child: ChildProcess
-  url: string
-  announcement: {
-    url: string
-    sandbox_url: string
-    openapi_url: string
-    database: string
-    migrated: string[]
-  }
-  ended: Promise<{ code: number | null; stderr: string }>
+/** A server once it has printed `last`. */
+async function startServer(
+  args: string[],
+  last: string,
+  place: string,
+  more: Record<string, string> = {},
+  entry?: string,
+): Promise<RunningAffiliate> {
+  const environment = { ...settings, ...more }
+  const served = startAffiliate(args, { folder: place, environment, ...(entry && { entry }) })
+  running.add(served.child)
+  await served.until(() => served.printed.stdout.includes(last))
+  return served
 }
+/** In its working folder. */
+const OWN_PLACES = { DATA_DIR: 'data', DATABASE_URL: 'sqlite:data/affiliate.db' }
 
-/** Starts a server and waits until it says where it listens. */
-async function startServer(args: readonly string[], more: Record<string, string> = {}): Promise<Served> {
-  const child = spawn(process.execPath, args, { cwd: folder, env: environmentOf({ ...settings, ...more }) })
-  running.add(child)
-  let stderr = ''
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    stderr += text
-  })
-  const ended = once(child, 'close').then(([code]) => {
-    running.delete(child)
-    return { code: code as number | null, stderr }
-  })
-  let stdout = ''
-  for await (const chunk of child.stdout.setEncoding('utf8')) {
-    stdout += chunk
-    if (stdout.includes('\n')) break
-  }
-  assert.ok(stdout, `the server did not start: ${stderr}`)
-  const announcement = JSON.parse(stdout)
-  return { child, url: announcement.url, announcement, ended }
-}
-
-/** A connection whose request never ends: what a polite stop would wait for. */
-async function hangOn(url: string) {
-  const { hostname, port } = new URL(url)
-  const socket = connect(Number(port), hostname)
-  socket.on('error', () => undefined)
-  await once(socket, 'connect')
-  socket.write(
-    'POST /auth/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{',
-  )
-  return socket
-}
-
-let server: Served
+let server: RunningAffiliate
+// biome-ignore lint/suspicious/noExplicitAny: what it says once it listens
+let announcement: any
 
 test.before(async () => {
-  server = await startServer([ENTRY, 'serve', '--json'])
+  server = await startServer(['serve', '--json'], '\n', folder)
+  announcement = JSON.parse(server.printed.stdout)
 })
 
 test.after(() => {
@@ -87,40 +58,38 @@ test.after(() => {
 })
 
 test('serve says where everything is', async () => {
-  const { announcement } = server
   assert.match(announcement.url, /^http:\/\/127\.0\.0\.1:\d+$/)
   assert.is(announcement.database, join(folder, 'affiliate.db'))
   assert.ok(announcement.migrated.length > 0)
-  assert.is((await fetch(announcement.openapi_url)).status, 200)
-  assert.is((await fetch(`${announcement.url}/readyz`)).status, 200)
+  for (const address of [announcement.openapi_url, `${announcement.url}/readyz`])
+    assert.is((await fetch(address)).status, 200)
 })
 
 test('a port in use, another key and a wrong setting end the start with one line, and nothing is written', async () => {
-  const fresh = {
-    PORT: new URL(server.url).port,
-    DATA_DIR: join(folder, 'fresh'),
-    DATABASE_URL: `sqlite:${join(folder, 'fresh', 'a.db')}`,
-  }
-  const [used, otherKey, wrong] = await Promise.all([
-    runAffiliate(['serve', '--seed'], { environment: { ...settings, ...fresh }, folder }),
+  const fresh = join(folder, 'fresh')
+  const PORT = new URL(announcement.url).port
+  const places = { DATA_DIR: fresh, DATABASE_URL: `sqlite:${join(fresh, 'a.db')}` }
+  const ends = await Promise.all([
+    runAffiliate(['serve', '--seed'], { environment: { ...settings, ...places, PORT }, folder }),
     runHere(['serve'], { ...settings, DATA_DIR: folder, APP_KEY: OTHER_KEY }, { folder }),
     runHere(['serve'], { ...settings, APP_KEY: '', PORT: 'http' }, { folder }),
   ])
-  assert.equal([used.code, used.stdout, wrong.code, wrong.stdout], [1, '', 1, ''])
-  assert.match(used.stderr, /^affiliate: 127\.0\.0\.1:\d+ is in use already\. Set PORT to another one\.\n$/)
-  assert.not.ok(existsSync(fresh.DATA_DIR))
-  assert.equal([otherKey.code, otherKey.stdout], [1, ''])
-  assert.match(
-    otherKey.stderr,
+  for (const [at, why] of [
+    /^affiliate: 127\.0\.0\.1:\d+ is in use already\. Set PORT to another one\.\n$/,
     /^affiliate: setting APP_KEY: is not the key that this database was sealed with .*: set that key, .*\n$/,
-  )
-  assert.match(wrong.stderr, /^affiliate: setting PORT: must be a whole number from 0 to 65535\n$/)
+    /^affiliate: setting PORT: must be a whole number from 0 to 65535\n$/,
+  ].entries()) {
+    assert.equal([ends[at]?.code, ends[at]?.stdout], [1, ''])
+    assert.match(ends[at]?.stderr ?? '', why)
+  }
+  assert.not.ok(existsSync(fresh))
 })
 
 test('in a container, SIGTERM makes it unready first, it serves on for DRAIN_SECONDS, and then ends', async () => {
   const own = mkdtempSync(join(tmpdir(), 'affiliate-drain-'))
-  const places = { DATA_DIR: own, DATABASE_URL: `sqlite:${join(own, 'a.db')}`, DRAIN_SECONDS: '1' }
-  const { child, url, ended } = await startServer([MAIN, '--json'], places)
+  const more = { ...OWN_PLACES, DRAIN_SECONDS: '1' }
+  const { child, printed, ended } = await startServer(['--json'], '\n', own, more, MAIN)
+  const { url } = JSON.parse(printed.stdout)
   const ready = () => fetch(`${url}/readyz`)
   assert.is((await ready()).status, 200)
   child.kill('SIGTERM')
@@ -138,17 +107,20 @@ test('in a container, SIGTERM makes it unready first, it serves on for DRAIN_SEC
 })
 
 test('the first signal drains, a second one ends it at once', async () => {
-  const socket = await hangOn(server.url)
+  const port = Number(new URL(announcement.url).port)
+  // A request that never ends: what a polite stop waits for.
+  const socket = connect(port, '127.0.0.1').on('error', () => undefined)
+  await once(socket, 'connect')
+  socket.write('POST /auth/login HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{')
   server.child.kill('SIGTERM')
   // npm passes on what the terminal has sent already: the two are one.
   server.child.kill('SIGTERM')
-  const refused = async () => {
-    const probe = connect(Number(new URL(server.url).port), '127.0.0.1')
+  await eventually(async () => {
+    const probe = connect(port, '127.0.0.1')
     const [error] = await Promise.race([once(probe, 'error'), once(probe, 'connect').then(() => [null])])
     probe.destroy()
     return error !== null
-  }
-  await eventually(refused)
+  })
   assert.is(server.child.exitCode, null)
   // What comes too soon after the first one still counts as the same.
   await eventually(() => {
@@ -161,17 +133,18 @@ test('the first signal drains, a second one ends it at once', async () => {
 
 test('the banner says what to do next, and a service whose folder was deleted still ends, and says so', async () => {
   const own = mkdtempSync(join(tmpdir(), 'affiliate-deleted-'))
-  const places = { DATA_DIR: 'data', DATABASE_URL: 'sqlite:data/affiliate.db' }
-  const served = startAffiliate(['serve'], { folder: own, environment: { ...settings, ...places } })
-  running.add(served.child)
-  await served.until(() => served.printed.stdout.includes('--help'))
-  assert.match(served.printed.stdout, /Service +http:\/\/127\.0\.0\.1:\d+\n/)
-  assert.match(served.printed.stdout, /Portal +http:\/\/127\.0\.0\.1:\d+\/app\n/)
-  assert.match(served.printed.stdout, /Sandbox processor +http:/)
-  assert.match(served.printed.stdout, /npm run demo\n/)
+  const { child, printed, ended } = await startServer(['serve'], '--help', own, OWN_PLACES)
+  for (const said of [
+    /Service +http:\/\/127\.0\.0\.1:\d+\n/,
+    /Portal +http:\/\/127\.0\.0\.1:\d+\/app\n/,
+    /Sandbox processor +http:/,
+    /npm run demo\n/,
+  ])
+    assert.match(printed.stdout, said)
+  for (const line of printed.stdout.split('\n')) assert.ok(line.length <= 80 || LONG_WORD.test(line), line)
   rmSync(own, { recursive: true })
-  served.child.kill('SIGTERM')
-  const { code, stderr } = await served.ended
+  child.kill('SIGTERM')
+  const { code, stderr } = await ended
   assert.is(code, 1)
   assert.match(
     stderr,
@@ -180,44 +153,22 @@ test('the banner says what to do next, and a service whose folder was deleted st
   assert.not.ok(existsSync(own))
 })
 
-test('a seeded service begins with the portal and the accounts, and has a practice shop', async () => {
+test('a seeded service begins with the portal and the accounts, also when it is started again', async () => {
   const own = mkdtempSync(join(tmpdir(), 'affiliate-seeded-'))
-  const places = { DATA_DIR: 'data', DATABASE_URL: 'sqlite:data/affiliate.db' }
-  const served = startAffiliate(['serve', '--seed'], { folder: own, environment: { ...settings, ...places } })
-  running.add(served.child)
-  await served.until(() => served.printed.stdout.includes('Data:'))
-  const { stdout } = served.printed
-  const [, , open = '', account = ''] = stdout.split('\n')
-  assert.match(open, /^ {2}open +http:\/\/127\.0\.0\.1:\d+\/app$/)
-  assert.match(account, /^ {2}merchant +owner@/)
-  const shop = /practice shop +(\S+)/.exec(stdout)?.[1] ?? ''
-  const link = /href="(\/go\/\w+)"/.exec(await (await fetch(shop)).text())?.[1]
-  assert.match(await (await fetch(new URL(link ?? '', shop))).text(), /Buy and pay now/)
-  served.child.kill('SIGTERM')
-  assert.is((await served.ended).code, 0)
-  const again = startAffiliate(['serve', '--seed'], { folder: own, environment: { ...settings, ...places } })
-  running.add(again.child)
-  await again.until(() => again.printed.stdout.includes('Data:'))
-  assert.match(again.printed.stdout, account)
-  again.child.kill('SIGTERM')
-  assert.is((await again.ended).code, 0)
+  const accounts: string[] = []
+  for (const _ of ['seeded', 'started again']) {
+    const { child, printed, ended } = await startServer(['serve', '--seed'], 'Data:', own, OWN_PLACES)
+    const [, , open = '', account = ''] = printed.stdout.split('\n')
+    assert.match(open, /^ {2}open +http:\/\/127\.0\.0\.1:\d+\/app$/)
+    assert.match(account, /^ {2}merchant +owner@/)
+    accounts.push(account)
+    const shop = /practice shop +(\S+)/.exec(printed.stdout)?.[1] ?? ''
+    assert.match(await (await fetch(shop)).text(), /href="\/go\/\w+"/)
+    child.kill('SIGTERM')
+    assert.is((await ended).code, 0)
+  }
+  assert.is(accounts[0], accounts[1])
   rmSync(own, { recursive: true })
-})
-
-test('an old Node gets one line that says what is missing', () => {
-  // The entry thinks that it runs on Node 20; that it holds nothing which Node 20 cannot read is seen in its text.
-  const entry = JSON.stringify(pathToFileURL(ENTRY).href)
-  const script = `Object.defineProperty(process.versions, 'node', { value: '20.20.2' }); await import(${entry})`
-  const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
-    env: environmentOf(),
-    encoding: 'utf8',
-  })
-  assert.is(status, 1)
-  assert.match(
-    stderr,
-    /^affiliate: this is Node\.js 20\.20\.2; 22\.19 or later is needed\. .*\.\/cli\/affiliate.*\n$/,
-  )
-  assert.not.match(readFileSync(ENTRY, 'utf8'), /^import /m)
 })
 
 test.run()

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { assertMapped, assertNone } from '../../server/test/testkit/pluck.ts'
-import { runAffiliate } from '../test/run-affiliate.ts'
+import { runHere } from '../test/run-here.ts'
 import type { DemoResult } from './run-demo.ts'
 
 const DOUBLE = fileURLToPath(new URL('../../server/test/safepay/run-double.ts', import.meta.url))
@@ -45,12 +45,14 @@ it.after.each(async ({ double }) => {
 })
 
 const demo = (environment: Record<string, string>) =>
-  runAffiliate(['demo', '--processor', 'safepay-raast', '--json'], { environment })
+  runHere(['demo', '--processor', 'safepay-raast', '--json'], environment)
 
-function assertComplete(result: DemoResult, figures: DemoResult['figures']): void {
+function completeResult(document: string): DemoResult {
+  const result: DemoResult = JSON.parse(document)
   assertNone(result.checks, (check) => !check.ok)
-  assert.equal([result.ok, result.figures], [true, figures])
+  assert.equal([result.ok, result.figures], [true, FIGURES])
   assert.ok(result.checks.some(({ name, found }) => name === 'state of the payout' && found === 'paid'))
+  return result
 }
 
 const failedPayout = ({ steps }: DemoResult) =>
@@ -59,8 +61,7 @@ const failedPayout = ({ steps }: DemoResult) =>
 it('goes from an order to a paid payout, after one that failed', async ({ settings }) => {
   const { code, stdout, stderr } = await demo(settings)
   assert.equal([code, stderr], [0, ''])
-  const result: DemoResult = JSON.parse(stdout)
-  assertComplete(result, FIGURES)
+  const result = completeResult(stdout)
   assert.equal(failedPayout(result)?.[1], ['payout', '1,759.00', 'failed', 'P_FAILED'])
 })
 
@@ -68,8 +69,7 @@ it('says that it skips the failure where it cannot make a payout fail', async ({
   const { [LAST_SETTING]: _url, ...rest } = settings
   const { code, stdout } = await demo(rest)
   assert.is(code, 0)
-  const result: DemoResult = JSON.parse(stdout)
-  assertComplete(result, FIGURES)
+  const result = completeResult(stdout)
   assertMapped(failedPayout(result) ?? [], ([word]) => word, ['skipped'])
 })
 

@@ -46,43 +46,35 @@ it('reads every page of an SQLite file', async (context) => {
   writeSync(disk, Buffer.alloc(size, 0xff), 0, size, (page - 1) * size)
   closeSync(disk)
   const found = await findings(context.bed)
-  assert.match(
-    found.doctor,
-    new RegExp(`^database: The database is damaged: .*age ${page}\\b.* → Stop the service`),
-  )
+  const damaged = new RegExp(`^database: The database is damaged: .*age ${page}\\b.* → Stop the service`)
+  assert.match(found.doctor, damaged)
   assert.match(found.status, /The database is damaged/)
 })
 
 onPostgres('sees pages that failed their checksum, as the server counts them', async (context) => {
   context.bed = await openTestDatabase('postgresql')
   const { database } = context.bed
-  const name = (await sql<{ name: string }>`select current_database() as name`.execute(database.writer))
-    .rows[0]
+  const { rows } = await sql<{ name: string }>`select current_database() as name`.execute(database.writer)
   // The server's own view, with a count that takes a broken disk otherwise.
   for (const text of [
     'create schema counted',
     'create view counted.pg_stat_database as select datname, 3 as checksum_failures from pg_catalog.pg_database',
-    `alter database ${name?.name} set search_path = counted, pg_catalog, public`,
+    `alter database ${rows[0]?.name} set search_path = counted, pg_catalog, public`,
   ])
     await sql.raw(text).execute(database.writer)
   const found = await findings(context.bed)
-  assert.match(
-    found.doctor,
-    /^database: The database is damaged: 3 pages failed their checksum\. → Stop the service/,
-  )
+  const failed = /^database: The database is damaged: 3 pages failed their checksum\. → Stop the service/
+  assert.match(found.doctor, failed)
   assert.match(found.status, /3 pages failed their checksum/)
 })
 
 onPostgres('names the indexes that are not valid', async (context) => {
   context.bed = await openTestDatabase('postgresql')
-  await sql`update pg_index set indisvalid = false where indexrelid = 'inbound_events_pending'::regclass`.execute(
-    context.bed.database.writer,
-  )
+  const { writer } = context.bed.database
+  const index = 'inbound_events_pending'
+  await sql`update pg_index set indisvalid = false where indexrelid = ${index}::regclass`.execute(writer)
   const found = await findings(context.bed)
-  assert.match(
-    found.doctor,
-    /^database: Indexes are not valid: inbound_events_pending\. → Run "reindex index NAME"/,
-  )
+  assert.match(found.doctor, /^database: Indexes are not valid: inbound_events_pending\. → Run "reindex/)
   assert.match(found.status, /Indexes are not valid: inbound_events_pending/)
 })
 

@@ -41,30 +41,20 @@ test('on the terms of the manifest, each order leads to what the manifest says',
 })
 
 test('other terms change reason and amounts', async () => {
-  const of = async (
-    name: string,
-    terms: Partial<FilledOrder['terms']>,
-    change: Partial<FilledOrder> = {},
-  ) => {
+  const cases: [string, Partial<FilledOrder['terms']>, Partial<FilledOrder>, unknown[]][] = [
+    ['other-product', { product_ids: null }, {}, [null, '1850.00', '185.00']],
+    ['gift-card', { product_ids: ['1'] }, {}, ['product_not_in_offer', '0.00', '0.00']],
+    ['outside-attribution-window', { attribution_window_days: 60 }, {}, [null, '5100.00', '510.00']],
+    ['self-purchase', {}, { linkOfSender: false }, ['other_merchants_link', '2999.00', '0.00']],
+    ['test-order', { attribution_window_days: 0 }, {}, ['test_order', '1500.00', '0.00']],
+  ]
+  for (const [name, terms, change, expected] of cases) {
     const fixture = storeSales.find((one) => one.name === name) as StoreFixture
     const order = await filled(fixture)
     const changed = { ...order, terms: order.terms && { ...order.terms, ...terms }, ...change }
     const { rejection_reason, net_amount, commission } = expectSale(fixture, changed)
-    return [rejection_reason, net_amount, commission]
+    assert.equal([rejection_reason, net_amount, commission], expected, name)
   }
-  assert.equal(await of('other-product', { product_ids: null }), [null, '1850.00', '185.00'])
-  assert.equal(await of('gift-card', { product_ids: ['1'] }), ['product_not_in_offer', '0.00', '0.00'])
-  assert.equal(await of('outside-attribution-window', { attribution_window_days: 60 }), [
-    null,
-    '5100.00',
-    '510.00',
-  ])
-  assert.equal(await of('self-purchase', {}, { linkOfSender: false }), [
-    'other_merchants_link',
-    '2999.00',
-    '0.00',
-  ])
-  assert.equal(await of('test-order', { attribution_window_days: 0 }), ['test_order', '1500.00', '0.00'])
 })
 
 test.run()

@@ -11,8 +11,16 @@ const ROWS = [
   ['Zoya', 'Rs 5.00', 'defg'],
 ]
 
+/** The lines of a table at a terminal of this width, `null` in a pipe. */
+const linesOf = (
+  columns: Parameters<typeof layoutTable>[0],
+  rows: string[][],
+  width: number | null,
+  more: Partial<Layout> = {},
+) => layoutTable(columns, rows, { width, colour: false, ...more })
+
 test('a table is aligned, money to the right, without trailing blanks', () => {
-  assert.equal(layoutTable(COLUMNS, ROWS, { width: 80, colour: false }), [
+  assert.equal(linesOf(COLUMNS, ROWS, 80), [
     'Name                                   Amount  Id',
     'Gulshan-e-Iqbal Textile Traders  Rs 12,500.00  abc',
     'Zoya                                  Rs 5.00  defg',
@@ -20,7 +28,7 @@ test('a table is aligned, money to the right, without trailing blanks', () => {
 })
 
 test('a narrow terminal cuts the flexible column, never amounts and ids', () => {
-  assert.equal(layoutTable(COLUMNS, ROWS, { width: 36, colour: false }), [
+  assert.equal(linesOf(COLUMNS, ROWS, 36), [
     'Name                    Amount  Id',
     'Gulshan-e-Iqbal…  Rs 12,500.00  abc',
     'Zoya                   Rs 5.00  defg',
@@ -30,31 +38,30 @@ test('a narrow terminal cuts the flexible column, never amounts and ids', () => 
 test('a column that wraps is broken between words, and its neighbors stay in the first line', () => {
   const columns = [{ title: 'Id' }, { title: 'What', flexible: 'wrap' as const, least: 9 }, { title: 'Code' }]
   const rows = [['1', 'The sum is zero.', 'ab']]
-  assert.equal(layoutTable(columns, rows, { width: 19, colour: false }), [
-    'Id  What       Code',
-    '1   The sum    ab',
-    '    is zero.',
-  ])
-  assert.equal(layoutTable(columns, rows, { width: null, colour: false })[1], '1\tThe sum is zero.\tab')
+  const broken = ['Id  What       Code', '1   The sum    ab', '    is zero.']
+  assert.equal(linesOf(columns, rows, 19), broken)
+  assert.equal(linesOf(columns, rows, null)[1], '1\tThe sum is zero.\tab')
 })
 
 test('columns stand in the order of their importance: the last ones are left out where they do not fit', () => {
   const columns = [...COLUMNS.slice(0, 2), { title: 'Since' }, { title: 'Id' }]
   const rows = ROWS.map(([name = '', amount = '', id = '']) => [name, amount, '2026-11-24', id])
-  const titles = (width: number, least?: number) => {
-    const [first, ...others] = columns.map((column) => ({ ...column, ...(column.flexible && { least }) }))
-    return layoutTable(first ? [first, ...others] : [], rows, { width, colour: false })[0]?.split(/ +/)
+  for (const [width, shown, least] of [
+    [48, 'Name Amount Since Id'],
+    [47, 'Name Amount Since'],
+    [41, 'Name Amount'],
+    [29, 'Name'],
+    // What must be readable keeps the width that it names.
+    [48, 'Name Amount Since', 20],
+    [48, 'Name Amount', 32],
+    // It keeps it against later columns only: alone it is cut as others are.
+    [40, 'Name', 32],
+  ] as const) {
+    const [first, ...others] = columns
+    const [titles] = linesOf(first ? [{ ...first, least }, ...others] : [], rows, width)
+    assert.is(titles?.replace(/ +/g, ' '), shown, `${width} ${least}`)
   }
-  assert.equal(titles(48), ['Name', 'Amount', 'Since', 'Id'])
-  assert.equal(titles(47), ['Name', 'Amount', 'Since'])
-  assert.equal(titles(41), ['Name', 'Amount'])
-  assert.equal(titles(29), ['Name'])
-  // What must be readable keeps the width that it names.
-  assert.equal(titles(48, 20), ['Name', 'Amount', 'Since'])
-  assert.equal(titles(48, 32), ['Name', 'Amount'])
-  // It keeps it against later columns only: alone it is cut as others are.
-  assert.equal(titles(40, 32), ['Name'])
-  assert.is(layoutTable(columns, rows, { width: null, colour: false })[0], 'Name\tAmount\tSince\tId')
+  assert.is(linesOf(columns, rows, null)[0], 'Name\tAmount\tSince\tId')
 })
 
 test('a row is one line that fits, at every width', () => {
@@ -68,7 +75,7 @@ test('a row is one line that fits, at every width', () => {
   ]
   const rows = names.flatMap((name) => ROWS.map((row) => [id, name, ...row]))
   for (let width = 1; width <= 120; width += 1) {
-    const lines = layoutTable(columns, rows, { width, colour: false })
+    const lines = linesOf(columns, rows, width)
     assert.is(lines.length, rows.length + 1)
     for (const line of lines) assert.ok(columnsOf(line) <= width, `${width}: ${line}`)
   }
@@ -84,8 +91,7 @@ test('ids are their last eight characters at a terminal, and whole where no pers
   const id = '019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e'
   const row = [id, `payout ${id} is paid`, `po_${id}`]
   const columns = [{ title: 'Id' }, { title: 'About' }, { title: 'Theirs' }]
-  const shown = (layout: Partial<Layout>) =>
-    layoutTable(columns, [row], { width: 200, colour: false, ...layout })[1]?.split(/ {2,}|\t/)
+  const shown = (more: Partial<Layout>) => linesOf(columns, [row], 200, more)[1]?.split(/ {2,}|\t/)
   assert.equal(shown({}), ['3c1b2d4e', 'payout 3c1b2d4e is paid', `po_${id}`])
   assert.equal(shown({ fullIds: true }), row)
   assert.equal(shown({ width: null }), row)
@@ -115,35 +121,25 @@ test('a command to copy is never broken', () => {
 })
 
 test('emoji and East Asian letters take two columns, marks none', () => {
-  const rows = [
-    ['👩‍🌾 کپڑا', 'x'],
-    ['漢字', 'x'],
-    ['e\u0301', 'x'],
-  ]
-  const lines = layoutTable([{ title: 'Name', flexible: true }, { title: 'T' }], rows, {
-    width: 40,
-    colour: false,
-  })
+  const rows = [['👩‍🌾 کپڑا', 'x'], ...['漢字', 'e\u0301'].map((name) => [name, 'x'])]
+  const lines = linesOf([{ title: 'Name', flexible: true }, { title: 'T' }], rows, 40)
   // One emoji, a blank and four letters; two letters of two columns; one letter with its accent.
   assert.equal(lines.slice(1), ['👩‍🌾 کپڑا  x', '漢字     x', 'e\u0301        x'])
 })
 
 test('off a terminal cells are whole and parted by tabs, and amounts and numbers are plain', () => {
-  const piped = (amount: string) =>
-    layoutTable(COLUMNS, [['Gulshan-e-Iqbal Textile Traders', amount, 'abc']], {
-      width: null,
-      colour: false,
-    })[1]
-  assert.is(piped('Rs 12,500.00'), 'Gulshan-e-Iqbal Textile Traders\t12500.00\tabc')
-  assert.is(piped('Rs 12,500.00 Cr'), 'Gulshan-e-Iqbal Textile Traders\t12500.00 Cr\tabc')
-  assert.is(piped('12,500'), 'Gulshan-e-Iqbal Textile Traders\t12500\tabc')
+  for (const [amount, plain] of [
+    ['Rs 12,500.00', '12500.00'],
+    ['Rs 12,500.00 Cr', '12500.00 Cr'],
+    ['12,500', '12500'],
+  ] as const) {
+    const [, line] = linesOf(COLUMNS, [['Gulshan-e-Iqbal Textile Traders', amount, 'abc']], null)
+    assert.is(line, `Gulshan-e-Iqbal Textile Traders\t${plain}\tabc`)
+  }
 })
 
 test('texts of others cannot steer the terminal or break a row', () => {
-  const [, line] = layoutTable([{ title: 'T' }], [['a\u001b[2Jb\tc\nd\u202ee']], {
-    width: null,
-    colour: false,
-  })
+  const [, line] = linesOf([{ title: 'T' }], [['a\u001b[2Jb\tc\nd\u202ee']], null)
   assert.is(line, 'a\ufffd[2Jb\ufffdc\ufffdd\ufffde')
 })
 

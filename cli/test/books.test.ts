@@ -2,25 +2,19 @@
 import { chmodSync, existsSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { sql } from 'kysely'
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { openDatabase } from '../../server/platform/database/open-database.ts'
 import { pluck } from '../../server/test/testkit/pluck.ts'
 import { proofDialects } from '../../server/test/testkit/proof-size.ts'
 import { removeGuards } from '../../server/test/testkit/tamper.ts'
 import { SALE_REJECTION_REASONS } from '../../shared/rejection-reasons.ts'
-import { type Books, openBooks } from './books.ts'
+import { type Books, suiteOverBooks } from './books.ts'
 import { runHere } from './run-here.ts'
 
 for (const dialect of proofDialects()) {
-  const it = suite(`commands over books on ${dialect}`)
+  const { it, books } = suiteOverBooks(`commands over books on ${dialect}`, dialect)
   /** For commands whose SQL is a service's, tested there on both databases. */
   const onSqlite = dialect === 'sqlite' ? it : () => undefined
-  let books: Books
-  it.before(async () => {
-    books = await openBooks(dialect)
-  })
-  it.after(() => books.market.close())
 
   it('tells the story of a sale, which its order id, name and store stand for', async () => {
     const domain = `s${books.shop.merchantId}.myshopify.com`
@@ -30,44 +24,43 @@ for (const dialect of proofDialects()) {
       [byId.commission, byId.store.shop_domain, byId.checks.length, byId.billing_cycle.state, byId.payouts],
       ['624.88', domain, SALE_REJECTION_REASONS.length, 'open', []],
     )
+    const explain = ['sales', 'explain', '#1001', '--store', domain]
     await books.says(
-      ['sales', 'explain', '#1001', '--store', domain],
+      explain,
       /ACCEPTED: commission Rs 624\.88 to Sana Mirza .*platform fee Rs 62\.49/,
       /locked 12\.5 % on every product, for orders within 30 days/,
       /✓ \d+ checks passed by version \d+ of the rule, \d+ not asked/,
       /Commission {4}Rs 624\.88 \(12\.5 % of Rs 4,999\.00/,
     )
-    const all = ['sales', 'explain', '#1001', '--store', domain, '--all']
-    await books.says(all, /\nself_purchase\tyes\tbuyer is creator: no\tThe buyer was not the creator\n/)
+    const check = /\nself_purchase\tyes\tbuyer is creator: no\tThe buyer was not the creator\n/
+    await books.says([...explain, '--all'], check)
     await books.refuses(['sales', 'explain', '#9999'], /No sale found for order #9999/)
   })
 
   it('refuses a name that stands for several orders, with the candidates', async () => {
     const ambiguous = /stands for 2 orders.*--store.\n(.*6100000001009.*accepted|.*rejected)/
     await books.refuses(['sales', 'explain', '#1001'], ambiguous)
-    const wrongStore = ['sales', 'explain', '#1001', '--store', 'unknown.example.pk']
-    assert.is((await books.refuses(wrongStore, /not found/)).stdout, '')
-    const json = await books.affiliate(['sales', 'explain', '#1001', '--json'])
+    await books.refuses(['sales', 'explain', '#1001', '--store', 'unknown.example.pk'], /not found/)
+    const json = await books.refuses(['sales', 'explain', '#1001', '--json'], /candidates/)
     const { candidates } = JSON.parse(json.stderr)
     assert.equal([json.stdout, candidates.length], ['', 2])
     const rejected = candidates.find((one: { order_id: string }) => one.order_id !== '6100000001009')
-    const story = await books.json('sales', 'explain', rejected.sale_id)
-    assert.is(story.rejection_reason, 'no_tracking_reference')
-    assert.equal([story.click, story.creator, story.billing_cycle], [null, null, null])
+    const { rejection_reason, click, creator } = await books.json('sales', 'explain', rejected.sale_id)
+    assert.equal([rejection_reason, click, creator], ['no_tracking_reference', null, null])
   })
 
-  it('lists events by state and source', async () => {
-    const all = await books.json('webhooks', 'events')
-    assert.equal(pluck(all.items, 'state'), ['set_aside', 'done', 'done', 'done'])
-    const ofStore = ['webhooks', 'events', '--store', books.otherShop.storeId]
-    assert.equal(pluck((await books.json(...ofStore)).items, 'state'), ['set_aside', 'done'])
-    assert.is((await books.json(...ofStore, '--since', '2026-01-01')).items.length, 2)
-    assert.is((await books.json(...ofStore, '--since', '2100-01-01')).items.length, 0)
+  it('lists events by state, source, store and time', async () => {
+    const statesOf = async (...options: string[]) =>
+      pluck((await books.json('webhooks', 'events', ...options)).items, 'state')
+    assert.equal(await statesOf(), ['set_aside', 'done', 'done', 'done'])
+    const ofStore = ['--store', books.otherShop.storeId]
+    assert.equal(await statesOf(...ofStore, '--since', '2026-01-01'), ['set_aside', 'done'])
+    assert.equal(await statesOf(...ofStore, '--since', '2100-01-01'), [])
+    assert.equal(await statesOf('--source', 'processor'), [])
+    const [aside] = (await books.json('webhooks', 'events', '--state', 'set_aside')).items
+    assert.match(aside.reason, /malformed/)
+    assert.is(aside.store.id, books.otherShop.storeId)
     await books.refuses(['webhooks', 'events', '--store', 'x.myshopify.com'], /There is no store x\./)
-    const aside = await books.json('webhooks', 'events', '--state', 'set_aside')
-    assert.match(aside.items[0].reason, /malformed/)
-    assert.is(aside.items[0].store.id, books.otherShop.storeId)
-    assert.equal((await books.json('webhooks', 'events', '--source', 'processor')).items, [])
     await books.says(['webhooks', 'events', '--limit', '1'], /^.*\n.*\n$/)
   })
 
@@ -79,23 +72,18 @@ for (const dialect of proofDialects()) {
     )
     const [application] = (await books.json('applications', 'list', '--status', 'approved')).items
     assert.is(application.affiliate_link.slug, link.slug)
-    assert.equal([application.creator.id, application.merchant.id], [books.creatorId, books.shop.merchantId])
-    for (const list of ['links', 'applications']) {
-      const idsOf = async (...options: string[]) =>
-        (await books.json(list, 'list', ...options)).items.map(({ id }: { id: string }) => id)
-      const all = await idsOf()
-      assert.is(all.length, 1)
-      assert.equal(await idsOf('--merchant', books.shop.merchantId, '--creator', books.creatorId), all)
-      assert.equal(await idsOf('--offer', link.offer.id), all)
-      assert.equal(await idsOf('--merchant', books.otherShop.merchantId), [])
-      assert.equal(await idsOf('--creator', books.otherShop.merchantId), [])
-      assert.equal(await idsOf('--offer', link.id), [])
-    }
+    for (const list of ['links', 'applications'])
+      for (const [options, count] of [
+        [['--merchant', books.shop.merchantId, '--creator', books.creatorId], 1],
+        [['--offer', link.offer.id], 1],
+        [['--merchant', books.otherShop.merchantId], 0],
+        [['--creator', books.otherShop.merchantId], 0],
+        [['--offer', link.id], 0],
+      ] as const)
+        assert.is((await books.json(list, 'list', ...options)).items.length, count, `${list} ${options}`)
     assert.equal((await books.json('applications', 'list', '--status', 'pending')).items, [])
-    await books.says(
-      ['links', 'list'],
-      new RegExp(`^${link.slug}\t.*\t5624\\.88\t2\t2\tyes\t.*\t–\t12\\.5 %$`, 'm'),
-    )
+    const row = new RegExp(`^${link.slug}\t.*\t5624\\.88\t2\t2\tyes\t.*\t–\t12\\.5 %$`, 'm')
+    await books.says(['links', 'list'], row)
   })
 
   it('continues every list at its cursor', async () => {
@@ -139,10 +127,8 @@ for (const dialect of proofDialects()) {
 
   it('seals the journal, and compares it with a seal that was kept', async () => {
     await books.says(['ledger', 'verify', '--all'], /The journal was never sealed/)
-    const [digest = ''] = (
-      await books.says(['ledger', 'seal'], /Sealed: number 1, of .*; 1 ledger moved/)
-    ).split('\n')
-    assert.match(digest, /^[0-9a-f]{8}\.[0-9a-f]{64}$/)
+    const sealed = await books.says(['ledger', 'seal'], /Sealed: number 1, of .*; 1 ledger moved/)
+    const [digest = ''] = sealed.split('\n')
     const again = await books.json('ledger', 'seal')
     assert.equal([again.created, again.ledgers, again.seal.digest], [false, 0, digest])
     const against = (text: string) => ['ledger', 'verify', '--against', text]
@@ -154,38 +140,26 @@ for (const dialect of proofDialects()) {
     )
     const lost = /^affiliate: The books do not hold: as-sealed; rows: digest 0{8}\.0{64}\n$/
     const unknown = await books.refuses(against(`00000000.${'0'.repeat(64)}`), lost)
-    assert.match(
-      unknown.stdout,
-      /not the digest of the one seal in this database\. Either the books were rewritten/,
-    )
+    assert.match(unknown.stdout, /not the digest of the one seal in this database\. Either the books were/)
     const typo = /It must be a digest as "affiliate ledger seal" printed it/
     await books.refuses(against(digest.slice(1)), typo, 2)
   })
 
   it('verifies what is new since the last verified seal, and all rows with --full', async () => {
-    const verify = (...args: string[]) => books.json('ledger', 'verify', ...args)
-    const [all, since] = [await verify('--full'), await verify()]
-    assert.equal(
-      [all.ok, all.full, all.since, all.mark_problem, all.mark_stored],
-      [true, true, null, null, true],
-    )
-    assert.equal([since.ok, since.full, since.since.seal], [true, false, 1])
-    assert.is(since.since.digest, since.last_seal.digest)
-    await books.says(
-      ['ledger', 'verify'],
-      /^All \d+ invariants hold \([\d,]+ rows checked, new since seal 1\)\.\n$/,
-    )
+    const { ok, full, since, mark_stored } = await books.json('ledger', 'verify', '--full')
+    assert.equal([ok, full, since, mark_stored], [true, true, null, true])
+    const later = await books.json('ledger', 'verify')
+    assert.equal([later.full, later.since.seal, later.since.digest], [false, 1, later.last_seal.digest])
+    const said = /^All \d+ invariants hold \([\d,]+ rows checked, new since seal 1\)\.\n$/
+    await books.says(['ledger', 'verify'], said)
     const { writer } = books.market.bed.testDatabase.database
     await writer.updateTable('watermarks').set({ value: 'forged' }).where('name', '=', 'verified').execute()
     const forged = /The mark of the last verification cannot be used: it was changed/
     await books.says(['ledger', 'verify'], forged)
-    assert.is((await verify()).full, false)
   })
 
   it('closes cycles, first only in words', async () => {
-    const { items } = await books.json('billing', 'cycles', '--state', 'open')
-    assert.is(items.length, 1)
-    const [{ period_end: end, merchant }] = items
+    const [{ period_end: end, merchant }] = (await books.json('billing', 'cycles', '--state', 'open')).items
     assert.is(merchant.display_name, 'Chenab Lawn')
     const dry = await books.json('billing', 'close', '--as-of', end, '--dry-run')
     assert.equal([dry.items[0].outcome, dry.items[0].amount_due, dry.dry_run], ['closed', '6187.37', true])
@@ -195,10 +169,7 @@ for (const dialect of proofDialects()) {
     // A plain date is its midnight on the merchants' clock, which is when periods end.
     const date = new Intl.DateTimeFormat('sv-SE', { timeZone: 'Asia/Karachi' }).format(Date.parse(end))
     const close = ['billing', 'close', '--as-of', date, '--yes']
-    await books.says(
-      close,
-      /6187\.37\t.*\nThese cycles close before their period is over\.\n.*\n.* this cycle ends .*\n +Next cycle: .*\n1 closed, 0 extended/,
-    )
+    await books.says(close, /6187\.37\t.*\nThese cycles close before their period is over\.\n(.*\n)+1 closed/)
     await books.says(close, /No open cycle ends by .*\+05:00/)
   })
 
@@ -213,9 +184,11 @@ for (const dialect of proofDialects()) {
     const [cycle] = (await books.json('billing', 'cycles', '--state', 'closed')).items
     await market.confirmPayment(cycle.id)
     await drainUntilIdle()
-    const dry = await books.json('payouts', 'run', '--dry-run')
-    assert.equal([dry.items[0].outcome, dry.items[0].payout_id], ['paid_out', null])
     const run = ['payouts', 'run', '--yes']
+    const dry = await books.json(...run, '--dry-run')
+    assert.equal([dry.items[0].outcome, dry.items[0].payout_id], ['paid_out', null])
+    const asked = /Make 1 payout, Rs 5,624\.88 in all\? .* \[y\/N\] /
+    await books.type(['payouts', 'run'], { typed: [{ after: asked, keys: 'n\n' }] })
     await books.says(run, /\t5624\.88\tpayout .*\nThe running service sends it to the processor\.\n$/)
     await drainUntilIdle()
     const [payout] = (await books.json('payouts', 'list', '--state', 'submitted')).items
@@ -230,61 +203,45 @@ for (const dialect of proofDialects()) {
     assert.is(failed.items[0].failure_reason, 'returned by the bank')
     assert.equal((await books.json('payouts', 'list', '--creator', books.shop.merchantId)).items, [])
     // The one that failed must be looked up before it is replaced, and no processor runs here.
-    assert.is((await books.json(...run)).items[0].why, 'processor_unavailable')
     await books.says(run, /\nNo payout was made\.\n$/)
     const waits = /waits: the processor cannot be asked .*the next run asks again/
-    await books.says(['payouts', 'run', '--dry-run'], waits)
+    await books.says([...run, '--dry-run'], waits)
   })
 
-  onSqlite('grants a credit once, and not unasked', async () => {
-    const credit = (to: string, amount: string, reference: string, ...more: string[]) => [
-      ...['billing', 'credit', to, amount, '--reference', reference, '--reason', 'returned'],
-      ...more,
+  onSqlite('grants a credit once', async () => {
+    const credit = (to: string, amount: string, reference: string) => [
+      ...['billing', 'credit', to, amount, '--reference', reference, '--reason', 'returned', '--yes'],
     ]
     const shop = books.shop.merchantId
-    const unasked = /^affiliate: Not a terminal; confirm with --yes\.\n$/
-    await books.refuses(credit(shop, '100.50', 'CR-1'), unasked)
-    await books.says(credit(shop, '100.50', 'CR-1', '--yes'), /Rs 100\.50 credited to .* under CR-1/)
-    assert.is((await books.json(...credit(shop, '100.50', 'CR-1', '--yes'))).created, false)
-    const taken = /Reference CR-1 belongs to another credit/
-    await books.refuses(credit(shop, '100.51', 'CR-1', '--yes'), taken)
-    await books.refuses(credit(shop, '999999', 'CR-2', '--yes'), /At most Rs 6,086\.87 can be credited/)
-    await books.refuses(credit(books.creatorId, '1', 'x', '--yes'), /is not a merchant/)
+    await books.says(credit(shop, '100.50', 'CR-1'), /Rs 100\.50 credited to .* under CR-1/)
+    assert.is((await books.json(...credit(shop, '100.50', 'CR-1'))).created, false)
+    await books.refuses(credit(shop, '100.51', 'CR-1'), /Reference CR-1 belongs to another credit/)
+    await books.refuses(credit(shop, '999999', 'CR-2'), /At most Rs 6,086\.87 can be credited/)
+    await books.refuses(credit(books.creatorId, '1', 'x'), /is not a merchant/)
   })
 
   onSqlite('makes an admin, sets passwords, suspends and reinstates', async () => {
-    const typed = async (words: string, password: string) => {
-      const { code, stdout, stderr } = await books.affiliate(
-        ['users', ...words.split(' '), '--password-stdin'],
-        {},
-        password,
-      )
-      return `${code} ${stdout}${stderr}`
-    }
-    assert.match(
-      await typed('create-admin Op@X.pk', 'a long passphrase\nmore\n'),
-      /^0 op@x\.pk is an admin now/,
-    )
-    const set = 'set-password op@x.pk --yes'
     for (const [words, password, said] of [
+      ['create-admin Op@X.pk', 'a long passphrase\nmore\n', /^0 op@x\.pk is an admin now/],
       ['create-admin op@x.pk', 'a long passphrase', /^1 /],
       ['create-admin o@x.pk', 'short\n', /^2 affiliate: password: must have at least 10 characters\n$/],
-      ['create-admin o@x.pk', 'password123\n', /^2 affiliate: password: is one of the most used passwords/],
-      [set, 'op@x.pk-2026\n', /^2 affiliate: password: must not be your e-mail/],
-      [set, '', /^2 .*No password came on stdin/],
-      [set, 'another passphrase', /^0 .*new password/],
-    ] as const)
-      assert.match(await typed(words, password), said)
+      ['set-password op@x.pk --yes', 'op@x.pk-2026\n', /^2 affiliate: password: must not be your e-mail/],
+      ['set-password op@x.pk --yes', '', /^2 .*No password came on stdin/],
+      ['set-password op@x.pk --yes', 'another passphrase', /^0 .*new password/],
+    ] as const) {
+      const args = ['users', ...words.split(' '), '--password-stdin']
+      const { code, stdout, stderr } = await books.affiliate(args, {}, password)
+      assert.match(`${code} ${stdout}${stderr}`, said)
+    }
     await books.refuses(['users', 'suspend', 'op@x.pk', '--yes'], /last active admin/)
     await books.refuses(['users', 'suspend', 'unknown@x.pk', '--json'], /"code":"not_found"/)
     const suspend = ['users', 'suspend', books.creatorId, '--reason', 'own links', '--yes']
     await books.says(suspend, /is suspended now/)
     await books.says(suspend, /was suspended already; nothing changed/)
-    const { items } = await books.json('users', 'list', '--suspended')
-    assert.equal(pluck(items, 'id'), [books.creatorId])
+    assert.equal(pluck((await books.json('users', 'list', '--suspended')).items, 'id'), [books.creatorId])
     assert.is((await books.json('users', 'reinstate', books.creatorId, '--yes')).changed, true)
-    const { items: admins, more } = await books.json('users', 'list', '--role', 'admin')
-    assert.equal([admins.length, admins[0].email, more], [1, 'op@x.pk', false])
+    const { items, more } = await books.json('users', 'list', '--role', 'admin')
+    assert.equal([pluck(items, 'email'), more], [['op@x.pk'], false])
   })
 
   if (dialect === 'sqlite') it('backs up while the database is in use', () => backsUpInUse(books))
@@ -296,8 +253,7 @@ for (const dialect of proofDialects()) {
     const { sale_id: id } = await books.json('sales', 'explain', '6100000001009')
     await database.writer.updateTable('sales').set({ commission: 62_489 }).where('id', '=', id).execute()
     const named = new RegExp(`^affiliate: The books do not hold: .*sales-in-journal.*${id}.*\n$`)
-    const { stdout } = await books.refuses(['ledger', 'verify'], named)
-    assert.match(stdout, new RegExp(`${id}: `))
+    assert.match((await books.refuses(['ledger', 'verify'], named)).stdout, new RegExp(`${id}: `))
     const json = await books.refuses(['ledger', 'verify', '--json'], /sales-in-journal/)
     assert.is(JSON.parse(json.stdout).ok, false)
   })
@@ -336,20 +292,17 @@ async function backsUpByTool(books: Books): Promise<void> {
   const { folder, url } = books.market.bed.testDatabase
   const file = join(folder, 'copy.dump')
   const tool = join(folder, 'pg_dump')
-  const backUp = (to: string, PATH = `${folder}:/bin:/usr/bin`) =>
-    books.affiliate(['db', 'backup', to], { PATH })
-  const missing = await backUp(file, folder)
-  assert.is(missing.code, 1)
+  const backUp = (PATH = `${folder}:/bin:/usr/bin`) => books.affiliate(['db', 'backup', file], { PATH })
+  const missing = await backUp(folder)
   assert.match(missing.stderr, /pg_dump is not on PATH/)
   assert.not(missing.stderr.includes(new URL(url).password))
+  writeFileSync(tool, '#!/bin/sh\necho "pg_dump: error: server version mismatch" >&2\nexit 1\n')
+  chmodSync(tool, 0o700)
+  const failed = await backUp()
+  assert.match(failed.stderr, /^affiliate: pg_dump failed: pg_dump: error: server version mismatch\n$/)
   assert.not(existsSync(file))
   writeFileSync(tool, '#!/bin/sh\necho "$PGPASSWORD $*" > "$3"\n')
-  chmodSync(tool, 0o700)
-  const made = await backUp(file)
+  const made = await backUp()
   assert.is(made.code, 0, made.stderr)
   assert.ok(statSync(file).size > 0)
-  writeFileSync(tool, '#!/bin/sh\necho "pg_dump: error: server version mismatch" >&2\nexit 1\n')
-  const failed = await backUp(`${file}2`)
-  assert.match(failed.stderr, /^affiliate: pg_dump failed: pg_dump: error: server version mismatch\n$/)
-  assert.not(existsSync(`${file}2`))
 }

@@ -1,10 +1,10 @@
+import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { TestDialect } from '../../server/test/testkit/databases.ts'
 import { type Marketplace, openMarketplace, type Shop } from '../../server/test/testkit/marketplace.ts'
 import { orderBody } from '../../server/test/testkit/orders.ts'
 import { APP_KEY } from './run-affiliate.ts'
-import { type EndedHere, runHere, typeHere } from './run-here.ts'
-import type { PtyEnded, PtyOptions } from './run-in-pty.ts'
+import { type EndedHere, runHere, type TerminalEnded, type TypeOptions, typeHere } from './run-here.ts'
 
 /** A marketplace with a few sales, and the command line over its database. */
 export interface Books {
@@ -26,7 +26,7 @@ export interface Books {
   /** What a process needs for commands over these books. */
   settings: Record<string, string>
   /** Runs it at a terminal. */
-  type(args: string[], options?: PtyOptions): Promise<PtyEnded>
+  type(args: string[], options?: TypeOptions): Promise<TerminalEnded>
 }
 
 /** Two shops that both have an order #1001: an accepted one of 4,999.00, and one without a reference. */
@@ -48,13 +48,7 @@ export async function openBooks(dialect: TestDialect): Promise<Books> {
   const affiliate: Books['affiliate'] = (args, environment = {}, input = '') =>
     runHere(args, { ...settings, ...environment }, { input, folder })
   return {
-    market,
-    shop,
-    otherShop,
-    creatorId: creator.userId,
-    slug: link.slug,
-    affiliate,
-    settings,
+    ...{ market, shop, otherShop, creatorId: creator.userId, slug: link.slug, affiliate, settings },
     type: (args, options = {}) =>
       typeHere(args, { folder, ...options, environment: { ...settings, ...options.environment } }),
     async says(words, ...patterns) {
@@ -75,4 +69,15 @@ export async function openBooks(dialect: TestDialect): Promise<Books> {
       return JSON.parse(stdout)
     },
   }
+}
+
+/** A suite of tests, one after the other, over such books. */
+export function suiteOverBooks(name: string, dialect: TestDialect = 'sqlite') {
+  const it = suite(name)
+  const books = {} as Books
+  it.before(async () => {
+    Object.assign(books, await openBooks(dialect))
+  })
+  it.after(() => books.market?.close())
+  return { it, books }
 }

@@ -1,50 +1,11 @@
 // long
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { changedTables, tableDigests } from '../../server/test/authorization/digest.ts'
-import { type Books, openBooks } from './books.ts'
+import { suiteOverBooks } from './books.ts'
 
-const it = suite('commands that cannot be undone')
-let books: Books
+const { it, books } = suiteOverBooks('commands that cannot be undone')
 
-it.before(async () => {
-  books = await openBooks('sqlite')
-})
-it.after(() => books.market.close())
-
-const UNASKED = /^affiliate: Not a terminal; confirm with --yes\.\n$/
 const UNKNOWN_ID = '019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e'
-
-it('ask, and need --yes where there is no terminal', async () => {
-  const { market, shop, otherShop, creatorId } = books
-  await market.processorSays('invoice.paid_in_full', {})
-  await market.drainUntilIdle()
-  const suspended = await market.addCreator('Suspended')
-  const first = async (...list: string[]) => (await books.json(...list)).items[0].id
-  await books.json('users', 'suspend', suspended.userId, '--yes')
-  const commands = [
-    ['billing', 'close', '--as-of', '2099-01-01'],
-    ['billing', 'credit', shop.merchantId, '10', '--reference', 'CR-1', '--reason', 'returned'],
-    ['billing', 'reissue', await first('billing', 'cycles', '--state', 'open')],
-    ['offers', 'vet', await first('offers', 'list', '--status', 'live'), '--approve'],
-    ['stores', 'release', `s${otherShop.merchantId}.myshopify.com`],
-    ['users', 'suspend', creatorId],
-    ['users', 'reinstate', suspended.userId],
-    ['sessions', 'end', creatorId],
-    ['webhooks', 'retry', await first('webhooks', 'events', '--state', 'set_aside')],
-    ['webhooks', 'retry', '--type', 'invoice.paid_in_full'],
-  ]
-  const { reader } = market.platform.database
-  const before = await tableDigests(reader)
-  for (const words of commands) {
-    assert.is((await books.refuses(words, UNASKED)).stdout, '')
-    await books.refuses([...words, '--json'], /"detail":"Not a terminal; confirm with --yes\."/)
-  }
-  const password = ['users', 'set-password', creatorId, '--password-stdin']
-  const unasked = await books.affiliate(password, {}, 'a long passphrase\n')
-  assert.match(unasked.stderr, UNASKED)
-  assert.equal(changedTables(before, await tableDigests(reader)), [])
-})
 
 it('look whether it exists before they ask', async () => {
   const domain = 'never-connected.myshopify.com'
@@ -79,45 +40,24 @@ it('do not ask for a dry run, or when there is nothing to do', async () => {
     await books.says(words)
 })
 
-it('say before they ask what an early close does to the next cycle', async () => {
-  const { screen, code } = await books.type(['billing', 'close', '--as-of', '2099-01-01'], {
-    columns: 80,
-    typed: [{ after: /\[y\/N\] /, keys: 'n\n' }],
-  })
+it('say before they ask what an early close does to the next cycle, and end with 130 at Ctrl-C', async () => {
+  const question = /Close 1 billing cycle, Rs 6,187\.37 due in all\? It cannot be undone\. \[y\/N\]/
+  const answer = (keys: string) =>
+    books.type(['billing', 'close', '--as-of', '2099-01-01'], {
+      columns: 80,
+      typed: [{ after: question, keys }],
+    })
+  const { screen, code } = await answer('n\n')
   assert.is(code, 1)
   // The terminal is narrow, so lines are broken between words.
   const text = screen.replaceAll(/\s+/g, ' ')
   assert.match(text, /Sales accepted from now on are billed in the next cycle:/)
   assert.match(text, /this cycle ends \d{4}-\d\d-01 00:00:00 \+05:00\./)
   assert.match(text, /Next cycle: \d{4}-\d\d-01 00:00:00 \+05:00 to \d{4}-\d\d-01 00:00:00 \+05:00\./)
-  assert.match(screen, /Close 1 billing cycle, Rs 6,187\.37 due in all\? It cannot be undone\. \[y\/N\]/)
   assert.match(screen, /Nothing was done\./)
-})
-
-it('end with 130 at Ctrl-C', async () => {
-  const { screen, code } = await books.type(['billing', 'close', '--as-of', '2099-01-01'], {
-    typed: [{ after: /\[y\/N\] /, keys: '\u0003' }],
-  })
-  assert.is(code, 130)
-  assert.match(screen, /Interrupted; nothing was done\./)
-})
-
-it('make payouts once they are confirmed', async () => {
-  const { market } = books
-  const [{ period_end: end }] = (await books.json('billing', 'cycles', '--state', 'open')).items
-  await books.json('billing', 'close', '--as-of', end, '--yes')
-  market.clock.set(new Date().toISOString())
-  await market.drainUntilIdle()
-  await market.confirmPayment((await books.json('billing', 'cycles', '--state', 'closed')).items[0].id)
-  await market.drainUntilIdle()
-  await books.refuses(['payouts', 'run'], UNASKED)
-  const { screen, code } = await books.type(['payouts', 'run'], {
-    typed: [{ after: /Make 1 payout, Rs 5,624\.88 in all\? .* \[y\/N\] /, keys: 'y\n' }],
-  })
-  assert.is(code, 0, screen)
-  const [payout] = (await books.json('payouts', 'list')).items
-  assert.equal([payout.amount, payout.state], ['5624.88', 'pending'])
-  await books.refuses(['payouts', 'retry', payout.id], UNASKED)
+  const interrupted = await answer('\u0003')
+  assert.is(interrupted.code, 130)
+  assert.match(interrupted.screen, /Interrupted; nothing was done\./)
 })
 
 it('ask before a password is typed', async () => {

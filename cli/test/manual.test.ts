@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -6,13 +7,15 @@ import { stripVTControlCharacters } from 'node:util'
 import BetterSqlite from 'better-sqlite3'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { type Service, startService } from '../../server/service.ts'
+import type { Service } from '../../server/service.ts'
 import { codeOf } from '../../server/test/testkit/authenticator.ts'
 import { eventually } from '../../server/test/testkit/eventually.ts'
 import { MANUAL_SETTINGS } from '../../server/test/testkit/manual-market.ts'
 import { cycleOf, payoutOf } from '../../server/test/testkit/marketplace.ts'
 import { addUser, setSuspended } from '../../server/test/testkit/people.ts'
+import { assertNone, pluckAll } from '../../server/test/testkit/pluck.ts'
 import { rowsOf } from '../../server/test/testkit/rows.ts'
+import { startQuietly } from '../../server/test/testkit/service-bed.ts'
 import { confirmTotp, startTotp } from '../../server/users/second-factor.service.ts'
 import { type Books, openBooks } from './books.ts'
 import { startAffiliate } from './run-affiliate.ts'
@@ -27,24 +30,15 @@ const WALL = { now: () => Date.now() }
 const it = suite('bank transfers by hand')
 let books: Books
 let service: Service
-let admin: string
+let url: string
 let adminId: string
 let cycleId: string
 let payoutId: string
 
 it.before(async () => {
   books = await openBooks('sqlite')
-  const quiet = {
-    SCHEDULE_BILLING: 'off',
-    SCHEDULE_PAYOUTS: 'off',
-    SCHEDULE_RECONCILIATION: 'off',
-    LOG_LEVEL: 'silent',
-  }
-  const environment = { ...books.settings, ...SETTINGS, ...quiet, HOST: '127.0.0.1', PORT: '0' }
-  service = await startService({ environment })
-  const { platform } = books.market
-  adminId = (await addUser(platform, 'admin')).userId
-  admin = `${adminId}@example.com`
+  ;({ service, url } = await startQuietly({ ...books.settings, ...SETTINGS }))
+  adminId = (await addUser(books.market.platform, 'admin')).userId
   const [cycle] = (await books.json('billing', 'cycles', '--state', 'open')).items
   cycleId = cycle.id
   await run(['billing', 'close', '--as-of', cycle.period_end, '--yes'])
@@ -57,10 +51,11 @@ it.after(async () => {
 const run = (args: string[], environment: Record<string, string> = {}) =>
   books.affiliate(args, { ...SETTINGS, ...environment })
 const manual = (...args: string[]) => run(['manual', ...args])
-const by = () => ['--as', admin, '--yes']
-const there = () => ['--url', service.url ?? '']
-const refuses = async (args: string[], why: RegExp, code = 1) => {
-  const ended = await manual(...args)
+const by = () => ['--as', `${adminId}@example.com`, '--yes']
+/** By the admin, at the running service. */
+const byThere = () => [...by(), '--url', url]
+const refuses = async (args: string[], why: RegExp, code = 1, environment: Record<string, string> = {}) => {
+  const ended = await run(['manual', ...args], environment)
   assert.match(ended.stderr, why)
   assert.is(ended.code, code, ended.stderr)
   return ended
@@ -69,7 +64,6 @@ const says = async (args: string[], ...patterns: RegExp[]) => {
   const ended = await manual(...args)
   assert.is(ended.code, 0, ended.stderr)
   for (const pattern of patterns) assert.match(ended.stdout, pattern)
-  return ended.stdout
 }
 /** Kills the command as soon as its unfinished file is there. */
 const killAtItsFile = async (file: string, ...more: string[]) => {
@@ -89,104 +83,68 @@ const transferOf = (subject_id: string) =>
 const audits = async () =>
   (await rowsOf(books.market.platform, 'audit_entries')).filter(({ action }) => action.startsWith('manual.'))
 
-const received = (...more: string[]) => [
-  'received',
-  cycleId,
-  '--amount',
-  BILLED,
-  '--reference',
-  'ft 1',
-  ...more,
+/** About the cycle, unless another is given. */
+const received = (more: string[], about = cycleId, amount = BILLED, reference = 'ft 1') => [
+  ...['received', about, '--amount', amount, '--reference', reference, ...more],
 ]
 
 it('shows what is due on one screen', async () => {
   const { number } = await transferOf(cycleId)
-  const { code, screen } = await books.type(['manual', 'due'], {
-    columns: 80,
-    rows: 24,
-    environment: SETTINGS,
-  })
+  const { code, screen } = await books.type(['manual', 'due'], { columns: 80, environment: SETTINGS })
   assert.is(code, 0, screen)
   const lines = stripVTControlCharacters(screen).trimEnd().split('\n')
   assert.ok(lines.length < 24 && lines.every((line) => line.trimEnd().length <= 80), screen)
   assert.match(screen, number)
-  const { stdout } = await manual('due', '--json')
-  const { to_receive, payouts } = JSON.parse(stdout)
-  assert.equal(
-    [to_receive.count, to_receive.amount, to_receive.items[0].number, payouts],
-    [1, BILLED, number, []],
-  )
+  const { to_receive, payouts } = JSON.parse((await manual('due', '--json')).stdout)
+  const [item, ...others] = to_receive.items
+  assert.equal([to_receive.amount, item.number, others, payouts], [BILLED, number, [], []])
   const [cycle] = JSON.parse((await run(['billing', 'cycles', '--state', 'closed', '--json'])).stdout).items
   assert.match(cycle.payment_instructions, /^Chenab Bank, PK36\w+\nReference: /)
 })
 
-it('refuses all but active admins, and what can never be right', async () => {
+it('refuses all but active admins, what can never be right, and a service that is not there', async () => {
   const { platform } = books.market
-  const creator = `${books.creatorId}@example.com`
-  await refuses(received('--yes'), /required option '--as <email>'/, 2)
-  await refuses(received('--as', creator, '--yes', ...there()), /is not an admin/)
-  await refuses(received('--as', 'stranger@example.com', '--yes', ...there()), /not found/)
+  const as = (email: string) => received(['--as', email, '--yes', '--url', url])
+  await refuses(received(['--yes']), /required option '--as <email>'/, 2)
+  await refuses(as(`${books.creatorId}@example.com`), /is not an admin/)
+  await refuses(as('stranger@example.com'), /not found/)
   await setSuspended(platform, adminId, true)
-  await refuses(received(...by(), ...there()), /is suspended/)
+  await refuses(received(byThere()), /is suspended/)
   await setSuspended(platform, adminId, false)
-  await refuses(['received', 'INV1', '--amount', '1', '--reference', 'x', ...by()], /not the id or number/, 2)
-  await refuses(
-    ['received', cycleId, '--amount', '1', '--reference', '=1', ...by()],
-    /not a bank reference/,
-    2,
-  )
+  await refuses(received(by(), 'INV1'), /not the id or number/, 2)
+  await refuses(received(by(), cycleId, '1', '=1'), /not a bank reference/, 2)
   await refuses(['paid', ...by()], /Name a payout with --reference, or a result file/, 2)
-  const { stderr, code } = await books.affiliate(['manual', 'due'])
-  assert.equal([code, /PROCESSOR is sandbox; these commands need PROCESSOR=manual/.test(stderr)], [1, true])
-  assert.equal(await audits(), [])
-})
-
-it('refuses another amount, an unknown cycle, and a service that is not there', async () => {
-  const other = ['received', cycleId, '--amount', '6187.00', '--reference', 'FT1']
-  await refuses([...other, ...by(), ...there()], /is about Rs 6,187\.37, not Rs 6,187\.00\. Nothing was done/)
-  const unknown = ['received', 'INVAAAAAAAAAAAA', '--amount', '5', '--reference', 'FT1']
-  await refuses(
-    [...unknown, ...by(), ...there()],
-    /Nothing that waits for a bank transfer is INVAAAAAAAAAAAA/,
-  )
-  await refuses(received(...by(), '--url', 'http://127.0.0.1:9'), /No service answers/)
-  await refuses(received(...by(), '--url', 'http://bazaar.example'), /neither https nor on this machine/, 2)
+  const other = /is about Rs 6,187\.37, not Rs 6,187\.00\. Nothing was done/
+  await refuses(received(byThere(), cycleId, '6187.00'), other)
+  const unknown = /Nothing that waits for a bank transfer is INVAAAAAAAAAAAA/
+  await refuses(received(byThere(), 'INVAAAAAAAAAAAA'), unknown)
+  await refuses(received([...by(), '--url', 'http://127.0.0.1:9']), /No service answers/)
+  const remote = received([...by(), '--url', 'http://bazaar.example'])
+  await refuses(remote, /neither https nor on this machine/, 2)
+  await books.refuses(['manual', 'due'], /PROCESSOR is sandbox; these commands need PROCESSOR=manual/)
   assert.equal([(await transferOf(cycleId)).state, await audits()], ['open', []])
 })
 
 it('moves nothing where the event reaches another service', async () => {
-  const seen: string[] = []
-  const receiver = createServer((request, response) => {
-    seen.push(`${request.method} ${request.url}`)
-    request.resume().on('end', () => response.end('{}'))
-  })
-  await new Promise<void>((listening) => receiver.listen(0, '127.0.0.1', listening))
-  const { port } = receiver.address() as AddressInfo
-  await refuses(received(...by(), '--url', `http://127.0.0.1:${port}`), /it is not in this database/)
-  await new Promise((closed) => receiver.close(closed))
-  assert.equal(seen, ['GET /readyz', 'POST /webhooks/processor'])
+  const other = createServer((request, response) => request.resume().on('end', () => response.end('{}')))
+  await once(other.listen(0, '127.0.0.1'), 'listening')
+  const { port } = other.address() as AddressInfo
+  await refuses(received([...by(), '--url', `http://127.0.0.1:${port}`]), /it is not in this database/)
+  other.close()
   assert.is((await cycleOf(books.market.platform, cycleId)).state, 'closed')
   await says(['due'], /Confirmed and not applied: repeat the command for INV/)
 })
 
 it('charges a cycle by its event, once, for each who says the same', async () => {
-  const [one, other] = await Promise.all([
-    manual(...received(...by(), ...there())),
-    manual(...received(...by(), ...there())),
-  ])
+  const twice = [manual(...received(byThere())), manual(...received(byThere()))] as const
+  const [one, other] = await Promise.all(twice)
   assert.equal([one.code, one.stdout], [0, other.stdout], one.stderr + other.stderr)
   assert.match(one.stdout, `Billing cycle ${cycleId} is charged: Rs 6,187.37, reference FT 1.`)
   assert.is((await cycleOf(books.market.platform, cycleId)).processor_payment_reference, 'FT 1')
-  await refuses(
-    ['received', cycleId, '--amount', BILLED, '--reference', 'FT2', ...by(), ...there()],
-    /confirmed as paid already, with reference FT 1/,
-  )
-  const events = await rowsOf(books.market.platform, 'inbound_events', { source: 'processor' })
-  assert.is(events.length, 1)
-  assert.equal(
-    (await audits()).map(({ action, actor }) => [action, actor]),
-    [['manual.received', adminId]],
-  )
+  const another = received(byThere(), cycleId, BILLED, 'FT2')
+  await refuses(another, /confirmed as paid already, with reference FT 1/)
+  assert.is((await rowsOf(books.market.platform, 'inbound_events', { source: 'processor' })).length, 1)
+  assert.equal(pluckAll(await audits(), 'action', 'actor'), [['manual.received', adminId]])
 })
 
 it('writes payouts into one private file for the bank', async () => {
@@ -204,24 +162,18 @@ it('writes payouts into one private file for the bank', async () => {
   assert.is((await transferOf(payoutId)).file, null)
   await refuses(['payout-file', out, ...by()], /left from a command that ended early\. Delete it/)
   rmSync(`${out}.part`)
-  const written = await says(
-    ['payout-file', out, ...by()],
-    /Wrote 1 payout, Rs 5,624\.88 in all/,
-    /Delete it once/,
-  )
+  const ended = await manual('payout-file', out, ...by())
+  assert.match(ended.stdout, /Wrote 1 payout, Rs 5,624\.88 in all(.|\n)*Delete it once/, ended.stderr)
+  assert.not.match(ended.stdout, /PK36SCBL/)
   const content = `beneficiary_title,iban,amount,reference\r\nA CREATOR,PK36SCBL0000001123456702,${EARNED},${number}\r\n`
   assert.equal([readFileSync(out, 'utf8'), statSync(out).mode & 0o777], [content, 0o600])
-  assert.not.match(written, /PK36SCBL/)
   await refuses(['payout-file', out, ...by()], /exists\. Name a new file/)
   await says(['payout-file', ...by()], /No payout waits to be exported/)
   const { file: name } = await transferOf(payoutId)
   const again = join(folder, 'again.csv')
   await says(['payout-file', again, '--again', name ?? '', ...by()], /Wrote 1 payout/)
   assert.is(readFileSync(again, 'utf8'), content)
-  assert.equal(
-    readdirSync(folder).filter((entry) => entry.endsWith('.part')),
-    [],
-  )
+  assertNone(readdirSync(folder), (entry) => entry.endsWith('.part'))
 })
 
 it('writes the same file again when the command was killed at it', async () => {
@@ -242,35 +194,30 @@ it('asks for the second factor in production', async () => {
   const { platform } = books.market
   const { APP_KEY = '' } = books.settings
   const production = { NODE_ENV: 'production', PUBLIC_BASE_URL: 'https://market.test', APP_KEY }
-  const args = ['manual', 'paid', payoutId, '--reference', 'FT3', ...by(), ...there()]
-  const refused = await run(args, production)
-  assert.equal([refused.code, /no second factor, which production needs/.test(refused.stderr)], [1, true])
+  const paid = ['paid', payoutId, '--reference', 'FT3', ...byThere()]
+  await refuses(paid, /no second factor, which production needs/, 1, production)
   const { secret } = await startTotp(platform, adminId)
   await confirmTotp(platform, adminId, codeOf(secret, WALL, -1), adminId)
-  const unasked = await run(args, production)
-  assert.equal([unasked.code, /Not a terminal; give the code with --code/.test(unasked.stderr)], [1, true])
-  const wrong = await run([...args, '--code', '000000'], production)
-  assert.equal([wrong.code, /The code is wrong/.test(wrong.stderr)], [1, true])
+  await refuses(paid, /Not a terminal; give the code with --code/, 1, production)
+  await refuses([...paid, '--code', '000000'], /The code is wrong/, 1, production)
   assert.is((await transferOf(payoutId)).state, 'open')
-  const code = ['--code', codeOf(secret, WALL)]
-  const asked = await run([...args, ...code], production)
-  assert.is(asked.code, 0, asked.stderr)
-  assert.match(asked.stdout, `Payout ${payoutId} is paid: Rs 5,624.88, reference FT3.`)
-  assert.equal((await run([...args, ...code], production)).stdout, asked.stdout)
+  const asked = () => run(['manual', ...paid, '--code', codeOf(secret, WALL)], production)
+  const { code, stdout, stderr } = await asked()
+  assert.is(code, 0, stderr)
+  assert.match(stdout, `Payout ${payoutId} is paid: Rs 5,624.88, reference FT3.`)
+  assert.is((await asked()).stdout, stdout)
   assert.is((await payoutOf(platform, payoutId)).state, 'paid')
-  const failed = ['failed', payoutId, '--reason', 'closed', ...by(), ...there()]
+  const failed = ['failed', payoutId, '--reason', 'closed', ...byThere()]
   await refuses(failed, /was confirmed as paid already, with reference FT3/)
 })
 
 it("reads the bank's result file, and says what was not applied", async () => {
   const { number } = await transferOf(payoutId)
   const file = join(books.market.bed.testDatabase.folder, 'results.csv')
-  const from = ['paid', '--from', file, ...by(), ...there()]
+  const from = ['paid', '--from', file, ...byThere()]
+  const titles = '\ufeffNarration;amount;status;bank_reference'
   const write = (...rows: string[]) =>
-    writeFileSync(
-      file,
-      Buffer.from(`\ufeffNarration;amount;status;bank_reference\n${rows.join('\n')}\n`, 'utf16le'),
-    )
+    writeFileSync(file, Buffer.from([titles, ...rows, ''].join('\n'), 'utf16le'))
   write(`${number};5,624.88;paid;FT3`, `${number};5624.88;paid;FT3`)
   await refuses(from, /no line with the column titles reference, amount, status/)
   const named = [...from, '--columns', 'reference=narration']
@@ -280,18 +227,17 @@ it("reads the bank's result file, and says what was not applied", async () => {
   for (const why of [/not Rs 5,000\.00/, /no payout has this number/, /not the number of a payout/])
     assert.match(stdout, why)
   await refuses([...from, '--columns', 'amounts=x'], /--columns names titles of reference, amount/, 2)
-  await refuses(['paid', '--from', `${file}.gone`, ...by(), ...there()], /There is no such file/)
+  await refuses(['paid', '--from', `${file}.gone`, ...byThere()], /There is no such file/)
 })
 
 it('compares a bank statement with what was confirmed', async () => {
   const { number } = await transferOf(payoutId)
   const file = join(books.market.bed.testDatabase.folder, 'statement.csv')
-  writeFileSync(file, `reference,credit,debit,description\nFT 1,6187.37,,\nFT3,,5624.88,${number}\n`)
+  const write = (...rows: string[]) =>
+    writeFileSync(file, ['reference,credit,debit,description', ...rows, ''].join('\n'))
+  write('FT 1,6187.37,,', `FT3,,5624.88,${number}`)
   await says(['reconcile', file, ...by()], /2 rows, 0 rows about nothing of ours; 2 compared, 0 differ/)
-  writeFileSync(
-    file,
-    `reference,credit,debit,description\nFT3,,5624.88,${number}\nFT9,5624.88,,RETURN ${number}\n`,
-  )
+  write(`FT3,,5624.88,${number}`, `FT9,5624.88,,RETURN ${number}`)
   const { stdout } = await refuses(['reconcile', file, ...by()], /2 differ; see "affiliate flagged list"/)
   assert.match(stdout, /the money came back/)
   assert.match(stdout, /confirmed, and not in the statement/)

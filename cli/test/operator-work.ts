@@ -5,7 +5,9 @@ import { createEndpoint } from '../../server/notifications/channels/webhooks/end
 import { authorize } from '../../server/test/authorization/scene.ts'
 import { codeOf } from '../../server/test/testkit/authenticator.ts'
 import { addLiveOffer } from '../../server/test/testkit/listings.ts'
+import type { Shop } from '../../server/test/testkit/marketplace.ts'
 import { queuedMail } from '../../server/test/testkit/people.ts'
+import { rowOf } from '../../server/test/testkit/rows.ts'
 import { confirmTotp, startTotp } from '../../server/users/second-factor.service.ts'
 import type { Books } from './books.ts'
 import type { ProcessorStub } from './processor-stub.ts'
@@ -16,18 +18,22 @@ export interface World {
   stub: ProcessorStub
 }
 
-export interface Way {
-  args: string[]
-  input?: string
-}
+type Call = (books: Books) => string[] | Promise<string[]>
+/** How a command is called so that it does what it is for, or why it is not called here. `action`: of the audit row that it leaves. */
+export type Recipe = (Call & { action?: string }) | string
 
-/** How a command is called so that it does what it is for, or why it is not called here. */
-export type Recipe = ((world: World) => Way | Promise<Way>) | string
+const leaves = (action: string, call: Call): Recipe => Object.assign(call, { action })
 
 const PASSWORD = 'a long passphrase\n'
+const because = (reason: string) => ['--reason', reason, '--yes']
+const freshMail = ({ market, creatorId }: Books) => queuedMail(market.platform, creatorId)
+const inFolder = ({ market }: Books, name: string) => join(market.bed.testDatabase.folder, name)
+const claimOf = (shop: Shop) => [domainOf(shop), '--merchant', shop.merchantId]
+const domainOf = ({ merchantId }: Shop) => `s${merchantId}.myshopify.com`
 export const way =
   (...args: string[]): Recipe =>
-  () => ({ args })
+  () =>
+    args
 
 /** Every command that there is, in this order, since some need what others have done. */
 export const OPERATOR_WORK: Record<string, Recipe> = {
@@ -39,54 +45,57 @@ export const OPERATOR_WORK: Record<string, Recipe> = {
   'db migrate': 'changes the schema, and nothing that an operator decides',
   'db status': way(),
   'db mark-development': 'works on a copy of a production database only; its own test looks at the audit row',
-  'db backup': ({ books }) => ({ args: [join(books.market.bed.testDatabase.folder, 'backup.db')] }),
+  'db backup': (books) => [inFolder(books, 'backup.db')],
   'db restore': 'makes a database of its own and only names the present one',
   'db grants': 'grants privileges on PostgreSQL, and changes no row',
   doctor: 'reads only, and finds fault with the settings of a test',
   status: way(),
   completion: way('bash'),
   'jobs list': way(),
-  'jobs export': ({ books }) => ({
-    args: ['sales', join(books.market.bed.testDatabase.folder, 'export.csv')],
-  }),
+  'jobs export': leaves('export.file', (books) => ['sales', inFolder(books, 'export.csv')]),
   'mail list': way(),
-  'mail preferences': ({ books }) => ({ args: [books.creatorId, '--off', 'payout.paid'] }),
-  'mail show': async ({ books }) => ({ args: [await queuedMail(books.market.platform, books.creatorId)] }),
-  'mail retry': async ({ books }) => ({ args: [await queuedMail(books.market.platform, books.creatorId)] }),
+  'mail preferences': leaves('mail.preferences', (books) => [books.creatorId, '--off', 'payout.paid']),
+  'mail show': async (books) => [await freshMail(books)],
+  'mail retry': leaves('mail.retry', async (books) => [await freshMail(books)]),
   'users list': way(),
-  'users show': ({ books }) => ({ args: [books.creatorId] }),
-  'users create-admin': () => ({ args: ['second@example.pk', '--password-stdin'], input: PASSWORD }),
-  'users set-password': () => ({ args: ['second@example.pk', '--password-stdin', '--yes'], input: PASSWORD }),
-  'users suspend': ({ books }) => ({
-    args: [books.otherShop.merchantId, '--reason', 'forged orders', '--yes'],
-  }),
-  'users reinstate': ({ books }) => ({ args: [books.otherShop.merchantId, '--yes'] }),
+  'users show': (books) => [books.creatorId],
+  'users create-admin': leaves('user.create_admin', () => ['second@example.pk', '--password-stdin']),
+  'users set-password': leaves('user.set_password', () => ['second@example.pk', '--password-stdin', '--yes']),
+  'users suspend': leaves('user.suspend', (books) => [
+    books.otherShop.merchantId,
+    ...because('forged orders'),
+  ]),
+  'users reinstate': leaves('user.reinstate', (books) => [books.otherShop.merchantId, '--yes']),
   'users enroll-second-factor':
     'asks for a code of the secret that it prints; its own test looks at the audit row',
-  'users reset-second-factor': async ({ books: { market, creatorId } }) => {
-    const { platform } = market
-    const { secret } = await startTotp(platform, creatorId)
-    await confirmTotp(platform, creatorId, codeOf(secret, platform.clock), creatorId)
-    return { args: [creatorId, '--reason', 'lost the phone', '--yes'] }
-  },
-  'sessions list': ({ books }) => ({ args: [books.creatorId] }),
-  'sessions end': async ({ books }) => {
+  'users reset-second-factor': leaves('user.reset_second_factor', async (books) => {
+    const { platform } = books.market
+    const { secret } = await startTotp(platform, books.creatorId)
+    await confirmTotp(platform, books.creatorId, codeOf(secret, platform.clock), books.creatorId)
+    return [books.creatorId, ...because('lost the phone')]
+  }),
+  'sessions list': (books) => [books.creatorId],
+  'sessions end': leaves('user.end_sessions', async (books) => {
     await authorize(books.market.platform, books.creatorId)
-    return { args: [books.creatorId, '--yes'] }
-  },
+    return [books.creatorId, '--yes']
+  }),
   'offers list': way(),
-  'offers show': async ({ books }) => ({ args: [(await books.json('offers', 'list')).items[0].id] }),
-  'offers vet': async ({ books }) => {
+  'offers show': async (books) => [(await books.json('offers', 'list')).items[0].id],
+  'offers vet': leaves('offer.vet', async (books) => {
     const { id } = await addLiveOffer(books.market.platform, books.otherShop.actor)
-    return { args: [id, '--approve', '--reason', 'as agreed', '--yes'] }
-  },
+    return [id, '--approve', ...because('as agreed')]
+  }),
   'applications list': way(),
   'links list': way(),
-  'links show': ({ books }) => ({ args: [books.slug] }),
-  'links set-coupon': ({ books }) => ({ args: [books.slug, 'SANA10'] }),
-  'links end': ({ books }) => ({ args: [books.slug, '--reason', 'fake posts', '--yes'] }),
+  'links show': (books) => [books.slug],
+  'links set-coupon': leaves('link.coupon', (books) => [books.slug, 'SANA10']),
+  'links end': leaves('link.end', (books) => [books.slug, ...because('fake posts')]),
   'flagged list': way(),
-  'flagged resolve': async (world) => ({ args: [await freshFlag(world), '--note', 'looked at it'] }),
+  'flagged resolve': leaves('flag.resolve', async (books) => [
+    await freshFlag(books),
+    '--note',
+    'looked at it',
+  ]),
   'audit list': way(),
   'flagged walk': 'asks a person about each flag; its own test looks at the audit rows',
   'sales list': way(),
@@ -97,55 +106,61 @@ export const OPERATOR_WORK: Record<string, Recipe> = {
   'webhooks replay': 'sends a signed event to a running service; its own test looks at the audit row',
   'webhooks listen': 'prints events as they come, without end',
   'webhooks events': way(),
-  'webhooks show': async (world) => ({ args: [await eventSetAside(world)] }),
-  'webhooks retry': async (world) => ({
-    args: [await eventSetAside(world), '--reason', 'read again', '--yes'],
-  }),
+  'webhooks show': async (books) => [await eventSetAside(books)],
+  'webhooks retry': leaves('event.retry', async (books) => [
+    await eventSetAside(books),
+    ...because('read again'),
+  ]),
   'webhooks reprocess': way('--dry-run'),
   'endpoints list': way(),
-  'endpoints show': async (world) => ({ args: [await freshEndpoint(world)] }),
-  'endpoints replay': async (world) => ({ args: [await freshEndpoint(world), '--yes'] }),
-  'endpoints disable': async (world) => ({
-    args: [await freshEndpoint(world), '--reason', 'reported as abuse', '--yes'],
-  }),
+  'endpoints show': async (books) => [await freshEndpoint(books)],
+  'endpoints replay': leaves('webhook_endpoint.replay', async (books) => [
+    await freshEndpoint(books),
+    '--yes',
+  ]),
+  'endpoints disable': leaves('webhook_endpoint.disable', async (books) => [
+    await freshEndpoint(books),
+    ...because('reported as abuse'),
+  ]),
   'stores list': way(),
   'stores check': 'reads only, and fails where something must be done',
-  'stores compare': ({ books }) => {
-    const file = join(books.market.bed.testDatabase.folder, 'orders_export.csv')
+  'stores compare': (books) => {
+    const file = inFolder(books, 'orders_export.csv')
     writeFileSync(file, 'Name,Financial Status,Currency,Subtotal,Created at,Id\n')
-    return { args: [`s${books.shop.merchantId}.myshopify.com`, file] }
+    return [domainOf(books.shop), file]
   },
-  'stores release': ({ books }) => ({ args: [`s${books.otherShop.merchantId}.myshopify.com`, '--yes'] }),
-  'stores allow': ({ books }) => ({
-    args: [`s${books.otherShop.merchantId}.myshopify.com`, '--merchant', books.otherShop.merchantId],
-  }),
+  'stores release': leaves('store.release', (books) => [domainOf(books.otherShop), '--yes']),
+  'stores allow': leaves('store.allow', (books) => claimOf(books.otherShop)),
   'billing cycles': way(),
-  'billing credit': ({ books }) => ({
-    args: [books.shop.merchantId, '10', '--reference', 'CR-1', '--reason', 'returned', '--yes'],
-  }),
-  'billing close': async ({ books }) => {
+  'billing credit': leaves('billing.credit', (books) => [
+    books.shop.merchantId,
+    '10',
+    '--reference=CR-1',
+    ...because('returned'),
+  ]),
+  'billing close': leaves('billing.close', async (books) => {
     const { items } = await books.json('billing', 'cycles', '--state', 'open')
-    return { args: ['--as-of', items[0].period_end, '--yes'] }
-  },
-  'billing reissue': async ({ books }) => {
+    return ['--as-of', items[0].period_end, '--yes']
+  }),
+  'billing reissue': leaves('billing.reissue', async (books) => {
     await drainUntilIdle(books, 'refuse')
     const [cycle] = (await books.json('billing', 'cycles', '--state', 'closed')).items
-    return { args: [cycle.id, '--reason', 'address corrected', '--yes'] }
-  },
+    return [cycle.id, ...because('address corrected')]
+  }),
   'payouts list': way(),
-  'payouts run': async ({ books }) => {
+  'payouts run': leaves('payout.run', async (books) => {
     await drainUntilIdle(books)
     const [cycle] = (await books.json('billing', 'cycles', '--state', 'closed')).items
     await books.market.confirmPayment(cycle.id)
     await drainUntilIdle(books)
-    return { args: ['--yes'] }
-  },
-  'payouts retry': async ({ books }) => {
+    return ['--yes']
+  }),
+  'payouts retry': leaves('payout.retry', async (books) => {
     await drainUntilIdle(books, 'refuse')
     const [payout] = (await books.json('payouts', 'list', '--state', 'pending')).items
-    return { args: [payout.id, '--reason', 'IBAN corrected', '--yes'] }
-  },
-  'payouts show': async ({ books }) => ({ args: [(await books.json('payouts', 'list')).items[0].id] }),
+    return [payout.id, ...because('IBAN corrected')]
+  }),
+  'payouts show': async (books) => [(await books.json('payouts', 'list')).items[0].id],
   'billing reconcile': 'moves nothing and raises flags, as the schedule does; flags are a record themselves',
   'manual due': 'needs PROCESSOR=manual; its own tests call it',
   'manual received': 'needs PROCESSOR=manual and a running service; its own tests look at the audit row',
@@ -157,35 +172,7 @@ export const OPERATOR_WORK: Record<string, Recipe> = {
   'ledger balances': way(),
   'ledger statement': way('platform'),
   'ledger seal': way(),
-  'keys rotate': way(),
-}
-
-/** The audit row of each that changes something. */
-export const AUDITED: Record<string, string> = {
-  'users create-admin': 'user.create_admin',
-  'users set-password': 'user.set_password',
-  'users suspend': 'user.suspend',
-  'users reinstate': 'user.reinstate',
-  'users reset-second-factor': 'user.reset_second_factor',
-  'sessions end': 'user.end_sessions',
-  'offers vet': 'offer.vet',
-  'links set-coupon': 'link.coupon',
-  'links end': 'link.end',
-  'jobs export': 'export.file',
-  'flagged resolve': 'flag.resolve',
-  'webhooks retry': 'event.retry',
-  'endpoints replay': 'webhook_endpoint.replay',
-  'endpoints disable': 'webhook_endpoint.disable',
-  'stores release': 'store.release',
-  'stores allow': 'store.allow',
-  'billing credit': 'billing.credit',
-  'billing close': 'billing.close',
-  'billing reissue': 'billing.reissue',
-  'payouts run': 'payout.run',
-  'payouts retry': 'payout.retry',
-  'keys rotate': 'keys.rotate',
-  'mail retry': 'mail.retry',
-  'mail preferences': 'mail.preferences',
+  'keys rotate': leaves('keys.rotate', () => []),
 }
 
 /** Applies what is due by the clock on the wall, which commands go by. */
@@ -195,31 +182,28 @@ async function drainUntilIdle({ market }: Books, ...answers: 'refuse'[]): Promis
   await market.drainUntilIdle()
 }
 
-async function freshFlag({ books: { market, creatorId } }: World): Promise<string> {
-  const flag = {
-    kind: 'self_purchase',
-    subjectType: 'user',
-    subjectId: creatorId,
-    summary: 'To be looked at.',
-    evidence: {},
-  } as const
+async function freshFlag({ market, creatorId }: Books): Promise<string> {
+  const about = { subjectType: 'user', subjectId: creatorId, evidence: {} } as const
+  const flag = { kind: 'self_purchase', summary: 'To be looked at.', ...about } as const
   await market.platform.database.transaction((tx) => raiseFlag(market.platform, tx, flag))
-  const flags = market.platform.database.reader.selectFrom('flags').select('id')
-  return (await flags.where('kind', '=', flag.kind).executeTakeFirstOrThrow()).id
+  return (await rowOf(market.platform, 'flags', { kind: flag.kind })).id
 }
 
 /** An endpoint at a closed port of this machine, of the creator whose application was approved. */
-export async function freshEndpoint({ books: { market, creatorId } }: Pick<World, 'books'>): Promise<string> {
+export async function freshEndpoint({ market, creatorId }: Books): Promise<string> {
   const actor = { userId: creatorId, role: 'creator', sessionId: creatorId } as const
   const fields = { url: 'http://127.0.0.1:8009/hooks', events: ['application.decided'], description: '' }
   return (await createEndpoint(market.platform, actor, fields)).id
 }
 
-async function eventSetAside({ books }: World): Promise<string> {
+async function eventSetAside(books: Books): Promise<string> {
   return (await books.json('webhooks', 'events', '--state', 'set_aside')).items[0].id
 }
 
+/** What stands on stdin, or is typed. */
+export const inputOf = (args: readonly string[]) => (args.includes('--password-stdin') ? PASSWORD : undefined)
+
 /** Runs a command over the world's books. */
-export function runOperatorWork({ books, stub }: World, name: string, { args, input }: Way): Promise<Ended> {
-  return books.affiliate([...name.split(' '), ...args], stub.settings, input)
+export function runOperatorWork({ books, stub }: World, name: string, args: string[]): Promise<Ended> {
+  return books.affiliate([...name.split(' '), ...args], stub.settings, inputOf(args))
 }

@@ -14,6 +14,8 @@ export interface HeldItem {
 export interface ProcessorStub {
   held: HeldItem[]
   down: boolean
+  /** Called for each look-up, before its answer. */
+  onLookup: () => unknown
   /** Settings by which commands find it. */
   settings: Record<string, string>
   close(): Promise<void>
@@ -21,6 +23,7 @@ export interface ProcessorStub {
 
 export async function openProcessorStub(): Promise<ProcessorStub> {
   const server = createServer((request, response) => {
+    stub.onLookup()
     const reference = new URL(request.url ?? '/', 'http://stub').searchParams.get('reference')
     const items = stub.held.filter((item) => item.reference === reference)
     response.writeHead(stub.down ? 503 : 200, { 'content-type': 'application/json' })
@@ -32,6 +35,7 @@ export async function openProcessorStub(): Promise<ProcessorStub> {
   const stub: ProcessorStub = {
     held: [],
     down: false,
+    onLookup: () => undefined,
     settings: {
       PROCESSOR: 'http',
       PROCESSOR_URL: `http://127.0.0.1:${port}`,

@@ -1,14 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
+import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { type RawBuilder, sql } from 'kysely'
 import { Client } from 'pg'
@@ -30,7 +21,7 @@ import { type EndedHere, runHere } from './run-here.ts'
 import { openSmallDisk } from './small-disk.ts'
 
 const ONE_LINE = /^affiliate: [^\n]*\n$/
-const WRONG_KEY = Buffer.alloc(32, 8).toString('base64')
+const WRONG_KEY = 'a wrong key'
 const COMPARED = ['ledger_entries', 'ledger_postings', 'payouts', 'credits', 'clicks'] as const
 
 /** A server with its own pg_dump and pg_restore. */
@@ -57,17 +48,10 @@ async function rowsOf(database: OpenDatabase): Promise<Record<string, string>> {
   for (const table of COMPARED) {
     const found = await sql`select * from ${sql.table(table)}`.execute(database.reader)
     assert.ok(found.rows.length > 0, table)
-    rows[table] = found.rows
-      .map((row) => JSON.stringify(row))
-      .sort()
-      .join('\n')
+    const texts = found.rows.map((row) => JSON.stringify(row))
+    rows[table] = texts.sort().join('\n')
   }
   return rows
-}
-
-function fileOf(path: string, content: string | Buffer): string {
-  writeFileSync(path, content)
-  return path
 }
 
 async function databasesOn(url: string): Promise<string[]> {
@@ -85,7 +69,7 @@ async function openWorld(dialect: TestDialect, system: InstalledPostgres | null)
   assert.is(made.restore, `affiliate db restore '${backup}'`)
   const own = new URL(filled.url).pathname.slice(1)
   const databases = async () => (system ? await databasesOn(system.url) : [])
-  const files = () => readdirSync(filled.folder).filter((name) => !/-(wal|shm)$/.test(name))
+  const files = () => fs.readdirSync(filled.folder).filter((name) => !/-(wal|shm)$/.test(name))
   const atFirst = files()
   return {
     filled,
@@ -95,7 +79,7 @@ async function openWorld(dialect: TestDialect, system: InstalledPostgres | null)
     places: async () => [...files(), ...(await databases())],
     async clear() {
       for (const name of files())
-        if (!atFirst.includes(name)) rmSync(join(filled.folder, name), { recursive: true })
+        if (!atFirst.includes(name)) fs.rmSync(join(filled.folder, name), { recursive: true })
       for (const name of await databases())
         if (name.startsWith(`${own}_`)) await administer(`drop database "${name}" with (force)`)
     },
@@ -160,18 +144,17 @@ export function testRestore(dialect: TestDialect, system: InstalledPostgres | nu
     }
   })
 
-  it('refuses a target that exists, and keeps it as it is', async (world) => {
-    const { filled, backup, affiliate, places } = world
-    assert.is((await affiliate(['db', 'restore', backup])).code, 0)
+  it('refuses a target that exists, and keeps it as it is', async ({ filled, backup, affiliate, places }) => {
+    const restore = (...more: string[]) => affiliate(['db', 'restore', backup, ...more])
+    assert.is((await restore()).code, 0)
     const before = await places()
-    const again = await affiliate(['db', 'restore', backup])
+    const again = await restore()
     assert.is(again.code, 1)
     assert.match(again.stderr, ONE_LINE)
     assert.match(again.stderr, /already.*--to/)
     assert.equal(await places(), before)
     const own = new URL(filled.url).pathname.slice(1)
-    const to = system ? `${own}_another` : join(filled.folder, 'another.db')
-    const named = await affiliate(['db', 'restore', backup, '--to', to])
+    const named = await restore('--to', system ? `${own}_another` : join(filled.folder, 'another.db'))
     assert.is(named.code, 0, named.stderr)
     assert.is((await places()).length, before.length + 1)
   })
@@ -185,75 +168,62 @@ export function testRestore(dialect: TestDialect, system: InstalledPostgres | nu
     assert.is((await affiliate(['db', 'restore', backup, '--discard', '--to', 'x'])).code, 2)
   })
 
-  const refused: {
-    what: string
-    says: RegExp
-    key?: string
-    make(world: World): Promise<string> | string
-  }[] = [
-    {
-      what: 'half a file',
-      says: /pg_restore: error|is damaged/,
-      make({ backup }) {
-        const bytes = readFileSync(backup)
-        return fileOf(`${backup}.half`, bytes.subarray(0, Math.floor(bytes.length / 2)))
-      },
-    },
-    {
-      what: 'a file whose bytes were changed',
+  /** A file made from the bytes of the backup. */
+  const changed =
+    (change: (bytes: Buffer) => Buffer | string) =>
+    ({ backup }: World) => {
+      fs.writeFileSync(`${backup}.changed`, change(fs.readFileSync(backup)))
+      return `${backup}.changed`
+    }
+  const withMigration = (name: string) => (world: World) =>
+    backUpWith(world, addMigration(name), removeMigration(name))
+  const refused: [what: string, says: RegExp, make: (world: World) => Promise<string> | string][] = [
+    [
+      'half a file',
+      /pg_restore: error|is damaged/,
+      changed((bytes) => bytes.subarray(0, Math.floor(bytes.length / 2))),
+    ],
+    [
+      'a file whose bytes were changed',
       // Some damage ends pg_restore by a signal.
-      says: /pg_restore: error|failed: ended by SIG|is damaged/,
-      make({ backup }) {
-        const bytes = readFileSync(backup)
+      /pg_restore: error|failed: ended by SIG|is damaged/,
+      changed((bytes) => {
         // Over the start of a page in the middle, or over what compressed rows there are.
         const middle = Math.floor(bytes.length / 2 / 4096) * 4096
-        bytes.fill(0xa5, middle, middle + 8192)
-        return fileOf(`${backup}.changed`, bytes)
-      },
-    },
-    {
-      what: 'a file that is no backup',
-      says: /is not a backup of this service/,
-      make: ({ backup }) => fileOf(`${backup}.sql`, 'SQL'.repeat(1000)),
-    },
-    {
-      what: "the other database's backup",
-      says: /is a backup of (SQLite|PostgreSQL), but DATABASE_URL names (SQLite|PostgreSQL)/,
-      make: ({ backup }) =>
-        fileOf(`${backup}.other`, dialect === 'sqlite' ? 'PGDMP\x01\x0e' : 'SQLite format 3\0'),
-    },
-    { what: 'a wrong key', says: /setting APP_KEY: /, key: WRONG_KEY, make: ({ backup }) => backup },
-    {
-      what: 'a backup of a newer version',
-      says: /was made by a newer version .*99999-later/,
-      make: (world) => backUpWith(world, addMigration('99999-later'), removeMigration('99999-later')),
-    },
-    {
-      what: 'a backup made before 0.2.0',
-      says: /was made before version 0\.2\.0/,
-      make: (world) => backUpWith(world, addMigration('00002-guards'), removeMigration('00002-guards')),
-    },
-    {
-      what: 'a database of another program',
-      says: /is not a backup of this service: it has no migrations/,
-      make: (world) =>
+        return bytes.fill(0xa5, middle, middle + 8192)
+      }),
+    ],
+    ['a file that is no backup', /is not a backup of this service/, changed(() => 'SQL'.repeat(1000))],
+    [
+      "the other database's backup",
+      /is a backup of (SQLite|PostgreSQL), but DATABASE_URL names (SQLite|PostgreSQL)/,
+      changed(() => (dialect === 'sqlite' ? 'PGDMP\x01\x0e' : 'SQLite format 3\0')),
+    ],
+    [WRONG_KEY, /setting APP_KEY: /, ({ backup }) => backup],
+    [
+      'a backup of a newer version',
+      /was made by a newer version .*99999-later/,
+      withMigration('99999-later'),
+    ],
+    ['a backup made before 0.2.0', /was made before version 0\.2\.0/, withMigration('00002-guards')],
+    [
+      'a database of another program',
+      /is not a backup of this service: it has no migrations/,
+      (world) =>
         backUpWith(
           world,
           sql`alter table mikro_orm_migrations rename to theirs`,
           sql`alter table theirs rename to mikro_orm_migrations`,
         ),
-    },
-    {
-      what: 'a file that does not exist',
-      says: /cannot read .*ENOENT/,
-      make: ({ backup }) => `${backup}.none`,
-    },
+    ],
+    ['a file that does not exist', /cannot read .*ENOENT/, ({ backup }) => `${backup}.none`],
   ]
-  for (const { what, says, key, make } of refused) {
+  for (const [what, says, make] of refused) {
     it(`refuses ${what} in one line and leaves nothing behind`, async (world) => {
       const file = await make(world)
       const before = await world.places()
-      const ended = await world.affiliate(['db', 'restore', file], key ? { APP_KEY: key } : {})
+      const APP_KEY = what === WRONG_KEY ? Buffer.alloc(32, 8).toString('base64') : world.filled.appKey
+      const ended = await world.affiliate(['db', 'restore', file], { APP_KEY })
       assert.equal([ended.code, ended.stdout], [1, ''], ended.stderr)
       assert.match(ended.stderr, ONE_LINE)
       assert.match(ended.stderr, says)
@@ -293,7 +263,7 @@ export function testRestore(dialect: TestDialect, system: InstalledPostgres | nu
       const before = await places()
       const command = startAffiliate(['db', 'restore', backup], { environment, folder: filled.folder })
       const draft = join(filled.folder, `affiliate-restored.db.${command.child.pid}.tmp`, 'draft')
-      await command.until(() => (statSync(draft, { throwIfNoEntry: false })?.size ?? 0) > 0)
+      await command.until(() => (fs.statSync(draft, { throwIfNoEntry: false })?.size ?? 0) > 0)
       const { code } = await command.interrupt()
       assert.equal([code, await places()], [130, before])
       return
@@ -301,23 +271,23 @@ export function testRestore(dialect: TestDialect, system: InstalledPostgres | nu
     // The real program reads the archive; the one that would load it never ends.
     const tools = join(filled.folder, 'tools')
     const tool = join(tools, 'pg_restore')
-    mkdirSync(tools)
+    fs.mkdirSync(tools)
     const real = `${system?.programs}/pg_restore`
-    writeFileSync(
+    fs.writeFileSync(
       tool,
       `#!/bin/sh\ncase "$*" in *--schema-only*) exec ${real} "$@";; esac\necho $$ > "$0.pid"\nexec sleep 600\n`,
     )
-    chmodSync(tool, 0o700)
+    fs.chmodSync(tool, 0o700)
     const before = await places()
     const command = startAffiliate(['db', 'restore', backup], {
       environment: { ...environment, PATH: `${tools}:${process.env.PATH}` },
       folder: filled.folder,
     })
-    await command.until(() => existsSync(`${tool}.pid`) && readFileSync(`${tool}.pid`, 'utf8') !== '')
+    await command.until(() => fs.existsSync(`${tool}.pid`) && fs.readFileSync(`${tool}.pid`, 'utf8') !== '')
     assert.ok((await places()).length > before.length)
     const { code, stderr } = await command.interrupt()
     assert.equal([code, stderr, await places()], [130, '', before])
-    const pid = Number(readFileSync(`${tool}.pid`, 'utf8'))
+    const pid = Number(fs.readFileSync(`${tool}.pid`, 'utf8'))
     await eventually(() => !isAlive(pid))
   })
 
@@ -328,36 +298,30 @@ export function testRestore(dialect: TestDialect, system: InstalledPostgres | nu
       it('onto a full disk is refused in one line and leaves nothing behind', async (world) => {
         try {
           disk.fill()
-          const before = readdirSync(disk.folder)
+          const before = fs.readdirSync(disk.folder)
           const target = join(disk.folder, 'restored.db')
           const ended = await world.affiliate(['db', 'restore', world.backup, '--to', target])
           assert.equal([ended.code, ended.stdout], [1, ''])
           assert.match(ended.stderr, ONE_LINE)
           assert.match(ended.stderr, /disk is full|ENOSPC/i)
-          assert.equal(readdirSync(disk.folder), before)
+          assert.equal(fs.readdirSync(disk.folder), before)
         } finally {
           await disk.close()
         }
       })
     }
   } else {
-    it('says what a role lacks to create databases', async ({ backup, affiliate, filled, places }) => {
-      const before = await places()
-      const DATABASE_URL = await addServiceRole(filled.url)
-      const ended = await affiliate(['db', 'restore', backup], { DATABASE_URL })
-      assert.equal([ended.code, await places()], [1, before])
-      assert.match(ended.stderr, ONE_LINE)
-      assert.match(ended.stderr, /role lacks a privilege.*--database-url/)
-    })
-
-    it('says what to install where there is no pg_restore', async ({ backup, affiliate, filled, places }) => {
-      const before = await places()
-      const ended = await affiliate(['db', 'restore', backup], { PATH: filled.folder })
-      assert.equal([ended.code, await places()], [1, before])
-      assert.match(
-        ended.stderr,
-        /^affiliate: pg_restore is not on PATH\. Install PostgreSQL's client tools\.\n$/,
-      )
+    it('says what is missing: a privilege of the role, and pg_restore', async (world) => {
+      const before = await world.places()
+      for (const [settings, says] of [
+        [{ DATABASE_URL: await addServiceRole(world.filled.url) }, /role lacks a privilege.*--database-url/],
+        [{ PATH: world.filled.folder }, /pg_restore is not on PATH\. Install PostgreSQL's client tools\./],
+      ] as const) {
+        const ended = await world.affiliate(['db', 'restore', world.backup], settings)
+        assert.equal([ended.code, await world.places()], [1, before])
+        assert.match(ended.stderr, ONE_LINE)
+        assert.match(ended.stderr, says)
+      }
     })
   }
 

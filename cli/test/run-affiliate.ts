@@ -29,6 +29,8 @@ interface StartOptions {
   /** Settings; of the test's own environment only PATH and caches go along. */
   environment?: Record<string, string>
   folder?: string
+  /** Another program than `affiliate`. */
+  entry?: string
 }
 
 export interface RunningAffiliate {
@@ -47,7 +49,7 @@ const SIGINT_STATUS = 130
 
 /** Starts `affiliate` in a process of its own, as a script would: no terminal on any side. */
 export function startAffiliate(args: readonly string[], options: StartOptions = {}): RunningAffiliate {
-  const child = spawn(process.execPath, [ENTRY, ...args], {
+  const child = spawn(process.execPath, [options.entry ?? ENTRY, ...args], {
     cwd: options.folder,
     env: environmentOf(options.environment),
   })

@@ -1,9 +1,9 @@
 import { PassThrough, Writable } from 'node:stream'
+import { stripVTControlCharacters } from 'node:util'
 import { commandNames } from '../command.ts'
 import { reportFailure } from '../failures.ts'
 import { buildProgram, helpArguments } from '../program.ts'
 import { APP_KEY, type Ended } from './run-affiliate.ts'
-import { type PtyEnded, type PtyOptions, typist } from './run-in-pty.ts'
 
 /** No signal ends it, so there is always a code. */
 export type EndedHere = Ended & { code: number }
@@ -15,6 +15,29 @@ export interface HereOptions {
   answer?: (printed: { stdout: string; stderr: string }) => string | undefined
   /** The working folder of the command. */
   folder?: string
+}
+
+/** What is typed once a text has appeared. */
+export interface Typed {
+  after: RegExp
+  /** `\u0003` is Ctrl-C, `\u0004` Ctrl-D. */
+  keys: string
+  /** Called before the keys have an effect. */
+  onSeen?: () => unknown
+}
+
+export interface TypeOptions {
+  environment?: Record<string, string>
+  folder?: string
+  columns?: number
+  rows?: number
+  typed?: readonly Typed[]
+}
+
+export interface TerminalEnded {
+  code: number
+  /** Everything that the terminal was sent, stdout and stderr in one. */
+  screen: string
 }
 
 interface Streams {
@@ -57,11 +80,8 @@ export function runHere(
   })
 }
 
-/**
- * The same at a terminal: what is typed is seen once it is asked for. What only a real terminal shows is for `runInPty`: what it echoes
- * while nothing reads, and what becomes of its modes.
- */
-export function typeHere(args: readonly string[], options: PtyOptions = {}): Promise<PtyEnded> {
+/** The same at a terminal: what is typed is seen once it is asked for. */
+export function typeHere(args: readonly string[], options: TypeOptions = {}): Promise<TerminalEnded> {
   return inTurn(async () => {
     const { columns = 200, rows = 50, environment = {} } = options
     let raw = false
@@ -72,17 +92,38 @@ export function typeHere(args: readonly string[], options: PtyOptions = {}): Pro
         return stdin
       },
     })
-    const keyboard = typist(options.typed, (keys) => {
-      if (keys === CTRL_C && !raw) process.emit('SIGINT')
-      else stdin.write(keys)
-    })
-    const screen = Object.assign(outputTo(keyboard.show), { isTTY: true, columns, rows })
+    const waiting = [...(options.typed ?? [])]
+    let shown = ''
+    let seen = 0
+    const show = (text = '') => {
+      shown += text
+      const [next] = waiting
+      const match = next?.after.exec(stripVTControlCharacters(shown).replaceAll('\r', '').slice(seen))
+      if (!next || !match) return
+      seen += match.index + match[0].length
+      waiting.shift()
+      next.onSeen?.()
+      if (next.keys === CTRL_C && !raw) process.emit('SIGINT')
+      else stdin.write(next.keys)
+      show()
+    }
+    const screen = Object.assign(outputTo(show), { isTTY: true, columns, rows })
     const streams = { stdin, stdout: screen, stderr: screen }
-    const ended = runNow(args, { APP_KEY, TERM: 'xterm', ...environment }, streams, options.folder)
-    return keyboard.untilEnd(ended, () => stdin.end())
+    // Ends what waits for a key that is never typed.
+    const timeout = setTimeout(() => stdin.end(), TIMEOUT_MS)
+    const signals = process.listeners('SIGINT')
+    const code = await runNow(args, { APP_KEY, TERM: 'xterm', ...environment }, streams, options.folder)
+    clearTimeout(timeout)
+    for (const listener of process.listeners('SIGINT'))
+      if (!signals.includes(listener)) process.off('SIGINT', listener)
+    const left = waiting.map(({ after }) => String(after))
+    if (left.length > 0) throw new Error(`never seen: ${left.join(', ')}\n${shown}`)
+    return { code, screen: shown.replaceAll('\r\n', '\n') }
   })
 }
 
+/** A hundred times the usual. */
+const TIMEOUT_MS = 300_000
 const CTRL_C = '\u0003'
 
 function outputTo(take: (text: string) => unknown): Writable {

@@ -1,26 +1,20 @@
 // long
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { codeOf } from '../../server/test/testkit/authenticator.ts'
 import { columnsOf } from '../../server/test/testkit/rows.ts'
 import { confirmTotp, startTotp } from '../../server/users/second-factor.service.ts'
-import { type Books, openBooks } from './books.ts'
+import { suiteOverBooks } from './books.ts'
 import { PRODUCTION } from './run-affiliate.ts'
-import { runHere } from './run-here.ts'
-import type { Typed } from './run-in-pty.ts'
+import { runHere, type Typed } from './run-here.ts'
 
 const PASSWORD = 'a long passphrase'
 /** Commands go by the clock on the wall. */
 const WALL = { now: () => Date.now() }
 const SECRET = /^ {2}((?:[A-Z2-7]{4} ){7}[A-Z2-7]{4})$/m
-const it = suite("second factors by the operator's commands")
-let books: Books
-
+const { it, books } = suiteOverBooks("second factors by the operator's commands")
 it.before(async () => {
-  books = await openBooks('sqlite')
   await addAdmin('op@example.pk')
 })
-it.after(() => books.market.close())
 
 async function addAdmin(email: string, environment: Record<string, string> = {}): Promise<string> {
   const args = ['users', 'create-admin', email, '--password-stdin']
@@ -35,17 +29,12 @@ const audits = async (action: string) =>
 it('are set up with a code of the secret that is shown', async () => {
   const enroll = ['users', 'enroll-second-factor', 'op@example.pk']
   const secretIn = (text: string) => SECRET.exec(text)?.[1]?.replaceAll(' ', '') ?? ''
-  const { code, stdout, stderr } = await runHere(
-    enroll,
-    { ...PRODUCTION, ...books.settings },
-    {
-      answer(printed) {
-        if (!/app shows: $/.test(printed.stderr)) return undefined
-        const isSecond = /not the current code/.test(printed.stderr)
-        return isSecond ? `${codeOf(secretIn(printed.stderr), WALL)}\n` : '000000\n'
-      },
-    },
-  )
+  const answer = ({ stderr }: { stderr: string }) => {
+    if (!/app shows: $/.test(stderr)) return undefined
+    return /not the current code/.test(stderr) ? `${codeOf(secretIn(stderr), WALL)}\n` : '000000\n'
+  }
+  const production = { ...PRODUCTION, ...books.settings }
+  const { code, stdout, stderr } = await runHere(enroll, production, { answer })
   assert.is(code, 0, stderr)
   const secret = secretIn(stderr)
   assert.match(stderr, `otpauth://totp/Affiliate%20marketplace:op%40example.pk?secret=${secret}&issuer=`)
@@ -56,13 +45,10 @@ it('are set up with a code of the secret that is shown', async () => {
   await books.refuses(enroll, /The second factor is on/)
 })
 
-it('are off without a code', async () => {
+it('are off without a code, and for admins only, since others set up their own', async () => {
   await addAdmin('none@example.pk')
   const off = /No code was given; the second factor is off/
   await books.refuses(['users', 'enroll-second-factor', 'none@example.pk'], off)
-})
-
-it('are for admins only, since others set up their own', async () => {
   await books.refuses(['users', 'enroll-second-factor', books.creatorId], /is not an admin/)
 })
 
@@ -75,18 +61,14 @@ it('are removed with a reason, after a question', async () => {
   await books.refuses(reset, /required option '--reason <text>'/, 2)
   await books.refuses([...reset, '--reason', ' ', '--yes'], /--reason must be one line/, 2)
   const words = [...reset, '--reason', 'lost the phone']
-  await books.refuses(words, /^affiliate: Not a terminal; confirm with --yes\.\n$/)
   assert.is((await books.json(...words, '--yes')).changed, true)
   assert.is((await books.json(...words)).changed, false)
   assert.equal(await audits('user.reset_second_factor'), [{ actor: 'operator', reason: 'lost the phone' }])
 })
 
-it('are named by a script that makes an admin in production', async () => {
+it('are named when an admin is made in production, and set up at a terminal', async () => {
   const printed = await addAdmin('scripted@example.pk', PRODUCTION)
   assert.match(printed, /affiliate users enroll-second-factor scripted@example\.pk/)
-})
-
-it('are set up when an admin is made at a terminal in production', async () => {
   const typed: Typed[] = [
     { after: /Password: /, keys: `${PASSWORD}\n` },
     { after: /Password again: /, keys: `${PASSWORD}\n` },

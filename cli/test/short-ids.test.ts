@@ -1,13 +1,14 @@
 // long
 import { stripVTControlCharacters } from 'node:util'
-import { suite, test } from 'uvu'
+import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { testDialects } from '../../server/test/testkit/databases.ts'
 import { addUser, queuedMail } from '../../server/test/testkit/people.ts'
+import { assertNone } from '../../server/test/testkit/pluck.ts'
 import { Failure } from '../failures.ts'
 import { buildProgram } from '../program.ts'
 import { ID_TABLES } from '../short-ids.ts'
-import { type Books, openBooks } from './books.ts'
+import { suiteOverBooks } from './books.ts'
 import { leavesOf } from './command-tree.ts'
 
 const LENGTH = 8
@@ -23,26 +24,16 @@ test('every argument and option for an id is looked up by its short form', () =>
   }
   const names = leavesOf(buildProgram()).flatMap(({ command }) => [
     ...command.registeredArguments.filter((one) => refused(one.parseArg)).map((one) => one.name()),
-    ...command.options
-      .filter((one) => refused(one.parseArg))
-      .map((one) => /<(\w+)>/.exec(one.flags)?.[1] ?? ''),
+    ...command.options.filter((one) => refused(one.parseArg)).map(({ flags }) => /<(\w+)>/.exec(flags)?.[1]),
   ])
   assert.ok(names.length > 10)
-  assert.equal(
-    names.filter((name) => !(name in ID_TABLES)),
-    [],
-  )
+  assertNone(names, (name) => !(`${name}` in ID_TABLES))
 })
 
 test.run()
 
 for (const dialect of testDialects()) {
-  const it = suite(`short ids on ${dialect}`)
-  let books: Books
-  it.before(async () => {
-    books = await openBooks(dialect)
-  })
-  it.after(() => books.market.close())
+  const { it, books } = suiteOverBooks(`short ids on ${dialect}`, dialect)
 
   it('are what a terminal shows, and what commands take', async () => {
     const { market, shop, creatorId } = books

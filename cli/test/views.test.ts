@@ -1,6 +1,5 @@
 // long
 import { stripVTControlCharacters } from 'node:util'
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { raiseFlag } from '../../server/flags/flags.service.ts'
 import { setCoupon } from '../../server/links/coupons.service.ts'
@@ -8,7 +7,8 @@ import { linkOfSlug } from '../../server/links/links.service.ts'
 import { RefusedDeliveries } from '../../server/stores/refused-deliveries.service.ts'
 import { testDialects } from '../../server/test/testkit/databases.ts'
 import { addUser, changeUser, logIn, queuedMail } from '../../server/test/testkit/people.ts'
-import { type Books, openBooks } from './books.ts'
+import { assertNone, pluck, pluckAll } from '../../server/test/testkit/pluck.ts'
+import { suiteOverBooks } from './books.ts'
 
 const UNKNOWN_ID = '019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e'
 const COLUMNS = 80
@@ -20,12 +20,10 @@ const RAW = ['\u001b[2J', '\u202e', '\u0007']
 const HOSTILE = 'Sana\u001b[2J\u202eMirza\u0007'
 
 for (const dialect of testDialects()) {
-  const it = suite(`what one screen shows on ${dialect}`)
-  let books: Books
+  const { it, books } = suiteOverBooks(`what one screen shows on ${dialect}`, dialect)
   let offerId: string
   let payoutId: string
   it.before(async () => {
-    books = await openBooks(dialect)
     const { market, shop, slug, creatorId } = books
     const { platform } = market
     const link = await linkOfSlug(platform, platform.database.reader, slug)
@@ -43,54 +41,40 @@ for (const dialect of testDialects()) {
     const flag = { kind: 'self_purchase', summary: `${HOSTILE} bought.`, ...about } as const
     await platform.database.transaction((tx) => raiseFlag(platform, tx, flag))
   })
-  it.after(() => books.market.close())
 
   /** What the command shows at a terminal: it fits, and nothing of others' texts reaches the terminal raw. */
   const screenOf = async (...args: string[]): Promise<string> => {
     const { code, screen } = await books.type(args, { columns: COLUMNS })
     assert.is(code, 0, screen)
     const lines = stripVTControlCharacters(screen).trimEnd().split('\n')
-    assert.equal(
-      lines.filter((line) => [...line].length > COLUMNS),
-      [],
-      'fits the width',
-    )
+    assertNone(lines, (line) => [...line].length > COLUMNS, 'fits the width')
     assert.ok(lines.length <= LINES, `${lines.length} lines:\n${screen}`)
-    assert.equal(
-      RAW.filter((text) => screen.includes(text)),
-      [],
-      'nothing raw',
-    )
+    assertNone(RAW, (text) => screen.includes(text), 'nothing raw')
     return lines.join('\n')
   }
 
   it('an account: balance, links, sales, payouts, sessions, mails and flags', async () => {
     const screen = await screenOf('users', 'show', books.creatorId)
-    assert.match(screen, /^\S+@example\.com, creator\nName +Sana\ufffd\[2J\ufffdMirza\ufffd\n/)
-    assert.match(screen, /\nState +active\n/)
-    assert.match(screen, /\nPays to +IBAN ending 6702, /)
-    // Both orders were in the cycle that was charged, and the payout of all of it failed.
-    assert.match(screen, /\nBalance +Rs 6,874\.88 released, Rs 0\.00 pending\nPaid out +Rs 0\.00 paid/)
-    assert.match(screen, new RegExp(`\nLinks .*\n${books.slug} .* Rs 6,874\\.88\n`))
-    assert.match(screen, /\nSales .*\n#?\S+ +accepted +Rs 1,250\.00 /)
-    assert.match(screen, /\nPayouts .*\nfailed +Rs 6,874\.88 /)
-    assert.match(screen, /\nSessions, newest .*\n(.*\n){3}\n/)
-    assert.match(screen, /\nMails.*\n/)
-    assert.match(screen, /\nOpen flags .*\nself_purchase +medium +Sana\ufffd/)
+    for (const part of [
+      /^\S+@example\.com, creator\nName +Sana\ufffd\[2J\ufffdMirza\ufffd\n/,
+      /\nState +active\n/,
+      /\nPays to +IBAN ending 6702, /,
+      // Both orders were in the cycle that was charged, and the payout of all of it failed.
+      /\nBalance +Rs 6,874\.88 released, Rs 0\.00 pending\nPaid out +Rs 0\.00 paid/,
+      new RegExp(`\nLinks .*\n${books.slug} .* Rs 6,874\\.88\n`),
+      /\nSales .*\n#?\S+ +accepted +Rs 1,250\.00 /,
+      /\nPayouts .*\nfailed +Rs 6,874\.88 /,
+      /\nSessions, newest .*\n(.*\n){3}\n/,
+      /\nMails.*\n/,
+      /\nOpen flags .*\nself_purchase +medium +Sana\ufffd/,
+    ])
+      assert.match(screen, part)
     const whole = await books.json('users', 'show', `${books.creatorId}@example.com`, '--limit', '100')
-    assert.equal(
-      [whole.display_name, whole.suspended_at, whole.stores, whole.balance.released],
-      [HOSTILE, null, null, '6874.88'],
-    )
+    assert.equal([whole.display_name, whole.stores, whole.balance.released], [HOSTILE, null, '6874.88'])
     assert.equal([whole.links.items.length, whole.sales.items.length, whole.sessions.items.length], [1, 3, 4])
-    assert.is(whole.sessions.next_cursor, null)
     assert.equal([whole.payouts.items[0].id, whole.open_flags.items.length], [payoutId, 1])
     const { stdout } = await books.affiliate(['users', 'show', books.creatorId, '--json'])
-    assert.equal(
-      RAW.filter((text) => stdout.includes(text)),
-      [],
-      'nothing raw',
-    )
+    assertNone(RAW, (text) => stdout.includes(text), 'nothing raw')
     await books.refuses(['users', 'show', 'unknown@example.com'], /User unknown@example\.com not found/)
   })
 
@@ -111,14 +95,9 @@ for (const dialect of testDialects()) {
     assert.match(screen, /\nStatus +live, vetting not_required\nCommission +12\.5 %, orders within 30 days /)
     assert.match(screen, /\nStatuses .*\nlive .*\ndraft .*\n\nApplications .*\nSana\ufffd/)
     const whole = await books.json('offers', 'show', offerId)
-    assert.equal(
-      whole.statuses.map((one: { status: string }) => one.status),
-      ['live', 'draft'],
-    )
-    assert.equal([whole.id, whole.merchant.id, whole.links.items.length], [offerId, books.shop.merchantId, 1])
-    assert.is(whole.sales.items.length, 3)
+    assert.equal(pluck(whole.statuses, 'status'), ['live', 'draft'])
+    assert.equal([whole.id, whole.links.items.length, whole.sales.items.length], [offerId, 1, 3])
     await books.refuses(['offers', 'show', UNKNOWN_ID], /Offer not found/)
-    await books.refuses(['offers', 'show', 'x'], /is not the id of an offer/, 2)
   })
 
   it('a link: figures, codes and sales, however its slug is typed', async () => {
@@ -136,12 +115,9 @@ for (const dialect of testDialects()) {
     assert.match(screen, /^Payout of Rs 6,874\.88, failed\nCreator .*\nPays to +IBAN ending 6702, /)
     assert.match(screen, /\nCalls .*\n.* created +1 /)
     assert.match(screen, /\nCarries .*\n.* Rs 6,874\.88 +[0-9a-f]{8}\n/)
-    const whole = await books.json('payouts', 'show', payoutId)
-    assert.equal(
-      [whole.amount, whole.destination.iban_last4, whole.calls.length, whole.lines.length],
-      ['6874.88', '6702', 1, 1],
-    )
-    assert.equal([whole.lines[0].merchant.id, whole.lines[0].amount], [books.shop.merchantId, '6874.88'])
+    const { amount, destination, calls, lines } = await books.json('payouts', 'show', payoutId)
+    assert.equal([amount, destination.iban_last4, calls.length], ['6874.88', '6702', 1])
+    assert.equal([lines.length, lines[0].merchant.id], [1, books.shop.merchantId])
     await books.refuses(['payouts', 'show', UNKNOWN_ID], /Payout .* not found/)
   })
 
@@ -151,23 +127,19 @@ for (const dialect of testDialects()) {
     await books.json('users', 'suspend', creatorId, '--reason', `fake ${'posts '.repeat(30)}`, '--yes')
     await books.json('users', 'reinstate', creatorId, '--yes')
     const actions = async (...options: string[]) =>
-      (await books.json('audit', 'list', ...options)).items.map((row: { action: string }) => row.action)
+      pluck((await books.json('audit', 'list', ...options)).items, 'action')
     assert.equal(await actions(...person, '--actor', 'operator'), ['user.reinstate', 'user.suspend'])
     assert.equal(await actions('--actor', shop.merchantId), ['link.coupon', 'store.connect'])
     assert.equal(await actions('--since', '2100-01-01'), [])
-    const [first] = (await books.json('audit', 'list', ...person, '--limit', '1')).items
-    assert.equal(
-      [first.action, first.actor, first.before, first.after],
+    const { items, next_cursor } = await books.json('audit', 'list', ...person, '--limit', '1')
+    assert.equal(pluckAll(items, 'action', 'actor', 'before', 'after'), [
       ['user.reinstate', 'operator', { suspended: true }, { suspended: false }],
-    )
-    const { next_cursor } = await books.json('audit', 'list', ...person, '--limit', '1')
+    ])
     assert.equal(await actions(...person, '--limit', '1', '--cursor', next_cursor), ['user.suspend'])
     assert.match(await screenOf('audit', 'list', ...person), /operator +user\.suspend +\S+ +fake posts/)
     assert.is((await books.json('flagged', 'list', '--subject', creatorId)).items.length, 1)
     assert.is((await books.json('mail', 'list', '--user', shop.merchantId)).items.length > 0, true)
-    const none = await books.affiliate(['audit', 'list', '--subject', UNKNOWN_ID])
-    assert.match(none.stdout, /^Time\tActor\t.*\n$/)
-    assert.is(none.stderr, 'No audit entries.\n')
+    await books.refuses(['audit', 'list', '--subject', UNKNOWN_ID], /^No audit entries\.\n$/, 0)
     assert.is(await screenOf('audit', 'list', '--subject', UNKNOWN_ID), 'No audit entries.')
     await books.refuses(['audit', 'list', '--actor', 'x@example.com'], /User x@example\.com not found/)
     await books.refuses(['audit', 'list', '--since', 'yesterday'], /is not a time/, 2)
@@ -181,17 +153,13 @@ for (const dialect of testDialects()) {
     for (const _ of [1, 2, 3]) refused.note(domain, 'wrong_signature')
     for (const _ of [1, 2]) refused.noteUnclaimed('kurtta.myshopify.com')
     await refused.flush({ all: true })
-    const { code, stdout, stderr } = await books.affiliate(['stores', 'check', '--json'])
-    const { rejecting, unclaimed } = JSON.parse(stdout)
-    assert.is(code, 1, stderr)
+    const json = await books.refuses(['stores', 'check', '--json'], /To see what to do/)
+    const { rejecting, unclaimed } = JSON.parse(json.stdout)
     assert.equal(
-      [rejecting.length, rejecting[0].shop_domain, rejecting[0].last_refusal.reason],
-      [1, domain, 'wrong_signature'],
+      [pluck(rejecting, 'shop_domain'), rejecting[0].last_refusal.reason],
+      [[domain], 'wrong_signature'],
     )
-    assert.equal(
-      [unclaimed.length, unclaimed[0].shop_domain, unclaimed[0].deliveries],
-      [1, 'kurtta.myshopify.com', 2],
-    )
+    assert.equal(pluckAll(unclaimed, 'shop_domain', 'deliveries'), [['kurtta.myshopify.com', 2]])
     const text = await books.refuses(['stores', 'check'], new RegExp(`affiliate stores check ${domain}`))
     assert.match(text.stdout, /\nkurtta\.myshopify\.com\t2\t/)
     await books.refuses(['stores', 'check', 'kurtta.myshopify.com'], /that were refused: 2\./)

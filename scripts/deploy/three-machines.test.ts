@@ -10,6 +10,7 @@ import { parseEnv, promisify } from 'node:util'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { readConfig, SETTING_NAMES } from '../../server/platform/config.ts'
+import { assertNone } from '../../server/test/testkit/pluck.ts'
 import { filledExample, fillIn } from './filled-example.ts'
 import { needsPrograms } from './needs-programs.ts'
 
@@ -19,15 +20,14 @@ const textOf = (name: string) => readFileSync(join(FOLDER, name), 'utf8')
 const node = () => parseEnv(textOf('node.env.example')) as Record<string, string>
 
 const it = suite('the deployment on three machines')
+const place = mkdtempSync(join(tmpdir(), 'affiliate-three-machines-'))
+it.after(() => rmSync(place, { recursive: true }))
 
 it('has settings that production accepts', () => {
   const example = fillIn(textOf('affiliate.env.example'))
   const own = parseEnv(example) as Record<string, string>
   const commented = parseEnv(example.replaceAll(/^#(?=[A-Z0-9_]+=)/gm, ''))
-  assert.equal(
-    Object.keys(commented).filter((name) => !SETTING_NAMES.includes(name)),
-    [],
-  )
+  assertNone(Object.keys(commented), (name) => !SETTING_NAMES.includes(name))
   const config = readConfig({ ...filledExample(), ...own })
   assert.ok(readConfig({ ...filledExample(), ...(commented as Record<string, string>) }).DATABASE_READ_URL)
   assert.equal([config.NODE_ENV, config.EXPORT_STORAGE, config.DRAIN_SECONDS], ['production', 's3', 5])
@@ -48,45 +48,23 @@ it('names each machine everywhere, and every file in the guide', () => {
 })
 
 needsPrograms(it, ['haproxy', 'openssl'], 'has an haproxy.cfg that HAProxy accepts', async () => {
-  const place = mkdtempSync(join(tmpdir(), 'affiliate-haproxy-'))
-  try {
-    const [key, certificate, site] = ['key.pem', 'certificate.pem', 'site.pem'].map((name) =>
-      join(place, name),
-    )
-    const options = [
-      '-newkey',
-      'ec',
-      '-pkeyopt',
-      'ec_paramgen_curve:prime256v1',
-      '-nodes',
-      '-subj',
-      '/CN=test',
-    ]
-    await run('openssl', ['req', '-x509', ...options, '-keyout', `${key}`, '-out', `${certificate}`])
-    writeFileSync(`${site}`, readFileSync(`${key}`, 'utf8') + readFileSync(`${certificate}`, 'utf8'))
-    const file = join(place, 'haproxy.cfg')
-    writeFileSync(file, textOf('haproxy.cfg').replaceAll('/etc/haproxy/site.pem', `${site}`))
-    const { stdout, stderr } = await run('haproxy', ['-c', '-f', file], {
-      env: { ...process.env, ...node() },
-    })
-    assert.match(stdout, 'Configuration file is valid')
-    assert.not.match(stderr, 'WARNING')
-  } finally {
-    rmSync(place, { recursive: true })
-  }
+  const [key, certificate, site] = ['key.pem', 'certificate.pem', 'site.pem'].map((name) => join(place, name))
+  const options = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-subj', '/CN=test']
+  await run('openssl', ['req', '-x509', ...options, '-keyout', `${key}`, '-out', `${certificate}`])
+  writeFileSync(`${site}`, readFileSync(`${key}`, 'utf8') + readFileSync(`${certificate}`, 'utf8'))
+  const file = join(place, 'haproxy.cfg')
+  writeFileSync(file, textOf('haproxy.cfg').replaceAll('/etc/haproxy/site.pem', `${site}`))
+  const { stdout, stderr } = await run('haproxy', ['-c', '-f', file], { env: { ...process.env, ...node() } })
+  assert.match(stdout, 'Configuration file is valid')
+  assert.not.match(stderr, 'WARNING')
 })
 
 needsPrograms(it, ['keepalived'], 'has a keepalived.conf that keepalived accepts', async () => {
-  const place = mkdtempSync(join(tmpdir(), 'affiliate-keepalived-'))
-  try {
-    const file = join(place, 'keepalived.conf')
-    // Version 2.2.7 ends itself with SIGTERM when it only tests a configuration whose scripts have another user.
-    writeFileSync(file, textOf('keepalived.conf').replace(/script_user .*/, 'script_user root'))
-    const { stdout, stderr } = await run('keepalived', ['-t', '-f', file])
-    assert.is(stdout + stderr, '')
-  } finally {
-    rmSync(place, { recursive: true })
-  }
+  const file = join(place, 'keepalived.conf')
+  // Version 2.2.7 ends itself with SIGTERM when it only tests a configuration whose scripts have another user.
+  writeFileSync(file, textOf('keepalived.conf').replace(/script_user .*/, 'script_user root'))
+  const { stdout, stderr } = await run('keepalived', ['-t', '-f', file])
+  assert.is(stdout + stderr, '')
 })
 
 /** Debian 12 brings 3.0.2, which does not know these settings and must not be used with them. */
@@ -98,29 +76,24 @@ else it.skip('has a patroni.yml that Patroni accepts: Patroni 4 is not installed
 it.run()
 
 async function checkPatroni(): Promise<void> {
-  const place = mkdtempSync(join(tmpdir(), 'affiliate-patroni-'))
   // It asks whether etcd listens where the settings say.
   const etcd = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1')
   try {
     await once(etcd, 'listening')
     const bin = '/usr/lib/postgresql'
-    const version = readdirSync(bin).at(-1)
     const file = join(place, 'patroni.yml')
     const text = textOf('patroni.yml')
-      .replace(/bin_dir: .*/, `bin_dir: ${bin}/${version}/bin`)
+      .replace(/bin_dir: .*/, `bin_dir: ${bin}/${readdirSync(bin).at(-1)}/bin`)
       .replace(/data_dir: .*/, `data_dir: ${join(place, 'data')}`)
     writeFileSync(file, text)
     const PATRONI_ETCD3_HOSTS = `127.0.0.1:${(etcd.address() as { port: number }).port}`
     const env = { ...process.env, ...node(), PATRONI_ETCD3_HOSTS }
-    const { stdout, stderr } = await run('patroni', ['--validate-config', '--ignore-listen-port', file], {
-      env,
-    }).catch((error: { stdout: string; stderr: string }) => error)
+    const check = run('patroni', ['--validate-config', '--ignore-listen-port', file], { env })
+    const { stdout, stderr } = await check.catch((error: { stdout: string; stderr: string }) => error)
     // Versions up to 4.1.4 take this documented value, but their validator does not know it.
     const known = /synchronous_mode quorum is not a boolean|^$/
-    const faults = `${stdout}${stderr}`.split('\n').filter((line) => !known.test(line))
-    assert.equal(faults, [])
+    assertNone(`${stdout}${stderr}`.split('\n'), (line) => !known.test(line))
   } finally {
     etcd.close()
-    rmSync(place, { recursive: true })
   }
 }

@@ -29,25 +29,15 @@ test('every file that proofs run, or run whole, belongs to a proof, and every pr
 })
 
 test('a proof holds if something passed, nothing failed, and no file was empty', () => {
-  const fileWith = (counts: Partial<Pick<FileResult, 'passed' | 'failed' | 'skipped'>>): FileResult => ({
-    path: 'server/a.test.ts',
-    skipReasons: [],
-    problem: null,
-    output: '',
-    took: 1,
-    cpu: 1,
-    passed: 0,
-    failed: 0,
-    skipped: 0,
-    ...counts,
-  })
+  const empty = { path: 'server/a.test.ts', skipReasons: [], problem: null, output: '', took: 1, cpu: 1 }
+  const fileWith = (counts: Partial<FileResult>): FileResult => {
+    return { ...empty, passed: 0, failed: 0, skipped: 0, ...counts }
+  }
   const passing = fileWith({ passed: 2 })
-  assert.ok(proofHolds([passing]))
-  assert.ok(proofHolds([passing, fileWith({ skipped: 1 })]))
-  assert.not.ok(proofHolds([]))
-  assert.not.ok(proofHolds([fileWith({ skipped: 1 })]))
-  assert.not.ok(proofHolds([passing, fileWith({})]))
-  assert.not.ok(proofHolds([passing, fileWith({ passed: 3, failed: 1 })]))
+  const skipped = fileWith({ skipped: 1 })
+  for (const files of [[passing], [passing, skipped]]) assert.ok(proofHolds(files))
+  for (const files of [[], [skipped], [passing, fileWith({})], [passing, fileWith({ passed: 3, failed: 1 })]])
+    assert.not.ok(proofHolds(files))
 })
 
 test.run()

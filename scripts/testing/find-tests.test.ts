@@ -1,8 +1,9 @@
 // database: none
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { pluck } from '../../server/test/testkit/pluck.ts'
 import { describeTest, findTests } from './find-tests.ts'
-import { tinyProject } from './tiny-project.ts'
+import { withProject } from './tiny-project.ts'
 import { readSkipReasons, readTally } from './uvu-output.ts'
 
 test('a file states its time limit, its length and its databases in the comments at its top', () => {
@@ -19,15 +20,13 @@ test('a file states its time limit, its length and its databases in the comments
     sized: false,
     skips: [],
   })
-  const below = describeTest('server/a.test.ts', 'import x\n// time limit: 300 s\n// database: none\n')
-  assert.is(below.limit, 1_200_000)
-  assert.not.ok(below.long)
-  assert.is(below.database, true)
-  assert.ok(below.shares)
-  assert.not.ok(describeTest('server/a.test.ts', '// own process\nimport x\n').shares)
-  assert.ok(describeTest('server/a.test.ts', '// mostly waits\nimport x\n').waits)
-  assert.ok(describeTest('server/a.test.ts', "import { fc } from './testkit/property.ts'\n").sized)
-  assert.ok(describeTest('server/a.test.ts', '// proof only\n// database: none\nimport x\n').proofOnly)
+  const { limit, long, database, shares } = describeTest('server/a.test.ts', `import x\n${text}`)
+  assert.equal([limit, long, database, shares], [1_200_000, false, true, true])
+  const top = (line: string) => describeTest('server/a.test.ts', `${line}\nimport x\n`)
+  assert.not.ok(top('// own process').shares)
+  assert.ok(top('// mostly waits').waits)
+  assert.ok(top("import { fc } from './testkit/property.ts'").sized)
+  assert.ok(top('// proof only\n// database: none').proofOnly)
 })
 
 test('rules and shared code need no database, and their tests are measured', () => {
@@ -38,7 +37,7 @@ test('rules and shared code need no database, and their tests are measured', () 
 })
 
 test('files start in a fixed order: without a database first, of these the measured ones, then long ones, then by name', async () => {
-  const project = await tinyProject({
+  const files = {
     'server/b.test.ts': '',
     'server/a.test.ts': '',
     'server/z.rule.test.ts': '',
@@ -47,24 +46,14 @@ test('files start in a fixed order: without a database first, of these the measu
     'server/not-a-test.ts': '',
     'elsewhere/c.test.ts': '',
     'server/proof.test.ts': '// proof only\n',
-  })
-  try {
-    const named = await findTests(project.root, ['proof'])
-    assert.equal(
-      named.map(({ path }) => path),
-      ['server/proof.test.ts'],
-    )
-    const paths = (await findTests(project.root)).map((file) => file.path)
-    assert.equal(paths, [
-      'server/z.rule.test.ts',
-      'cli/pure.test.ts',
-      'cli/slow.test.ts',
-      'server/a.test.ts',
+  }
+  await withProject(files, async ({ root }) => {
+    assert.equal(pluck(await findTests(root, ['proof']), 'path'), ['server/proof.test.ts'])
+    assert.equal(pluck(await findTests(root), 'path'), [
+      ...['server/z.rule.test.ts', 'cli/pure.test.ts', 'cli/slow.test.ts', 'server/a.test.ts'],
       'server/b.test.ts',
     ])
-  } finally {
-    await project.remove()
-  }
+  })
 })
 
 test('the tail of uvu is read with colours, and several tails add up', () => {

@@ -1,7 +1,7 @@
 // database: none
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { tinyProject } from './tiny-project.ts'
+import { withProject } from './tiny-project.ts'
 
 const RULE = `export type Kind = 'small' | 'large'
 
@@ -19,15 +19,9 @@ test('kinds', () => { ${amounts.map((amount) => `kindOf(${amount})`).join('; ')}
 test.run()
 `
 
-async function outcome(files: Record<string, string>, args: string[] = []) {
-  const project = await tinyProject(files)
-  try {
-    // The table of the report goes to the console.
-    return await (args.includes('--coverage') ? project.start(args) : project.run(args))
-  } finally {
-    await project.remove()
-  }
-}
+// The table of the report goes to the console.
+const outcome = (files: Record<string, string>, args: string[] = []) =>
+  withProject(files, ({ run, start }) => (args.includes('--coverage') ? start(args) : run(args)))
 
 test('rules that their own tests cover whole count as one passed test', async () => {
   const { lastLine, output } = await outcome({

@@ -1,25 +1,17 @@
 // database: none
 // mostly waits
-import { watch } from 'node:fs'
-import { access, readFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { type TinyProject, tinyProject } from './tiny-project.ts'
+import { isAlive } from '../../cli/test/run-affiliate.ts'
+import { eventually } from '../../server/test/testkit/eventually.ts'
+import { withProject } from './tiny-project.ts'
 
 const IMPORTS = "import { test } from 'uvu'\nimport * as assert from 'uvu/assert'\n"
 const PASSING = `${IMPORTS}test('one', () => assert.is(1, 1))\ntest('two', () => {})\ntest.run()\n`
 const FAILING = `${IMPORTS}test('fine', () => {})\ntest('sums', () => assert.is(1 + 1, 3))\ntest.run()\n`
 const NEVER = 'await new Promise(() => setInterval(() => {}, 1000))\n'
-
-async function withProject(files: Record<string, string>, use: (project: TinyProject) => Promise<void>) {
-  const project = await tinyProject(files)
-  try {
-    await use(project)
-  } finally {
-    await project.remove()
-  }
-}
 
 test('counts tests, not files, and says so in the last line; sizes and skipped tests are shown', async () => {
   const skipping = `${IMPORTS}test.skip('waits for the bank', () => {})\ntest('one', () => {})\ntest.run()\n`
@@ -156,11 +148,12 @@ test('where there is no PostgreSQL the files that need one fail with the reason'
 test('an interrupted run ends its children and reports a failure', async () => {
   const hanging = `import { writeFileSync } from 'node:fs'\nwriteFileSync('own.pid', String(process.pid))\n${NEVER}`
   await withProject({ 'server/a.test.ts': hanging, 'package.json': '{}' }, async ({ root, interrupt }) => {
-    const { code, lastLine, output } = await interrupt('SIGINT', () => appears(root, 'own.pid'))
+    const pid = () => readFile(join(root, 'own.pid'), 'utf8').catch(() => '')
+    const { code, lastLine, output } = await interrupt('SIGINT', () => eventually(pid))
     assert.is(code, 130)
     assert.is(lastLine, '0 passed, 2 failed')
     assert.match(output, 'the run was interrupted')
-    assert.not.ok(await isRunning(await readFile(join(root, 'own.pid'), 'utf8')))
+    assert.not.ok(await isRunning(await pid()))
   })
 })
 
@@ -174,29 +167,9 @@ test('an unknown option prints the usage', async () => {
 })
 
 async function isRunning(pid: string): Promise<boolean> {
-  try {
-    process.kill(Number(pid), 0)
-  } catch {
-    return false
-  }
+  if (!isAlive(Number(pid))) return false
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => null)
   return stat === null || !/\) [ZX] /.test(stat)
-}
-
-/** Waits until a file exists and has its content. */
-async function appears(root: string, name: string): Promise<void> {
-  const complete = async () => (await readFile(join(root, name), 'utf8').catch(() => '')) !== ''
-  const watcher = watch(root)
-  try {
-    await new Promise<void>((resolve, reject) => {
-      const look = () => void complete().then((done) => done && resolve(), reject)
-      watcher.on('change', look)
-      look()
-    })
-    await access(join(root, name))
-  } finally {
-    watcher.close()
-  }
 }
 
 test.run()

@@ -25,13 +25,21 @@ export interface TinyProject {
   run: (args?: string[], env?: NodeJS.ProcessEnv) => Promise<RunnerResult>
   /** The same as a process of its own, as users start it. */
   start: (args: string[]) => Promise<RunnerResult>
-  /** Runs it until its output, or a file of the project, holds what `until` waits for; then sends the signal. */
-  interrupt: (signal: NodeJS.Signals, until: () => Promise<void>) => Promise<RunnerResult>
-  remove: () => Promise<void>
+  /** Starts it, waits for `until`, and sends the signal. */
+  interrupt: (signal: NodeJS.Signals, until: () => Promise<unknown>) => Promise<RunnerResult>
+}
+
+/** Uses a project of these files, which is removed afterwards. */
+export async function withProject<T>(
+  files: Record<string, string>,
+  use: (project: TinyProject) => Promise<T>,
+): Promise<T> {
+  const project = await tinyProject(files)
+  return use(project).finally(() => rm(project.root, { recursive: true, force: true }))
 }
 
 /** A project of a few invented files in a temporary directory, for the runner to run over. */
-export async function tinyProject(files: Record<string, string>): Promise<TinyProject> {
+async function tinyProject(files: Record<string, string>): Promise<TinyProject> {
   const root = await mkdtemp(join(tmpdir(), 'affiliate-tiny-project-'))
   await symlink(PACKAGES, join(root, 'node_modules'))
   for (const [path, text] of Object.entries({ 'package.json': '{ "type": "module" }', ...files })) {
@@ -74,7 +82,6 @@ export async function tinyProject(files: Record<string, string>): Promise<TinyPr
       child.kill(signal)
       return result
     },
-    remove: () => rm(root, { recursive: true, force: true }),
   }
 }
 

@@ -8,8 +8,9 @@ import { type MarketContext, marketSuites } from '../test/testkit/market-suites.
 import type { Shop } from '../test/testkit/marketplace.ts'
 import { orderBody } from '../test/testkit/orders.ts'
 import { addUser, logIn, outcomeOf } from '../test/testkit/people.ts'
+import { assertNone, pluck, pluckAll } from '../test/testkit/pluck.ts'
 import { proofDialects } from '../test/testkit/proof-size.ts'
-import { columnsOf } from '../test/testkit/rows.ts'
+import { columnsOf, rowsOf } from '../test/testkit/rows.ts'
 import { type Answer, call } from '../test/testkit/service-bed.ts'
 import { HOUR } from '../test/testkit/testbed.ts'
 import { OPERATOR } from './audit.service.ts'
@@ -31,10 +32,10 @@ type Body = Record<string, unknown>
 for (const { it } of marketSuites<Context>("the admins' routes", { dialects: proofDialects() })) {
   it.before.each(async (world) => {
     const { market, platform } = world
-    const withToken = async (actor: Actor): Promise<Person> => ({
-      ...actor,
-      token: await logIn(platform, actor, HOUR),
-    })
+    const withToken = async (actor: Actor): Promise<Person> => {
+      const token = await logIn(platform, actor, HOUR)
+      return { ...actor, token }
+    }
     world.web = await openWebSide(platform)
     world.shop = await market.addShop()
     world.admin = await withToken(await addUser(platform, 'admin'))
@@ -52,8 +53,8 @@ for (const { it } of marketSuites<Context>("the admins' routes", { dialects: pro
     assert.is(answer.status, 200, JSON.stringify(answer.body))
     return answer.body as { items: Body[]; next_cursor: string | null }
   }
-  const post = ({ web }: World, who: Person | null, path: string, body: Body = {}) =>
-    call(web.base, 'POST', path, { ...(who && { token: who.token }), body })
+  const post = ({ web }: World, { token }: Person, path: string, body: Body = {}) =>
+    call(web.base, 'POST', path, { token, body })
   const codeOf = ({ status, body }: Answer) => `${status} ${body.code ?? ''}`.trim()
   const auditOf = ({ platform }: World, subjectId: string) =>
     columnsOf(platform, 'audit_entries', ['actor', 'action', 'reason'], { subject_id: subjectId })
@@ -65,9 +66,8 @@ for (const { it } of marketSuites<Context>("the admins' routes", { dialects: pro
     await raise(world, 'self_purchase', merchant.userId)
     await raise(world, 'shared_iban', creator.userId)
     const all = await queue(world)
-    const about = all.items.map((flag) => [flag.kind, flag.subject_id])
     const [made, bought] = [creator.userId, merchant.userId]
-    assert.equal(about, [
+    assert.equal(pluckAll(all.items, 'kind', 'subject_id'), [
       ['shared_iban', made],
       ['self_purchase', bought],
       ['self_purchase', made],
@@ -95,12 +95,8 @@ for (const { it } of marketSuites<Context>("the admins' routes", { dialects: pro
     const path = `/admin/flagged/${flag.id}/resolve`
     const resolved = await post(world, admin, path, { note: 'a gift to her mother' })
     assert.is(resolved.status, 200)
-    assert.equal(resolved.body, {
-      ...flag,
-      status: 'resolved',
-      note: 'a gift to her mother',
-      resolved_at: new Date(world.clock.now()).toISOString(),
-    })
+    const resolved_at = new Date(world.clock.now()).toISOString()
+    assert.equal(resolved.body, { ...flag, status: 'resolved', note: 'a gift to her mother', resolved_at })
     world.clock.pass(1000)
     const again = await post(world, admin, path, { note: 'a gift to her mother' })
     assert.equal(again.body, resolved.body)
@@ -123,10 +119,9 @@ for (const { it } of marketSuites<Context>("the admins' routes", { dialects: pro
     const patch = (body: Body, path = '') =>
       call(web.base, 'PATCH', `/offers/${id}${path}`, { token: merchant.token, body })
     const vet = (body: Body) => post(world, admin, `/admin/offers/${id}/vet`, body)
-    assert.equal(
-      (await waiting()).map((flag) => [flag.subject_id, (flag.evidence as Body).commission_rate]),
-      [[id, 45]],
-    )
+    const [asked, ...others] = await waiting()
+    assert.equal([asked?.subject_id, (asked?.evidence as Body | undefined)?.commission_rate], [id, 45])
+    assert.equal(others, [])
     assert.is((await patch({ commission_rate: 20 })).status, 200)
     assert.equal(await waiting(), [])
     await patch({ commission_rate: 50 })
@@ -139,19 +134,14 @@ for (const { it } of marketSuites<Context>("the admins' routes", { dialects: pro
 
     assert.is(codeOf(await vet({ decision: 'approve', commission_rate: 45 })), '409 conflict')
     const approved = await vet({ decision: 'approve', commission_rate: 50, reason: 'a launch' })
-    assert.is(approved.status, 200)
-    assert.is(approved.body.vetting, 'approved')
+    assert.equal([approved.status, approved.body.vetting], [200, 'approved'])
     assert.is((await vet({ decision: 'approve', reason: 'a launch' })).status, 200)
     assert.is(codeOf(await vet({ decision: 'approve', reason: 'another' })), '409 already_decided')
     assert.equal(await waiting(), [])
-    assert.equal(
-      (await auditOf(world, id)).map((entry) => [entry.actor, entry.action, entry.reason]),
-      [[admin.userId, 'offer.vet', 'a launch']],
-    )
+    const audit = { actor: admin.userId, action: 'offer.vet', reason: 'a launch' }
+    assert.equal(await auditOf(world, id), [audit])
     assert.is((await patch({ status: 'live' }, '/status')).status, 200)
-    const rejected = await vet({ decision: 'reject' })
-    assert.is(rejected.body.vetting, 'rejected')
-    await patch({ status: 'paused' }, '/status')
+    assert.is((await vet({ decision: 'reject' })).body.vetting, 'rejected')
     assert.is(codeOf(await patch({ status: 'live' }, '/status')), '409 vetting_required')
     assert.equal(await waiting(), [], 'a rejection is a decision')
     await patch({ commission_rate: 40 })
@@ -179,15 +169,12 @@ for (const { it } of marketSuites<Context>("the admins' routes", { dialects: pro
     const { order_id, order_name, billing_cycle_id, ...evidence } = flag.evidence as Body
     assert.ok(order_id && order_name && billing_cycle_id)
     assert.equal(evidence, { merchant_id: merchant.userId, ...wish, billed: '137.50', earlier_requests: 0 })
-    const { reader } = world.platform.database
-    assert.equal(await reader.selectFrom('credits').selectAll().execute(), [])
-    const entries = await reader.selectFrom('ledger_entries').select('kind').execute()
-    assert.equal(entries, [{ kind: 'sale_accepted' }])
+    assert.equal(await rowsOf(world.platform, 'credits'), [])
+    assert.equal(pluck(await rowsOf(world.platform, 'ledger_entries'), 'kind'), ['sale_accepted'])
   })
 
   it('tells a merchant what became of a credit request, and no one else', async (world) => {
-    const { web, merchant, admin } = world
-    const { platform } = world
+    const { platform, web, merchant, admin } = world
     const { accepted } = await sell(world)
     const ask = async (amount: string) => {
       const path = `/sales/${accepted}/credit-request`
@@ -219,40 +206,34 @@ for (const { it } of marketSuites<Context>("the admins' routes", { dialects: pro
     await grant(2000, 'HALF', String(half.flag_id))
     assert.equal(await seen(merchant), ['granted', '20.00'])
     assert.equal((await queue(world, '?kind=credit_request')).items, [])
-    const events = platform.database.reader.selectFrom('outbox_events').select(['account_id', 'data'])
-    const published = await events.where('type', '=', 'credit_request.decided').orderBy('id').execute()
-    assert.equal(
-      published.map(({ account_id, data }) => [
-        account_id,
-        JSON.parse(data).flag_id,
-        JSON.parse(data).status,
-      ]),
-      [
-        [merchant.userId, declined.flag_id, 'declined'],
-        [merchant.userId, granted.flag_id, 'granted'],
-        [merchant.userId, half.flag_id, 'granted'],
-      ],
-    )
+    const published = await rowsOf(platform, 'outbox_events', { type: 'credit_request.decided' })
+    assertNone(published, ({ account_id }) => account_id !== merchant.userId)
+    const decided = published.map(({ data }) => JSON.parse(data) as Body)
+    assert.equal(pluckAll(decided, 'flag_id', 'status'), [
+      [declined.flag_id, 'declined'],
+      [granted.flag_id, 'granted'],
+      [half.flag_id, 'granted'],
+    ])
   })
 
   it('refuses a credit for more than was billed, for what was not, and a second wish', async (world) => {
     const { merchant, admin } = world
     const { accepted, rejected } = await sell(world)
-    const ask = async (who: Person | null, sale: string, changes: Body = {}) =>
-      codeOf(
-        await post(world, who, `/sales/${sale}/credit-request`, { amount: '1', reason: 'why', ...changes }),
-      )
+    const ask = async (sale: string, changes: Body = {}) => {
+      const body = { amount: '1', reason: 'why', ...changes }
+      return codeOf(await post(world, merchant, `/sales/${sale}/credit-request`, body))
+    }
     const amounts = ['0', '0.00', '-1', '1.234', 1].map((amount) => ({ amount }))
     for (const changes of [...amounts, { reason: '' }, { reason: undefined }])
-      assert.is(await ask(merchant, accepted, changes), '400 validation_failed', JSON.stringify(changes))
-    assert.is(await ask(merchant, accepted, { amount: '137.51' }), '409 conflict')
-    assert.is(await ask(merchant, rejected), '409 conflict')
+      assert.is(await ask(accepted, changes), '400 validation_failed', JSON.stringify(changes))
+    assert.is(await ask(accepted, { amount: '137.51' }), '409 conflict')
+    assert.is(await ask(rejected), '409 conflict')
     assert.equal((await queue(world)).items, [])
-    assert.is(await ask(merchant, accepted), '202')
-    assert.is(await ask(merchant, accepted, { amount: '2' }), '409 conflict')
+    assert.is(await ask(accepted), '202')
+    assert.is(await ask(accepted, { amount: '2' }), '409 conflict')
     const [flag] = (await queue(world)).items as [Body]
     await post(world, admin, `/admin/flagged/${flag.id}/resolve`, { note: 'declined' })
-    assert.is(await ask(merchant, accepted, { amount: '2' }), '202')
+    assert.is(await ask(accepted, { amount: '2' }), '202')
     const [next] = (await queue(world)).items as [Body]
     assert.is((next.evidence as Body).earlier_requests, 1)
   })
@@ -262,9 +243,7 @@ for (const { it } of marketSuites<Context>("the admins' routes", { dialects: pro
     await market.order(shop, await market.addLink(shop, creator), 100_000)
     await market.deliver(shop, orderBody({ createdAt: market.clock.now(), price: 100_000 }))
     await market.drainUntilIdle()
-    const { reader } = market.platform.database
-    const sales = await reader.selectFrom('sales').select(['id', 'rejection_reason']).orderBy('id').execute()
-    const [accepted, rejected] = sales
+    const [accepted, rejected] = await rowsOf(market.platform, 'sales')
     assert.equal([accepted?.rejection_reason, rejected?.rejection_reason], [null, 'no_tracking_reference'])
     return { accepted: accepted?.id ?? '', rejected: rejected?.id ?? '' }
   }

@@ -1,11 +1,11 @@
 import { mock } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
-import type { Platform } from '../platform/platform.ts'
 import { GENERIC_PROCESSOR_EVENTS } from '../processor/events.settings.ts'
 import { eventually } from '../test/testkit/eventually.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import {
+  closeOpenCycle,
   cyclesOf,
   eventsOf,
   giveDestination,
@@ -13,8 +13,8 @@ import {
   openMarketplace,
 } from '../test/testkit/marketplace.ts'
 import { addUser } from '../test/testkit/people.ts'
-import { assertMapped } from '../test/testkit/pluck.ts'
-import { columnsOf, rowsOf } from '../test/testkit/rows.ts'
+import { assertMapped, assertNone, pluck } from '../test/testkit/pluck.ts'
+import { rowsOf } from '../test/testkit/rows.ts'
 import { DAY, MINUTE } from '../test/testkit/testbed.ts'
 import { openWatchedWorld } from '../test/testkit/watched-world.ts'
 import { startLoops } from './loop.ts'
@@ -33,32 +33,6 @@ interface Context {
   market: Marketplace
 }
 
-/** A database whose transactions fail until `end`. */
-class Outage {
-  refused = 0
-  #isOver = false
-
-  end(): void {
-    this.#isOver = true
-  }
-
-  over(platform: Platform): Platform {
-    const database = new Proxy(platform.database, {
-      get: (target, key) => {
-        if (key === 'transaction' && !this.#isOver) return () => this.#refuse()
-        const value = Reflect.get(target, key)
-        return typeof value === 'function' ? value.bind(target) : value
-      },
-    })
-    return { ...platform, database }
-  }
-
-  async #refuse(): Promise<never> {
-    this.refused += 1
-    throw new Error('the database is away')
-  }
-}
-
 for (const { it, dialect } of marketSuites<Context>('worker and scheduler', { verify: true })) {
   it('bring an order to a payout by themselves, and stop cleanly', async ({ market }) => {
     const { platform, processor, clock } = market
@@ -74,12 +48,8 @@ for (const { it, dialect } of marketSuites<Context>('worker and scheduler', { ve
     await market.confirmPayment(cycle.id)
     await eventually(async () => (await cyclesOf(platform, shop.merchantId))[0]?.state === 'charged')
     const payouts = startScheduler(platform, processor)
-    const submitted = await eventually(async () =>
-      platform.database.reader
-        .selectFrom('payouts')
-        .selectAll()
-        .where('state', '=', 'submitted')
-        .executeTakeFirst(),
+    const submitted = await eventually(
+      async () => (await rowsOf(platform, 'payouts', { state: 'submitted' }))[0],
     )
     await market.settlePayout(submitted.id, 'confirmed')
     await eventually(async () => (await eventsOf(platform)).every((event) => event.state === 'done'))
@@ -118,17 +88,30 @@ for (const { it, dialect } of marketSuites<Context>('worker and scheduler', { ve
     await market.order(shop, await market.addLink(shop, await market.addCreator()), 900_000)
     await market.drainUntilIdle()
     clock.set('2026-12-01T00:00:00.000Z')
-    const outage = new Outage()
-    const scheduler = startScheduler(outage.over(platform), processor, { retryMs: 5 })
-    await eventually(async () => outage.refused > 10)
+    let isAway = true
+    let refused = 0
+    const transaction: typeof platform.database.transaction = async (work) => {
+      if (!isAway) return platform.database.transaction(work)
+      refused += 1
+      throw new Error('the database is away')
+    }
+    const database = Object.assign(Object.create(platform.database), { transaction })
+    const scheduler = startScheduler({ ...platform, database }, processor, { retryMs: 5 })
+    await eventually(() => refused > 10)
     assert.is((await cyclesOf(platform, shop.merchantId))[0]?.state, 'open')
-    outage.end()
+    isAway = false
     await eventually(async () => (await cyclesOf(platform, shop.merchantId))[0]?.state === 'closed')
     await scheduler.stop()
   })
 
   it('make up a run whose moment passed while they stood still, once', async ({ market }) => {
     const { platform, processor } = market
+    const shop = await market.addShop()
+    await market.order(shop, await market.addLink(shop, await market.addCreator()), 900_000)
+    await market.drainUntilIdle()
+    await closeOpenCycle(platform, shop)
+    await market.drainUntilIdle()
+    for (const invoice of processor.invoices) invoice.status = 'paid'
     const ended: unknown[] = []
     const scheduled = () => {
       const note = (facts: object) => void ('job' in facts && ended.push(facts.job))
@@ -151,7 +134,10 @@ for (const { it, dialect } of marketSuites<Context>('worker and scheduler', { ve
       await settled(14)
       await Promise.all([first.stop(), second.stop()])
       assert.equal(ended.slice(9).sort(), ['billing', 'payouts', 'pending-orders', 'reconciliation', 'seals'])
-      assert.ok((await lastRuns(platform)).every(({ started_at }) => started_at === platform.clock.now()))
+      const runs = await lastRuns(platform)
+      assertNone(runs, ({ started_at }) => started_at !== platform.clock.now())
+      const reconciled = runs.find(({ name }) => name === 'reconciliation')?.outcome ?? ''
+      assert.equal(JSON.parse(reconciled), { compared: 1, differing: 1, unanswered: 0, complete: true })
     } finally {
       mock.timers.reset()
     }
@@ -171,15 +157,11 @@ for (const { it, dialect } of marketSuites<Context>('worker and scheduler', { ve
   })
 
   it('start no job that is switched off', async () => {
-    const off = await openMarketplace(dialect, {
-      SCHEDULE_BILLING: 'off',
-      SCHEDULE_PAYOUTS: 'off',
-      SCHEDULE_RECONCILIATION: 'off',
-    })
+    const settings = { SCHEDULE_BILLING: 'off', SCHEDULE_PAYOUTS: 'off', SCHEDULE_RECONCILIATION: 'off' }
+    const off = await openMarketplace(dialect, settings)
     await startScheduler(off.platform, off.processor).stop()
-    const runs = await columnsOf(off.platform, 'schedule_runs', ['name'], {}, 'name')
-    const always = [{ name: 'pending-orders' }, { name: 'seals' }]
-    assert.equal(runs, always, 'which no setting switches off')
+    const runs = await rowsOf(off.platform, 'schedule_runs', {}, 'name')
+    assert.equal(pluck(runs, 'name'), ['pending-orders', 'seals'], 'which no setting switches off')
     await off.close()
   })
 

@@ -6,6 +6,7 @@ import type { Platform } from '../platform/platform.ts'
 import { GENERIC_PROCESSOR_EVENTS } from '../processor/events.settings.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { eventsOf, type Marketplace, openFlagsOf, type Shop } from '../test/testkit/marketplace.ts'
+import { messageOf } from '../test/testkit/rejection.ts'
 import { openRival } from '../test/testkit/rival.ts'
 import { MINUTE } from '../test/testkit/testbed.ts'
 import { processorEventApplier } from './apply-processor-events.ts'
@@ -121,20 +122,6 @@ for (const { it, dialect } of marketSuites<Context>('draining events')) {
     assert.equal(mine.applied, ['e1', 'e2', 'e3'])
   })
 
-  it('does not wait for a lease from before the clock was set back by hours', async ({ market, shop }) => {
-    await fill(market, shop, 2)
-    const work = applier(() => {})
-    const late = await drainDuring(market, 500, async () => {
-      const behind: Platform = {
-        ...market.platform,
-        clock: { now: () => market.clock.now() - 2 * 60 * MINUTE },
-      }
-      const drain = () => drainEvents(behind, 'store', 500, work.apply)
-      assert.equal([await drain(), await drain(), await drain()], [1, 1, 0])
-    })
-    assert.equal([work.applied, late.applied], [['e0', 'e1'], []])
-  })
-
   it('leaves other stores to another worker until its batch is settled', async ({ market, shop }) => {
     const other = await market.addShop()
     await fill(market, shop, 4)
@@ -146,13 +133,8 @@ for (const { it, dialect } of marketSuites<Context>('draining events')) {
       assert.equal([await drain(), await drain()], [2, 0])
     })
     await rival.close()
-    assert.equal(
-      [theirs.applied, during.applied],
-      [
-        ['e0', 'e1'],
-        ['e0', 'e1', 'e2'],
-      ],
-    )
+    assert.equal(theirs.applied, ['e0', 'e1'])
+    assert.equal(during.applied, ['e0', 'e1', 'e2'])
   })
 
   it('sets an event aside that ended the process each time, not its neighbors', async ({ market, shop }) => {
@@ -187,10 +169,9 @@ for (const { it, dialect } of marketSuites<Context>('draining events')) {
     }
     for (let run = 0; run <= MAX_ATTEMPTS; run += 1) await runOnce()
     const events = await eventsOf(market.platform)
-    assert.equal(
-      events.map(({ delivery_id, state, attempts }) => `${delivery_id} ${state} ${attempts}`),
-      ['e0 done 2', 'e1 done 2', 'e2 set_aside 12', 'e3 done 2', 'e4 done 2', 'e5 done 2'],
-    )
+    const ends = events.map(({ delivery_id, state, attempts }) => `${delivery_id} ${state} ${attempts}`)
+    assert.equal(ends.splice(2, 1), ['e2 set_aside 12'])
+    assert.equal(ends, ['e0 done 2', 'e1 done 2', 'e3 done 2', 'e4 done 2', 'e5 done 2'])
     assert.match(events[2]?.reason ?? '', /The process stopped in every attempt/)
     assert.is((await openFlagsOf(market.platform)).length, 1)
   })
@@ -207,11 +188,8 @@ for (const { it, dialect } of marketSuites<Context>('draining events')) {
   })
 
   it('writes nothing while nothing is due', async ({ market }) => {
-    const database = {
-      ...market.platform.database,
-      transaction: () => Promise.reject(new Error('a transaction')),
-    }
-    const idle = { ...market.platform, database }
+    const transaction = () => Promise.reject(new Error('a transaction'))
+    const idle = { ...market.platform, database: { ...market.platform.database, transaction } }
     assert.is(await drainEvents(idle, 'store', 500, applier(() => {}).apply), 0)
   })
 
@@ -222,8 +200,7 @@ for (const { it, dialect } of marketSuites<Context>('draining events')) {
       if (isAway) throw away()
     })
     const drain = () => drainEvents(market.platform, 'store', 500, work.apply)
-    const error = await drain().catch((reason: Error) => reason)
-    assert.match(String(error), 'the database is away')
+    assert.is(await messageOf(drain()), 'the database is away')
     assert.is(work.transactions(), 1)
     const left = (await states(market)).get('pending') ?? []
     assert.equal([left.length, new Set(left.map(({ attempts }) => attempts))], [EVENTS, new Set([0])])
@@ -248,8 +225,7 @@ for (const { it, dialect } of marketSuites<Context>('draining events')) {
       const broken = applier(() => {
         throw away()
       })
-      const error = await drainEvents(platform, 'store', 500, broken.apply).catch((reason: Error) => reason)
-      assert.match(String(error), 'the database is away')
+      assert.is(await messageOf(drainEvents(platform, 'store', 500, broken.apply)), 'the database is away')
       const held = await eventsOf(platform)
       assert.ok(held.every(({ attempts, lease_token }) => attempts === 1 && lease_token !== null))
       assert.is(await drainEvents(platform, 'store', 500, applier(() => {}).apply), EVENTS)
@@ -262,22 +238,14 @@ for (const { it, dialect } of marketSuites<Context>('draining events')) {
     for (let index = 0; index < EVENTS; index += 1) await market.processorSays('unheard.of', {}, `p${index}`)
     const { database } = market.platform
     let transactions = 0
-    const platform: Platform = {
-      ...market.platform,
-      database: {
-        ...database,
-        transaction: (work) => {
-          transactions += 1
-          return database.transaction(work)
-        },
-      },
+    const transaction: typeof database.transaction = (work) => {
+      transactions += 1
+      return database.transaction(work)
     }
+    const platform: Platform = { ...market.platform, database: { ...database, transaction } }
     const applyOwn = processorEventApplier(GENERIC_PROCESSOR_EVENTS)
-    const apply: ApplyEvents = (_, events) =>
-      applyOwn(
-        platform,
-        events.map((event) => (event.delivery_id === 'p17' ? poisonedOf(event) : event)),
-      )
+    const poisoned = (event: ClaimedEvent) => (event.delivery_id === 'p17' ? poisonedOf(event) : event)
+    const apply: ApplyEvents = (_, events) => applyOwn(platform, events.map(poisoned))
     await drainEvents(platform, 'processor', 500, apply)
     // The claim, one for each good event, and one that requeues the poisoned one.
     assert.is(transactions, 1 + (EVENTS - 1) + 1)
@@ -299,18 +267,6 @@ for (const { it, dialect } of marketSuites<Context>('draining events')) {
     const [event] = await eventsOf(market.platform)
     assert.equal([event?.state, event?.attempts, event?.lease_token], ['pending', 1, null])
     assert.is(event?.reason, `${'x'.repeat(499)}\ufffd`)
-  })
-
-  it('drains more than a batch, and applies each event once', async ({ market, shop }) => {
-    const shops = [shop]
-    while (shops.length < 12) shops.push(await market.addShop())
-    const each = 90
-    await Promise.all(shops.map((one) => fill(market, one, each)))
-    await market.drainUntilIdle()
-    const events = await eventsOf(market.platform)
-    assert.is(events.length, shops.length * each)
-    // An empty order is unreadable; here it only counts how often it was claimed.
-    assert.equal([...new Set(events.map(({ state, attempts }) => `${state} ${attempts}`))], ['set_aside 1'])
   })
 
   it.run()

@@ -12,28 +12,21 @@ import { notifyUntilIdle } from './worker.ts'
 
 for (const { it } of marketSuites('the backlog of notifications', { idsOf: createIds })) {
   it('counts what waits, and says how long the first has been due', async ({ market, platform, clock }) => {
-    const backlog = async () =>
-      Object.fromEntries(
-        (await notificationBacklog(platform.database.reader, clock.now())).map(
-          ({ kind, waiting, overdueMs }) => [kind, [waiting, overdueMs]],
-        ),
-      )
+    const backlog = async () => {
+      const rows = await notificationBacklog(platform.database.reader, clock.now())
+      return Object.fromEntries(rows.map(({ kind, waiting, overdueMs }) => [kind, [waiting, overdueMs]]))
+    }
     const creator = await market.addCreator(undefined, false)
     const receiver = await openWebhookReceiver()
     try {
       const fields = { url: receiver.url, events: ['payout.paid' as const], description: '' }
       await createEndpoint(platform, creator, fields)
-      const publish = () =>
-        platform.database.transaction((tx) =>
-          publishEvents(platform, tx, [
-            {
-              type: 'payout.paid',
-              accountId: creator.userId,
-              subjectId: platform.ids.next(),
-              data: { amount: '10.00' },
-            },
-          ]),
+      const publish = () => {
+        const event = { type: 'payout.paid', accountId: creator.userId, data: { amount: '10.00' } } as const
+        return platform.database.transaction((tx) =>
+          publishEvents(platform, tx, [{ ...event, subjectId: platform.ids.next() }]),
         )
+      }
       const before = await backlog()
       await publish()
       clock.pass(MINUTE)

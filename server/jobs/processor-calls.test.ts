@@ -1,5 +1,4 @@
 import * as assert from 'uvu/assert'
-import { closeDueCycles } from '../billing/close-cycle.service.ts'
 import { retryInvoice } from '../billing/invoices.service.ts'
 import { OPERATOR } from '../flags/audit.service.ts'
 import { openFlags, resolveFlag } from '../flags/flags.service.ts'
@@ -9,11 +8,11 @@ import type { Actor } from '../platform/api/procedure.ts'
 import { claimAttempts } from '../processor/attempts.service.ts'
 import type { CallOutcome, Processor } from '../processor/processor.ts'
 import { updateProfile } from '../profile/profile.service.ts'
-import { marketSuites } from '../test/testkit/market-suites.ts'
+import { type MarketContext, marketSuites } from '../test/testkit/market-suites.ts'
 import {
   attemptsOf,
+  closeOpenCycle,
   cycleOf,
-  cyclesOf,
   giveBillingAccount,
   type Marketplace,
   openFlagsOf,
@@ -22,12 +21,11 @@ import {
 } from '../test/testkit/marketplace.ts'
 import { setSuspended } from '../test/testkit/people.ts'
 import { openRival } from '../test/testkit/rival.ts'
-import type { Held, ScriptedProcessor } from '../test/testkit/scripted-processor.ts'
+import type { ScriptedProcessor } from '../test/testkit/scripted-processor.ts'
 import { DAY, MINUTE } from '../test/testkit/testbed.ts'
 import { makeDueCalls } from './processor-calls.ts'
 
 interface Context {
-  market: Marketplace
   shop: Shop
   creator: Actor
   cycleId: string
@@ -139,6 +137,8 @@ const STORIES: Record<string, Step[]> = {
   ],
 }
 
+type World = MarketContext & Context
+
 for (const { it } of marketSuites<Context>('calls to the processor', { verify: true })) {
   /** A closed cycle whose invoice has not been requested. */
   it.before.each(async (context) => {
@@ -147,19 +147,17 @@ for (const { it } of marketSuites<Context>('calls to the processor', { verify: t
     const creator = await market.addCreator()
     await market.order(shop, await market.addLink(shop, creator), SALE)
     await market.drainUntilIdle()
-    const [cycle] = await cyclesOf(market.platform, shop.merchantId)
-    await closeDueCycles(market.platform, { asOf: cycle?.period_end ?? 0 })
-    Object.assign(context, { shop, creator, cycleId: cycle?.id })
+    Object.assign(context, { shop, creator, cycleId: await closeOpenCycle(market.platform, shop) })
   })
 
-  const attempt = async ({ market, cycleId }: Context) => {
+  const attempt = async ({ market, cycleId }: World) => {
     const [row, ...others] = await attemptsOf(market.platform, cycleId)
     assert.is(others.length, 0)
     if (!row) throw new Error('no attempt')
     return row
   }
   /** Charges the cycle and makes the creator's payout, unsent; returns its id. */
-  const makePayout = async ({ market, cycleId }: Context) => {
+  const makePayout = async ({ market, cycleId }: World) => {
     await market.drainUntilIdle()
     await market.confirmPayment(cycleId)
     await market.drainUntilIdle()
@@ -167,23 +165,8 @@ for (const { it } of marketSuites<Context>('calls to the processor', { verify: t
     if (made?.kind !== 'paid_out' || !made.payoutId) throw new Error('no payout')
     return made.payoutId
   }
-  /** The record that a processor stores for a call that it answered with 422. */
-  const rejected = (id: string, reference: string, amount: number): Held => ({
-    ...{ id, reference, amount, currency: 'PKR', status: 'rejected' },
-    ...{ attemptId: `refused ${id}`, rest: null },
-  })
-  const refusedPayout = async (context: Context) => {
-    const { processor, drainUntilIdle } = context.market
-    const id = await makePayout(context)
-    processor.answers = ['refuse']
-    await drainUntilIdle()
-    processor.payouts.push(rejected('po_dead', id, EARNED))
-    return id
-  }
   const callsOf = ({ processor }: Marketplace, reference: string) =>
     processor.calls.filter((call) => call.reference === reference).map((call) => call.attemptId)
-  const retry = ({ platform, processor }: Marketplace, payoutId: string) =>
-    retryPayout(platform, processor, { payoutId, ...BY })
 
   it('sends the frozen amount under the key of the attempt', async (context) => {
     const { market, shop, cycleId } = context
@@ -225,42 +208,32 @@ for (const { it } of marketSuites<Context>('calls to the processor', { verify: t
       const { market, cycleId } = context
       const { processor } = market
       const rival = await openRival(market.bed)
-      const slow: Processor = {
-        async createInvoice(call) {
-          await processor.createInvoice(call)
-          market.clock.pass(MINUTE)
-          await makeDueCalls(rival.platform, processor)
-          return late
-        },
-        payoutUnit: 1,
-        createPayout: (call) => processor.createPayout(call),
-        findInvoices: (keys) => processor.findInvoices(keys),
-        findPayouts: (keys) => processor.findPayouts(keys),
+      const createInvoice: Processor['createInvoice'] = async (call) => {
+        await processor.createInvoice(call)
+        market.clock.pass(MINUTE)
+        await makeDueCalls(rival.platform, processor)
+        return late
       }
-      await makeDueCalls(market.platform, slow)
+      await makeDueCalls(market.platform, processor.instead({ createInvoice }))
       await rival.close()
-      assert.equal(
-        [(await attempt(context)).state, (await attempt(context)).processor_id],
-        ['created', 'inv_1'],
-      )
+      const { state, processor_id } = await attempt(context)
+      assert.equal([state, processor_id], ['created', 'inv_1'])
       assert.is((await cycleOf(market.platform, cycleId)).processor_invoice_id, 'inv_1')
       assert.equal(await openFlagsOf(market.platform), [])
     })
   }
 
   it('flags an id that another invoice has, and keeps the other calls going', async (context) => {
-    const { market, creator, cycleId } = context
+    const { market, platform, creator, cycleId } = context
     const other = await market.addShop()
     await market.order(other, await market.addLink(other, creator), SALE)
     market.processor.nextId = () => 'inv_same'
     await market.drainUntilIdle()
-    const [cycle] = await cyclesOf(market.platform, other.merchantId)
-    await closeDueCycles(market.platform, { asOf: cycle?.period_end ?? 0 })
+    const otherId = await closeOpenCycle(platform, other)
     await market.drainUntilIdle()
-    assert.is((await cycleOf(market.platform, cycleId)).processor_invoice_id, 'inv_same')
-    assert.equal(await openFlagsOf(market.platform), [`processor_disagrees ${cycle?.id}`])
-    const [row] = await attemptsOf(market.platform, cycle?.id ?? '')
-    assert.is(row?.state, 'waiting')
+    assert.is((await cycleOf(platform, cycleId)).processor_invoice_id, 'inv_same')
+    assert.equal(await openFlagsOf(platform), [`processor_disagrees ${otherId}`])
+    assert.is((await attemptsOf(platform, otherId))[0]?.state, 'waiting')
   })
 
   it('sends no invoice to a processor that needs the billing account before the merchant has one', async (context) => {
@@ -269,11 +242,8 @@ for (const { it } of marketSuites<Context>('calls to the processor', { verify: t
     await market.drainUntilIdle()
     await market.after(DAY)
     assert.equal(market.processor.calls, [])
-    const waiting = await attempt(context)
-    assert.equal(
-      [waiting.state, waiting.tries, waiting.detail],
-      ['waiting', 0, 'the merchant has given no billing account'],
-    )
+    const { state, tries, detail } = await attempt(context)
+    assert.equal([state, tries, detail], ['waiting', 0, 'the merchant has given no billing account'])
     assert.equal(await openFlagsOf(market.platform), [`billing_account_missing ${cycleId}`])
     const [flag] = await openFlags(market.platform.database.reader, 'billing_account_missing', cycleId)
     assert.equal(JSON.parse(flag?.evidence ?? ''), { merchant_id: shop.merchantId, amount: '1100.00' })
@@ -288,8 +258,8 @@ for (const { it } of marketSuites<Context>('calls to the processor', { verify: t
   })
 
   it('does not put an invoice off when its account is given while the call is prepared', async (context) => {
-    const { market, shop } = context
-    const { platform, processor } = market
+    const { market, platform, shop } = context
+    const { processor } = market
     const { database } = platform
     processor.needsBillingAccount = true
     const transaction = database.transaction.bind(database)
@@ -308,24 +278,17 @@ for (const { it } of marketSuites<Context>('calls to the processor', { verify: t
     assert.equal(await openFlagsOf(platform), [])
   })
 
-  it('flags a missing billing account once: not again when a person has resolved the flag', async (context) => {
-    const { market, cycleId } = context
-    market.processor.needsBillingAccount = true
-    await market.drainUntilIdle()
-    const [flag] = await openFlags(market.platform.database.reader, 'billing_account_missing', cycleId)
-    await resolveFlag(market.platform, { flagId: flag?.id ?? '', actor: 'operator', note: 'called them' })
-    await market.after(DAY)
-    assert.equal(await openFlagsOf(market.platform), [])
-    assert.is((await attempt(context)).state, 'waiting')
-  })
-
-  it('sends every try of an invoice to one billing account, and a new attempt to the present one', async (context) => {
-    const { market, shop, cycleId } = context
+  it('flags a missing account once, sends every try to one account, and a new attempt to the present one', async (context) => {
+    const { market, platform, shop, cycleId } = context
     const { processor } = market
     const [wrong, right] = [{ raastId: '03001234567' }, { iban: 'PK36SCBL0000001123456702' }]
     processor.needsBillingAccount = true
     await market.drainUntilIdle()
-    await giveBillingAccount(market.platform, shop.merchantId, wrong)
+    const [flag] = await openFlags(platform.database.reader, 'billing_account_missing', cycleId)
+    await resolveFlag(platform, { flagId: flag?.id ?? '', actor: 'operator', note: 'called them' })
+    await market.after(DAY)
+    assert.equal(await openFlagsOf(platform), [], 'a person has looked')
+    await giveBillingAccount(platform, shop.merchantId, wrong)
     const accounts: unknown[] = []
     const { createInvoice } = processor
     processor.createInvoice = (call) => {
@@ -334,85 +297,49 @@ for (const { it } of marketSuites<Context>('calls to the processor', { verify: t
     }
     processor.answers = ['drop', 'throttle', 'refuse']
     await market.after(10 * MINUTE)
-    await giveBillingAccount(market.platform, shop.merchantId, right)
+    await giveBillingAccount(platform, shop.merchantId, right)
     await market.after(MINUTE)
     await market.after(20 * MINUTE)
     assert.equal(accounts, [wrong, wrong, wrong])
     assert.is((await attempt(context)).state, 'refused')
-    await retryInvoice(market.platform, processor, { cycleId, actor: 'operator', reason: 'a wrong number' })
+    await retryInvoice(platform, processor, { cycleId, ...BY })
     await market.drainUntilIdle()
     assert.equal(accounts, [wrong, wrong, wrong, right])
   })
 
-  it("holds a suspended creator's payout until the reinstatement", async (context) => {
-    const { market, creator } = context
+  it("holds a suspended creator's payout until the reinstatement, and does not stop what was sent", async (context) => {
+    const { market, platform, creator } = context
+    const { processor } = market
     const payoutId = await makePayout(context)
-    await setSuspended(market.platform, creator.userId, true)
-    await market.drainUntilIdle()
-    await market.after(DAY)
-    assert.is(market.processor.payouts.length, 0)
-    assert.is((await attemptsOf(market.platform, payoutId))[0]?.tries, 0)
-    await setSuspended(market.platform, creator.userId, false)
+    const holdsFor = async (ms: number, answer: 'throttle' | 'lose', tries: number) => {
+      await setSuspended(platform, creator.userId, true)
+      await market.after(ms)
+      assert.equal([processor.payouts.length, (await attemptsOf(platform, payoutId))[0]?.tries], [0, tries])
+      processor.answers = [answer]
+      await setSuspended(platform, creator.userId, false)
+      await market.after(MINUTE)
+    }
+    await holdsFor(DAY, 'throttle', 0)
+    // It was called before, and had no effect.
+    await holdsFor(2 * MINUTE, 'lose', 1)
+    await setSuspended(platform, creator.userId, true)
     await market.after(MINUTE)
-    assert.is(market.processor.payouts.length, 1)
-    assert.is((await payoutOf(market.platform, payoutId)).state, 'submitted')
-  })
-
-  it('holds it too after an earlier refusal, and does not stop what was sent', async (context) => {
-    const { market, creator } = context
-    const payoutId = await makePayout(context)
-    market.processor.answers = ['throttle']
-    await market.drainUntilIdle()
-    await setSuspended(market.platform, creator.userId, true)
-    await market.after(MINUTE)
-    await market.after(MINUTE)
-    assert.is(market.processor.payouts.length, 0)
-    await setSuspended(market.platform, creator.userId, false)
-    market.processor.answers = ['lose']
-    await market.after(MINUTE)
-    await setSuspended(market.platform, creator.userId, true)
-    await market.after(MINUTE)
-    assert.is((await payoutOf(market.platform, payoutId)).state, 'submitted')
+    assert.is((await payoutOf(platform, payoutId)).state, 'submitted')
     await market.settlePayout(payoutId, 'confirmed')
     await market.drainUntilIdle()
-    assert.is((await payoutOf(market.platform, payoutId)).state, 'paid')
-  })
-
-  it('sends a payout again whose refusal the processor stored, and it is paid', async (context) => {
-    const { market } = context
-    const { platform, processor } = market
-    const id = await refusedPayout(context)
-    const { adopts, attemptId } = await retry(market, id)
-    assert.is(adopts, null)
-    await market.drainUntilIdle()
-    const [first, second] = await attemptsOf(platform, id)
-    assert.equal([first?.state, second?.state, second?.id], ['refused', 'created', attemptId])
-    assert.equal(callsOf(market, id), [first?.id, attemptId])
-    const sent = processor.payouts.find((item) => item.attemptId === attemptId)
-    assert.ok(sent && sent.id !== 'po_dead')
-    assert.is((await payoutOf(platform, id)).processor_payout_id, sent.id)
-    await market.settlePayout(id, 'confirmed')
-    await market.drainUntilIdle()
-    assert.is((await payoutOf(platform, id)).state, 'paid')
-    assert.equal(await openFlagsOf(platform), [])
-  })
-
-  it('adopts, on a second attempt, a record that has not failed, beside one that has', async (context) => {
-    const { market } = context
-    const { platform, processor } = market
-    const id = await refusedPayout(context)
-    processor.payouts.push({ ...rejected('po_live', id, EARNED), status: 'processing' })
-    assert.is((await retry(market, id)).adopts, 'po_live')
-    await market.drainUntilIdle()
-    assert.is(callsOf(market, id).length, 1)
-    assert.is((await payoutOf(platform, id)).processor_payout_id, 'po_live')
+    assert.is((await payoutOf(platform, payoutId)).state, 'paid')
   })
 
   it('repeats the key of a second attempt when the answer is lost, beside a stored refusal', async (context) => {
-    const { market } = context
-    const { platform, processor } = market
-    const id = await refusedPayout(context)
-    const { attemptId } = await retry(market, id)
+    const { market, platform } = context
+    const { processor } = market
+    const id = await makePayout(context)
+    processor.answers = ['refuse']
+    await market.drainUntilIdle()
+    // As it keeps a call that it answered with 422.
+    const refused = { id: 'po_dead', status: 'rejected', attemptId: 'refused', rest: null }
+    processor.payouts.push({ ...refused, reference: id, amount: EARNED, currency: 'PKR' })
+    const { attemptId } = await retryPayout(platform, processor, { payoutId: id, ...BY })
     processor.answers = ['drop', 'lose']
     await market.drainUntilIdle()
     await market.after(MINUTE)
@@ -429,44 +356,9 @@ for (const { it } of marketSuites<Context>('calls to the processor', { verify: t
     assert.is((await payoutOf(platform, id)).state, 'failed')
   })
 
-  it('makes a third attempt after a second stored refusal', async (context) => {
-    const { market } = context
-    const { platform, processor } = market
-    const id = await refusedPayout(context)
-    await retry(market, id)
-    processor.answers = ['refuse']
-    await market.drainUntilIdle()
-    processor.payouts.push({ ...rejected('po_dead_too', id, EARNED), status: 'Cancelled' })
-    await retry(market, id)
-    await market.drainUntilIdle()
-    const states = (await attemptsOf(platform, id)).map((attempt) => attempt.state)
-    assert.equal(states, ['refused', 'refused', 'created'])
-    assert.is((await payoutOf(platform, id)).state, 'submitted')
-  })
-
-  it('requests an invoice again whose refusal the processor stored, and it is paid', async (context) => {
-    const { market } = context
-    const { platform, processor } = market
-    const { cycleId } = context
-    processor.answers = ['refuse']
-    await market.drainUntilIdle()
-    const { amount_due } = await cycleOf(platform, cycleId)
-    processor.invoices.push({ ...rejected('inv_dead', cycleId, amount_due), status: 'void' })
-    const made = await retryInvoice(platform, processor, { cycleId, ...BY })
-    assert.is(made.adopts, null)
-    await market.drainUntilIdle()
-    assert.equal(callsOf(market, cycleId).slice(1), [made.attemptId])
-    const sent = processor.invoices.find((item) => item.attemptId === made.attemptId)
-    assert.is((await cycleOf(platform, cycleId)).processor_invoice_id, sent?.id)
-    await market.confirmPayment(cycleId)
-    await market.drainUntilIdle()
-    assert.is((await cycleOf(platform, cycleId)).state, 'charged')
-    assert.equal(await openFlagsOf(platform), [])
-  })
-
   it('adopts a failed record on a first attempt, and the signed event decides', async (context) => {
-    const { market } = context
-    const { platform, processor } = market
+    const { market, platform } = context
+    const { processor } = market
     const id = await makePayout(context)
     processor.answers = ['lose']
     await market.drainUntilIdle()

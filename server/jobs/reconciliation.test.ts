@@ -2,30 +2,27 @@
 import * as assert from 'uvu/assert'
 import { closeDueCycles } from '../billing/close-cycle.service.ts'
 import { resolveFlag } from '../flags/flags.service.ts'
-import type { Platform } from '../platform/platform.ts'
 import type { Processor } from '../processor/processor.ts'
 import { changedTables, tableDigests } from '../test/authorization/digest.ts'
-import { eventually } from '../test/testkit/eventually.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
-import { cyclesOf, type Marketplace, openFlagsOf } from '../test/testkit/marketplace.ts'
-import { columnsOf } from '../test/testkit/rows.ts'
+import { closeOpenCycle, cyclesOf, type Marketplace } from '../test/testkit/marketplace.ts'
+import { pluck } from '../test/testkit/pluck.ts'
+import { messageOf } from '../test/testkit/rejection.ts'
+import { rowsOf } from '../test/testkit/rows.ts'
 import { DAY, HOUR, MINUTE } from '../test/testkit/testbed.ts'
 import { type ReconcileOptions, type ReconcileOutcome, reconcile } from './reconciliation.ts'
-import { startScheduler } from './scheduler.ts'
 
 const KIND = 'reconciliation_difference'
 
-const settings = { SCHEDULE_BILLING: 'off', SCHEDULE_PAYOUTS: 'off' }
-
-for (const { it } of marketSuites('reconciliation', { settings, verify: true })) {
+for (const { it } of marketSuites('reconciliation', { verify: true })) {
   let market: Marketplace
   it.before.each((context) => {
     market = context.market
   })
 
-  function run(options: ReconcileOptions = {}, processor: Processor = market.processor) {
-    return reconcile(market.platform, processor, { pauseMs: 0, ...options })
-  }
+  const run = (options: ReconcileOptions = {}, processor: Processor = market.processor) =>
+    reconcile(market.platform, processor, { pauseMs: 0, ...options })
+  const resume = () => run({ resume: true })
 
   /** A shop whose first cycle is charged and paid out as far as `payouts` says, and whose second one is closed. */
   async function fill(payouts: readonly ('failed' | 'confirmed' | 'open')[]) {
@@ -56,33 +53,21 @@ for (const { it } of marketSuites('reconciliation', { settings, verify: true }))
     for (let closed = 0; closed < count; closed += 1) {
       await market.order(shop, link, 400_000)
       await market.drainUntilIdle()
-      const open = (await cyclesOf(platform, shop.merchantId)).at(-1)
-      await closeDueCycles(platform, { merchantId: shop.merchantId, asOf: open?.period_end ?? 0 })
+      await closeOpenCycle(platform, shop)
     }
     await market.drainUntilIdle()
     clock.pass(HOUR)
   }
 
-  /** The market's processor with one of its calls replaced. */
-  const instead = (changes: Partial<Processor>): Processor => ({
-    payoutUnit: 1,
-    createInvoice: (call) => market.processor.createInvoice(call),
-    createPayout: (call) => market.processor.createPayout(call),
-    findInvoices: (keys) => market.processor.findInvoices(keys),
-    findPayouts: (keys) => market.processor.findPayouts(keys),
-    ...changes,
-  })
-
-  const openOnes = () =>
-    market.platform.database.reader.selectFrom('flags').selectAll().where('status', '=', 'open').execute()
-  const flagsOf = async (platform: Platform) =>
-    (await openFlagsOf(platform)).map((flag) => flag.replace(`${KIND} `, ''))
-  const wordsIn = ({ differing }: ReconcileOutcome) =>
-    differing.map(({ ours, differences, flag }) => [ours.id, differences.join(), flag])
+  const openOnes = () => rowsOf(market.platform, 'flags', { status: 'open' })
+  const flagged = async () => pluck(await openOnes(), 'subject_id')
+  const wordsOf = ({ ours, differences, flag }: ReconcileOutcome['differing'][number]) =>
+    [ours.id, [differences.join(), flag]] as const
+  const wordsIn = async () => (await run()).differing.map(wordsOf)
 
   it('looks up each record once, finds no difference, and leaves recent changes for later', async () => {
     await fill(['failed', 'open'])
-    const { processor, clock, platform } = market
+    const { processor, clock } = market
     processor.lookups.length = 0
     const outcome = await run()
     assert.equal(outcome, { compared: 4, differing: [], unanswered: [], complete: true })
@@ -93,45 +78,33 @@ for (const { it } of marketSuites('reconciliation', { settings, verify: true }))
     // By then, settled records are too old; open ones never are.
     assert.is((await run()).compared, 2)
     assert.is((await run({ since: 0 })).compared, 4)
-    assert.equal(await flagsOf(platform), [])
+    assert.equal(await flagged(), [])
   })
 
   it('flags each difference and changes nothing else', async () => {
     const { charged, closed } = await fill(['failed', 'confirmed'])
     const { processor, platform } = market
-    const [failed, paid] = processor.payouts.map(({ reference }) => reference)
-    const there = (held: { reference: string }[], reference: string | undefined) =>
-      held.find((item) => item.reference === reference) as (typeof processor.payouts)[number]
+    const [failed = '', paid = ''] = processor.payouts.map(({ reference }) => reference)
     const before = await tableDigests(platform.database.reader)
-    there(processor.invoices, charged).status = 'open'
-    there(processor.invoices, closed).status = 'paid'
-    there(processor.payouts, failed).status = 'paid'
-    processor.payouts.splice(processor.payouts.indexOf(there(processor.payouts, paid)), 1)
-    const outcome = await run()
-    assert.equal(
-      wordsIn(outcome).sort(),
-      [
-        [charged, 'open_there', 'raised'],
-        [closed, 'paid_there', 'raised'],
-        [failed, 'paid_there', 'raised'],
-        [paid, 'unknown_there', 'raised'],
-      ].sort(),
-    )
+    for (const invoice of processor.invoices) invoice.status = invoice.reference === charged ? 'open' : 'paid'
+    for (const payout of processor.payouts) payout.status = 'paid'
+    processor.payouts.pop()
+    assert.equal(Object.fromEntries(await wordsIn()), {
+      [charged]: ['open_there', 'raised'],
+      [closed]: ['paid_there', 'raised'],
+      [failed]: ['paid_there', 'raised'],
+      [paid]: ['unknown_there', 'raised'],
+    })
     assert.equal(changedTables(before, await tableDigests(platform.database.reader)), ['flags', 'watermarks'])
     const flag = (await openOnes()).find(({ subject_id }) => subject_id === failed)
     assert.equal([flag?.severity, flag?.subject_type], ['high', 'payout'])
-    assert.match(
-      flag?.summary ?? '',
-      /a payout over Rs 5000\.00 differs from ours: paid at the processor, not here\./,
-    )
+    const summary = /a payout over Rs 5000\.00 differs from ours: paid at the processor, not here\./
+    assert.match(flag?.summary ?? '', summary)
     const { ours, theirs } = JSON.parse(flag?.evidence ?? '')
     assert.equal(ours, { standing: 'failed', amount: '5000.00', currency: 'PKR', processor_id: 'po_1' })
     assert.equal(theirs, [{ id: 'po_1', amount: '5000.00', currency: 'PKR', status: 'paid' }])
-    assert.equal(
-      wordsIn(await run()).map(([, , word]) => word),
-      ['refreshed', 'refreshed', 'refreshed', 'refreshed'],
-    )
-    assert.is((await flagsOf(platform)).length, 4)
+    assert.equal(pluck((await run()).differing, 'flag'), Array(4).fill('refreshed'))
+    assert.is((await openOnes()).length, 4)
   })
 
   it('notes on the flag that a difference is gone, and does not raise a resolved one again', async () => {
@@ -143,37 +116,34 @@ for (const { it } of marketSuites('reconciliation', { settings, verify: true }))
     const resolve = async () =>
       resolveFlag(platform, { flagId: (await flag())?.id ?? '', actor: 'operator', note: 'Called them.' })
     invoice.amount += 1
-    const first = await run()
-    assert.equal(wordsIn(first), [[closed, 'amount_differs', 'raised']])
+    assert.equal(await wordsIn(), [[closed, ['amount_differs', 'raised']]])
     const began = JSON.parse((await flag())?.evidence ?? '{}').first_seen_at
     clock.pass(DAY)
     invoice.amount -= 1
     assert.equal((await run()).differing, [])
     const gone = await flag()
-    assert.match(
-      gone?.summary ?? '',
-      /^The processor and we agree again\. Before: .*another amount at the processor/,
-    )
+    const agreeing = /^The processor and we agree again\. Before: .*another amount at the processor/
+    assert.match(gone?.summary ?? '', agreeing)
     assert.is(JSON.parse(gone?.evidence ?? '{}').agrees_since, new Date(clock.now()).toISOString())
     clock.pass(DAY)
     await run()
     assert.equal(await flag(), gone)
     invoice.amount += 1
-    assert.equal(wordsIn(await run()), [[closed, 'amount_differs', 'refreshed']])
+    assert.equal(await wordsIn(), [[closed, ['amount_differs', 'refreshed']]])
     const back = JSON.parse((await flag())?.evidence ?? '{}')
     assert.equal([back.agrees_since, back.first_seen_at], [null, began])
     await resolve()
-    assert.equal(wordsIn(await run()), [[closed, 'amount_differs', 'known']])
+    assert.equal(await wordsIn(), [[closed, ['amount_differs', 'known']]])
     assert.is(await flag(), undefined)
     invoice.status = 'paid'
-    assert.equal(wordsIn(await run()), [[closed, 'paid_there,amount_differs', 'raised']])
+    assert.equal(await wordsIn(), [[closed, ['paid_there,amount_differs', 'raised']]])
     await resolve()
   })
 
   it('ignores a record that changed during its look-up', async () => {
     const { closed } = await fill([])
-    const { processor, platform } = market
-    const slow = instead({
+    const { processor } = market
+    const slow = processor.instead({
       async findInvoices(keys) {
         if (keys.reference === closed) {
           for (const invoice of processor.invoices) invoice.status = 'paid'
@@ -184,66 +154,52 @@ for (const { it } of marketSuites('reconciliation', { settings, verify: true }))
       },
     })
     assert.equal((await run({}, slow)).differing, [])
-    assert.equal(await flagsOf(platform), [])
+    assert.equal(await flagged(), [])
   })
 
   it('continues after a crash or its own limit, and looks up nothing twice', async () => {
     await fill(['failed', 'failed', 'confirmed'])
     const { processor } = market
     processor.lookups.length = 0
-    const dying = instead({ findPayouts: () => Promise.reject(new Error('out of memory')) })
-    await run({ resume: true }, dying).then(
-      () => assert.unreachable(),
-      (error: Error) => assert.is(error.message, 'out of memory'),
-    )
+    const dying = processor.instead({ findPayouts: () => Promise.reject(new Error('out of memory')) })
+    assert.is(await messageOf(run({ resume: true }, dying)), 'out of memory')
     assert.is(processor.lookups.length, 2)
-    const seen: [number, boolean][] = []
-    for (let at = 0; at < 3; at += 1) {
-      const outcome = await run({ resume: true, mostLookups: 2 })
-      seen.push([outcome.compared, outcome.complete])
+    const next = async () => {
+      const { compared, complete } = await run({ resume: true, mostLookups: 2 })
+      return `${compared} ${complete ? 'and complete' : 'so far'}`
     }
     // The first run saved its position between invoices and payouts; the last run starts from the beginning.
-    assert.equal(seen, [
-      [2, false],
-      [1, true],
-      [2, false],
-    ])
+    assert.equal([await next(), await next(), await next()], ['2 so far', '1 and complete', '2 so far'])
     const stopping = new AbortController()
     stopping.abort()
-    assert.equal(await run({ signal: stopping.signal }), {
-      compared: 0,
-      differing: [],
-      unanswered: [],
-      complete: false,
-    })
-    await run({ resume: true })
+    const nothing = { compared: 0, differing: [], unanswered: [], complete: false }
+    assert.equal(await run({ signal: stopping.signal }), nothing)
+    await resume()
   })
 
   it('lists unanswered look-ups, gives up on an unavailable processor, and tries again', async () => {
     await fill(['failed', 'failed', 'failed'])
-    const { processor, platform } = market
+    const { processor } = market
     processor.lookupsFail = true
-    const away = await run({ resume: true })
+    const away = await resume()
     assert.equal([away.compared, away.unanswered.length, away.complete], [0, 5, true])
     await closeCycles(4)
-    const gaveUp = await run({ resume: true })
+    const gaveUp = await resume()
     assert.equal([gaveUp.compared, gaveUp.unanswered.length, gaveUp.complete], [0, 5, false])
     assert.is(gaveUp.unanswered[0]?.detail, 'answered 503')
     processor.lookupsFail = false
-    assert.equal((await run({ resume: true })).compared, 9)
-    assert.equal(await flagsOf(platform), [])
+    assert.equal((await resume()).compared, 9)
+    assert.equal(await flagged(), [])
   })
 
   it('skips records without an answer after two runs, and raises a flag in the third', async () => {
     await closeCycles(8)
     const { processor, platform, clock } = market
-    const cycles = await columnsOf(platform, 'billing_cycles', ['id'])
+    const cycles = await rowsOf(platform, 'billing_cycles')
     const gone = new Set(cycles.slice(0, 5).map(({ id }) => id))
-    const deaf = instead({
-      findInvoices: async (keys) =>
-        gone.has(keys.reference)
-          ? { kind: 'unavailable', detail: 'answered 404' }
-          : processor.findInvoices(keys),
+    const missing = { kind: 'unavailable', detail: 'answered 404' } as const
+    const deaf = processor.instead({
+      findInvoices: async (keys) => (gone.has(keys.reference) ? missing : processor.findInvoices(keys)),
     })
     const next = async () => {
       clock.pass(HOUR)
@@ -253,14 +209,12 @@ for (const { it } of marketSuites('reconciliation', { settings, verify: true }))
     assert.equal(await next(), [0, 5, false])
     assert.equal(await next(), [0, 5, false])
     assert.equal(await next(), [3, 0, true])
-    assert.equal(await flagsOf(platform), [])
+    assert.equal(await flagged(), [])
     assert.equal(await next(), [0, 5, false])
     const [flag, ...others] = await openOnes()
     assert.equal([flag?.kind, flag?.subject_id, others.length], [KIND, cycles[0]?.id, 0])
-    assert.match(
-      flag?.summary ?? '',
-      /stopped in 3 or more runs because the processor did not answer, first about/,
-    )
+    const stopped = /stopped in 3 or more runs because the processor did not answer, first about/
+    assert.match(flag?.summary ?? '', stopped)
     for (let at = 0; at < 3; at += 1) await next()
     assert.equal(await openOnes(), [flag])
     // A resolved flag is not raised again for the same outage.
@@ -275,79 +229,37 @@ for (const { it } of marketSuites('reconciliation', { settings, verify: true }))
   it('raises one flag while the processor is unavailable, and notes on it when it answers again', async () => {
     await closeCycles(11)
     const { processor, platform } = market
-    const first = await platform.database.reader
-      .selectFrom('billing_cycles')
-      .select('id')
-      .orderBy('id')
-      .limit(1)
-      .execute()
+    const [first] = await rowsOf(platform, 'billing_cycles')
     processor.lookupsFail = true
-    for (let at = 0; at < 3; at += 1) assert.is((await run({ resume: true })).complete, false)
-    assert.equal(await flagsOf(platform), [first[0]?.id])
-    await run({ resume: true })
+    for (let at = 0; at < 3; at += 1) assert.is((await resume()).complete, false)
+    assert.equal(await flagged(), [first?.id])
+    await resume()
     assert.is((await openOnes()).length, 1)
     processor.lookupsFail = false
-    assert.is((await run({ resume: true })).complete, true)
-    assert.is((await run({ resume: true })).compared, 11)
-    assert.match(
-      (await openOnes())[0]?.summary ?? '',
-      /^The processor and we agree again\. Before: Reconciliation stopped/,
-    )
+    assert.is((await resume()).complete, true)
+    assert.is((await resume()).compared, 11)
+    const summary = async () => (await openOnes())[0]?.summary ?? ''
+    assert.match(await summary(), /^The processor and we agree again\. Before: Reconciliation stopped/)
     processor.lookupsFail = true
-    for (let at = 0; at < 2; at += 1) await run({ resume: true })
-    assert.match(
-      (await openOnes())[0]?.summary ?? '',
-      /^The processor and we agree again/,
-      'a new count has begun',
-    )
-    await run({ resume: true })
-    assert.match((await openOnes())[0]?.summary ?? '', /^Reconciliation stopped/)
+    for (let at = 0; at < 2; at += 1) await resume()
+    assert.match(await summary(), /^The processor and we agree again/, 'a new count has begun')
+    await resume()
+    assert.match(await summary(), /^Reconciliation stopped/)
   })
 
   it('keeps a difference on the flag of a record whose look-ups fail later', async () => {
     await closeCycles(8)
-    const { processor, platform } = market
+    const { processor } = market
     for (const invoice of processor.invoices) invoice.amount += 1
-    await run({ resume: true })
-    const before = await flagsOf(platform)
+    await resume()
+    const before = await flagged()
     processor.lookupsFail = true
-    for (let at = 0; at < 4; at += 1) await run({ resume: true })
-    assert.equal(await flagsOf(platform), before)
-    const reported = (await openOnes()).filter(({ summary }) =>
-      /another amount at the processor\. Reconciliation stopped/.test(summary),
-    )
-    assert.is(reported.length, 1)
-    assert.equal(JSON.parse(reported[0]?.evidence ?? '{}').differences, ['amount_differs', 'unanswered'])
-  })
-
-  it('is run by the scheduler, also after a missed run', async () => {
-    const { closed } = await fill([])
-    const { processor, platform } = market
-    for (const invoice of processor.invoices) invoice.status = 'paid'
-    const lastRun = () =>
-      platform.database.reader
-        .selectFrom('schedule_runs')
-        .selectAll()
-        .where('name', '=', 'reconciliation')
-        .executeTakeFirst()
-    const runAtStart = async () => {
-      const began = market.clock.now()
-      const scheduler = startScheduler(platform, processor)
-      const ended = (one: Awaited<ReturnType<typeof lastRun>>) =>
-        one !== undefined && one.started_at === began && one.finished_at !== null
-      const last = await eventually(lastRun, ended)
-      await scheduler.stop()
-      return JSON.parse(last?.outcome ?? '{}')
-    }
-    const reported = { compared: 2, differing: 1, unanswered: 0, complete: true }
-    assert.equal(await runAtStart(), reported)
-    market.clock.pass(HOUR)
-    const before = await lastRun()
-    await startScheduler(platform, processor).stop()
-    assert.equal(await lastRun(), before, 'one a day is enough')
-    market.clock.pass(27 * HOUR)
-    assert.equal(await runAtStart(), reported)
-    assert.equal(await flagsOf(platform), [closed])
+    for (let at = 0; at < 4; at += 1) await resume()
+    assert.equal(await flagged(), before)
+    const both = /another amount at the processor\. Reconciliation stopped/
+    const [reported, ...others] = (await openOnes()).filter(({ summary }) => both.test(summary))
+    assert.equal(JSON.parse(reported?.evidence ?? '{}').differences, ['amount_differs', 'unanswered'])
+    assert.equal(others, [])
   })
 
   it.run()

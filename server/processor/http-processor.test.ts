@@ -1,16 +1,14 @@
+import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { MAX_ANSWER_BYTES } from './http-exchange.ts'
 import { createHttpProcessor } from './http-processor.ts'
 
-type Behaviour = (answer: ServerResponse, asked: IncomingMessage) => void
-interface Asked {
-  method: string | undefined
-  url: string | undefined
-  headers: IncomingMessage['headers']
-  body: string
-}
+type Behaviour = (answer: ServerResponse) => void
+type Asked = Pick<IncomingMessage, 'method' | 'url' | 'headers'> & { body: string }
 
 const IBAN = 'PK36SCBL0000001123456702'
 const INVOICE = {
@@ -38,15 +36,12 @@ async function against(
 ): Promise<void> {
   const asked: Asked[] = []
   const server = createServer(async (incoming, answer) => {
-    const chunks: Buffer[] = []
-    for await (const chunk of incoming) chunks.push(chunk)
     const { method, url, headers } = incoming
-    asked.push({ method, url, headers, body: Buffer.concat(chunks).toString('utf8') })
-    behaviour(answer, incoming)
+    asked.push({ method, url, headers, body: await text(incoming) })
+    behaviour(answer)
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  const port = typeof address === 'object' && address ? address.port : 0
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const { port } = server.address() as AddressInfo
   const processor = createHttpProcessor({
     url: `http://127.0.0.1:${port}/base`,
     apiKey: 'sk_secret',
@@ -58,7 +53,7 @@ async function against(
   } finally {
     await processor.close()
     server.closeAllConnections()
-    await new Promise((resolve) => server.close(resolve))
+    server.close()
   }
 }
 
@@ -69,19 +64,16 @@ const json =
 
 const calls = suite('calls')
 calls('an invoice goes out by the contract and comes back created', async () => {
-  await against(
-    json(201, { id: 'inv_1', hosted_url: 'https://pay.example/inv_1', more: 1 }),
-    async (processor, asked) => {
-      const outcome = await processor.createInvoice(INVOICE)
-      assert.equal(outcome, { kind: 'created', id: 'inv_1', hostedUrl: 'https://pay.example/inv_1' })
-      assert.is(`${asked[0]?.method} ${asked[0]?.url}`, 'POST /base/invoices')
-      assert.is(asked[0]?.headers.authorization, 'Bearer sk_secret')
-      assert.is(asked[0]?.headers['idempotency-key'], 'attempt-1')
-      const { customer } = INVOICE
-      const sent = { reference: 'cycle-1', amount: '1250.00', currency: 'PKR', customer }
-      assert.equal(JSON.parse(asked[0]?.body ?? ''), sent)
-    },
-  )
+  const hostedUrl = 'https://pay.example/inv_1'
+  await against(json(201, { id: 'inv_1', hosted_url: hostedUrl, more: 1 }), async (processor, asked) => {
+    assert.equal(await processor.createInvoice(INVOICE), { kind: 'created', id: 'inv_1', hostedUrl })
+    assert.is(`${asked[0]?.method} ${asked[0]?.url}`, 'POST /base/invoices')
+    assert.is(asked[0]?.headers.authorization, 'Bearer sk_secret')
+    assert.is(asked[0]?.headers['idempotency-key'], 'attempt-1')
+    const { customer } = INVOICE
+    const sent = { reference: 'cycle-1', amount: '1250.00', currency: 'PKR', customer }
+    assert.equal(JSON.parse(asked[0]?.body ?? ''), sent)
+  })
 })
 
 calls('a payout goes out by the contract; a replayed 200 counts as created', async () => {
@@ -142,14 +134,12 @@ calls('a call that may have taken effect is unknown', async () => {
 })
 
 calls('an unreadable answer is unknown', async () => {
-  for (const text of ['{"id":', '', '[]', '{}', '{"id":7}', '{"id":""}', '{"id":"a\\u0000"}']) {
-    await against(
-      (answer) => answer.writeHead(201).end(text),
-      async (processor) => {
-        const detail = 'answered 201 without a readable id'
-        assert.equal(await processor.createInvoice(INVOICE), { kind: 'unknown', detail }, text)
-      },
-    )
+  const detail = 'answered 201 without a readable id'
+  for (const body of ['{"id":', '', '[]', '{}', '{"id":7}', '{"id":""}', '{"id":"a\\u0000"}']) {
+    const send: Behaviour = (answer) => answer.writeHead(201).end(body)
+    await against(send, async (processor) => {
+      assert.equal(await processor.createInvoice(INVOICE), { kind: 'unknown', detail }, body)
+    })
   }
 })
 
@@ -161,13 +151,8 @@ calls('an answer over the bound is cut off and unknown', async () => {
 })
 
 calls('a call without a connection did not happen', async () => {
-  // Nothing listens on this port: it was just released.
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  const port = typeof address === 'object' && address ? address.port : 0
-  await new Promise((resolve) => server.close(resolve))
-  const processor = createHttpProcessor({ url: `http://127.0.0.1:${port}`, apiKey: 'k', timeoutMs: 60_000 })
+  // Nothing listens on this port.
+  const processor = createHttpProcessor({ url: 'http://127.0.0.1:1', apiKey: 'k', timeoutMs: 60_000 })
   const detail = 'no connection (ECONNREFUSED)'
   assert.equal(await processor.createInvoice(INVOICE), { kind: 'retry', detail })
   assert.equal(await processor.findInvoices(KEYS), { kind: 'unavailable', detail })
@@ -178,15 +163,12 @@ calls.run()
 const ITEM = { id: 'po_1', reference: 'a b&c', amount: '1250.00', currency: 'PKR', status: 'processing' }
 const lookups = suite('look-ups')
 lookups('found items have paisa; an empty list means unknown to the processor', async () => {
-  await against(
-    json(200, { items: [{ ...ITEM, hosted_url: 'http://h/', extra: 1 }] }),
-    async (processor, asked) => {
-      const items = [{ ...ITEM, amount: 125_000, hosted_url: 'http://h/' }]
-      assert.equal(await processor.findPayouts(KEYS), { kind: 'found', items })
-      assert.is(`${asked[0]?.method} ${asked[0]?.url}`, 'GET /base/payouts?reference=a+b%26c')
-      assert.is(asked[0]?.headers['idempotency-key'], undefined)
-    },
-  )
+  const there = { ...ITEM, hosted_url: 'http://h/' }
+  await against(json(200, { items: [{ ...there, extra: 1 }] }), async (processor, asked) => {
+    assert.equal(await processor.findPayouts(KEYS), { kind: 'found', items: [{ ...there, amount: 125_000 }] })
+    assert.is(`${asked[0]?.method} ${asked[0]?.url}`, 'GET /base/payouts?reference=a+b%26c')
+    assert.is(asked[0]?.headers['idempotency-key'], undefined)
+  })
   await against(json(200, { items: [] }), async (processor) => {
     assert.equal(await processor.findInvoices(KEYS), { kind: 'found', items: [] })
   })
@@ -218,15 +200,10 @@ lookups('a malformed list is unavailable, never empty', async () => {
 })
 
 lookups('an error, a reset or silence is unavailable', async () => {
-  const behaviours: Behaviour[] = [
-    json(404, {}),
-    json(500, { detail: 'x' }),
-    (answer) => answer.destroy(),
-    () => {},
-  ]
-  const run = async (processor: ReturnType<typeof createHttpProcessor>) => {
+  const errors = [json(404, {}), json(500, { detail: 'x' })]
+  const behaviours: Behaviour[] = [...errors, (answer) => answer.destroy(), () => {}]
+  const run: Parameters<typeof against>[1] = async (processor) =>
     assert.is((await processor.findPayouts(KEYS)).kind, 'unavailable')
-  }
   await Promise.all(behaviours.map((behaviour) => against(behaviour, run, SHORT_TIMEOUT_MS)))
 })
 lookups.run()

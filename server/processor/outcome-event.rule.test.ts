@@ -21,24 +21,14 @@ test('another amount or currency is flagged, also in a repeated event', () => {
 })
 
 test('another outcome is flagged, and an early event tried again, whatever the amount', () => {
-  for (const [amount, currency] of [
-    [500, 'PKR'],
-    [7, 'USD'],
-  ] as const) {
-    assert.is(decide('other', amount, currency), 'other_outcome')
-    assert.is(decide('early', amount, currency), 'retry_later')
-  }
+  assert.equal([decide('other'), decide('other', 7, 'USD')], ['other_outcome', 'other_outcome'])
+  assert.equal([decide('early'), decide('early', 7, 'USD')], ['retry_later', 'retry_later'])
 })
 
 test('property: in any order of events it is settled at most once, by its exact amount in PKR', () => {
-  const events = fc.array(
-    fc.record({
-      outcome: fc.constantFrom('paid', 'failed'),
-      amount: fc.constantFrom(500, 501),
-      currency: fc.constantFrom('PKR', 'USD'),
-    }),
-    { maxLength: 10 },
-  )
+  const money = { amount: fc.constantFrom(500, 501), currency: fc.constantFrom('PKR', 'USD') }
+  const event = fc.record({ outcome: fc.constantFrom('paid', 'failed'), ...money })
+  const events = fc.array(event, { maxLength: 10 })
   fc.assert(
     fc.property(events, (many) => {
       let settled: string | null = null

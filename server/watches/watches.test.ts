@@ -14,6 +14,8 @@ import { addMerchant } from '../test/testkit/listings.ts'
 import { partly } from '../test/testkit/market-suites.ts'
 import { giveDestination } from '../test/testkit/marketplace.ts'
 import { addUser, changeUser } from '../test/testkit/people.ts'
+import { pluckAll } from '../test/testkit/pluck.ts'
+import { columnsOf, rowOf, rowsOf } from '../test/testkit/rows.ts'
 import { DAY, HOUR, MINUTE } from '../test/testkit/testbed.ts'
 import { openWatchedWorld, type WatchedWorld } from '../test/testkit/watched-world.ts'
 import { watchMarketplace } from './watches.service.ts'
@@ -35,9 +37,8 @@ for (const dialect of testDialects()) {
   it.after.each(({ world }) => world.close())
 
   const resolveAll = async (world: WatchedWorld, kind: string) => {
-    for (const flag of await world.flags(kind)) {
-      await resolveFlag(world.platform, { flagId: flag.id, actor: 'operator', note: 'looked at' })
-    }
+    for (const { id: flagId } of await world.flags(kind))
+      await resolveFlag(world.platform, { flagId, actor: 'operator', note: 'looked at' })
   }
   /** The open flags of a kind after a look at all that there is. */
   const seen = async (world: WatchedWorld, kind: string) => {
@@ -46,7 +47,11 @@ for (const dialect of testDialects()) {
   }
   const giveCode = ({ platform, link, merchant }: WatchedWorld) =>
     setCoupon(platform, { slug: link.slug, actor: merchant.userId, code: 'SANA10' })
-  const emailOf = (userId: string) => `${userId}@example.com`
+  /** An order of the creator's own, by a click of now. */
+  const buyOwn = async (world: WatchedWorld) => {
+    const [click = ''] = await world.visit(1)
+    return world.order({ click, email: `${world.creator.userId}@example.com` })
+  }
 
   it('flags no one for everyday trade', async ({ world }) => {
     const clicks = await world.visit(30)
@@ -54,45 +59,29 @@ for (const dialect of testDialects()) {
     for (let count = 0; count < 20; count += 1) await world.order()
     await world.order({ financialStatus: 'pending' })
     await world.watch()
-    assert.equal(await world.platform.database.reader.selectFrom('flags').selectAll().execute(), [])
+    assert.equal(await rowsOf(world.platform, 'flags'), [])
   })
 
   it('flags a creator who buys through the own link, once each time someone looked', async ({ world }) => {
-    const email = emailOf(world.creator.userId)
-    const buy = async () => {
-      const [click] = await world.visit(1)
-      const { saleId } = await world.order({ click: click as string, email })
-      await world.watch()
-      return saleId
+    const own = async () => {
+      const { saleId } = await buyOwn(world)
+      return { saleId, flags: await seen(world, 'self_purchase') }
     }
-    const own = async () =>
-      (await world.flags('self_purchase')).map(({ evidence }) => evidence.self_purchases)
-    await buy()
-    assert.equal(await own(), [])
-    const second = await buy()
-    const [flag] = await world.flags('self_purchase')
-    assert.equal(
-      [flag?.subject_id, flag?.evidence],
-      [
-        world.creator.userId,
-        { self_purchases: 2, name_matches: 0, within_days: 30, latest_sale_ids: [second] },
-      ],
-    )
-    await buy()
-    assert.equal(await own(), [3], 'the same flag')
+    const counts = async () => (await own()).flags.map(({ evidence }) => evidence.self_purchases)
+    assert.equal(await counts(), [])
+    const { saleId, flags } = await own()
+    const evidence = { self_purchases: 2, name_matches: 0, within_days: 30, latest_sale_ids: [saleId] }
+    assert.equal(pluckAll(flags, 'subject_id', 'evidence'), [[world.creator.userId, evidence]])
+    assert.equal(await counts(), [3], 'the same flag')
     await resolveAll(world, 'self_purchase')
-    await buy()
-    assert.equal(await own(), [], 'what was looked at does not count again')
-    await buy()
-    assert.equal(await own(), [2])
+    assert.equal(await counts(), [], 'what was looked at does not count again')
+    assert.equal(await counts(), [2])
   })
 
   it('holds up only what counts clicks while visits are not checked up to now', async ({ world }) => {
-    const { platform, clock, creator } = world
-    const clicks = await world.visit(12)
-    for (const click of clicks) await world.order({ click })
-    const own = await world.visit(2)
-    for (const click of own) await world.order({ click, email: emailOf(creator.userId) })
+    const { platform, clock } = world
+    for (const click of await world.visit(12)) await world.order({ click })
+    for (const _ of [1, 2]) await buyOwn(world)
     clock.pass(MINUTE)
     await rollUpClicks(platform)
     // Checks the visits of the first of many days.
@@ -103,10 +92,8 @@ for (const dialect of testDialects()) {
   })
 
   it('forgets what is older than the window', async ({ world }) => {
-    const email = emailOf(world.creator.userId)
-    for (let time = 0; time < 2; time += 1) {
-      const [click] = await world.visit(1)
-      await world.order({ click: click as string, email })
+    for (const _ of [1, 2]) {
+      await buyOwn(world)
       world.clock.pass(31 * DAY)
       await world.watch()
     }
@@ -132,11 +119,12 @@ for (const dialect of testDialects()) {
   })
 
   it('flags a conversion too good to be true', async ({ world }) => {
-    const clicks = await world.visit(9)
-    for (const click of clicks) await world.order({ click })
+    const sell = async (visits: number) => {
+      for (const click of await world.visit(visits)) await world.order({ click })
+    }
+    await sell(9)
     assert.equal(await seen(world, 'conversion_unusual'), [], 'too few visits to tell')
-    const [click] = await world.visit(1)
-    await world.order({ click: click as string })
+    await sell(1)
     const [flag] = await seen(world, 'conversion_unusual')
     assert.is(flag?.subject_id, world.link.id)
     const { slug: affiliate_link_slug, creator_id, merchant_id, offer_id } = world.link
@@ -148,8 +136,7 @@ for (const dialect of testDialects()) {
     world.clock.pass(DAY)
     await world.visit(100)
     world.clock.pass(MINUTE)
-    const [later] = await world.visit(1)
-    await world.order({ click: later as string })
+    await sell(1)
     assert.equal(await seen(world, 'conversion_unusual'), [], 'only later visits and sales count')
   })
 
@@ -211,12 +198,8 @@ for (const dialect of testDialects()) {
     const day = async (changes: Partial<typeof counts>) => {
       clock.pass(DAY)
       const row = { store_id: storeId, day: Math.floor(clock.now() / DAY), last_event_at: clock.now() }
-      await platform.database.transaction((tx) =>
-        tx
-          .insertInto('store_days')
-          .values({ ...row, ...counts, ...changes })
-          .execute(),
-      )
+      const values = { ...row, ...counts, ...changes }
+      await platform.database.transaction((tx) => tx.insertInto('store_days').values(values).execute())
       await world.watch()
     }
     for (let count = 0; count < 14; count += 1) await day({ cart: 4 })
@@ -234,8 +217,7 @@ for (const dialect of testDialects()) {
     assert.equal([silent?.subject_id, silent?.evidence.order_days], [storeId, 20])
     clock.pass(DAY)
     await world.watch()
-    const events = platform.database.reader.selectFrom('outbox_events').selectAll()
-    const [notice, ...further] = await events.where('type', '=', 'store.silent').execute()
+    const [notice, ...further] = await rowsOf(platform, 'outbox_events', { type: 'store.silent' })
     assert.equal([notice?.subject_id, JSON.parse(notice?.data ?? '').status], [storeId, 'silent'])
     assert.equal(further, [], 'the merchant is notified once')
     await day({})
@@ -244,17 +226,13 @@ for (const dialect of testDialects()) {
 
   it('notifies the merchant of refused deliveries daily, and flags them after a day', async ({ world }) => {
     const { platform, clock, storeId } = world
-    const { reader } = platform.database
-    const { shop_domain } = await reader.selectFrom('stores').select('shop_domain').executeTakeFirstOrThrow()
+    const { shop_domain } = await rowOf(platform, 'stores')
     const refused = new RefusedDeliveries(platform)
     const refuse = async (times: number) => {
       for (let count = 0; count < times; count += 1) refused.note(shop_domain, 'wrong_signature')
       await refused.flush({ all: true })
     }
-    const notices = async () => {
-      const events = reader.selectFrom('outbox_events').select(['account_id', 'subject_id', 'data'])
-      return events.where('type', '=', 'store.rejecting').orderBy('id').execute()
-    }
+    const notices = () => rowsOf(platform, 'outbox_events', { type: 'store.rejecting' })
     await refuse(2)
     await world.watch()
     assert.equal(await notices(), [], 'two may be a prank')
@@ -285,8 +263,8 @@ for (const dialect of testDialects()) {
       recordActivity(platform, tx, [{ storeId, receivedAt: clock.now(), isPaid: true, source: 'cart' }]),
     )
     assert.equal(await seen(world, 'store_rejecting'), [], 'valid deliveries arrive again')
-    const store = await reader.selectFrom('stores').selectAll().executeTakeFirstOrThrow()
-    assert.equal([store.refused_since, store.refused_count], [null, 0])
+    const { refused_since, refused_count } = await rowOf(platform, 'stores')
+    assert.equal([refused_since, refused_count], [null, 0])
   })
 
   it('is quiet about a coupon code whose creator sends visitors', async ({ world }) => {
@@ -309,8 +287,7 @@ for (const dialect of testDialects()) {
   })
 
   it('sums up each visit once, over a pause of the worker too', async ({ world }) => {
-    const days = world.platform.database.reader.selectFrom('link_days').select(['day', 'visits'])
-    const sums = () => days.orderBy('day').execute()
+    const sums = () => columnsOf(world.platform, 'link_days', ['day', 'visits'], {}, 'day')
     await world.visit(3)
     await world.watch()
     await world.watch()
@@ -345,16 +322,14 @@ for (const dialect of testDialects()) {
   it('flags a user who gives an IBAN that another has given', async ({ world }) => {
     const { platform } = world
     const [one, two] = [await addUser(platform, 'creator'), await addUser(platform, 'creator')]
-    await giveDestination(platform, one.userId)
-    await giveDestination(platform, one.userId)
+    for (const _ of [1, 2]) await giveDestination(platform, one.userId)
     assert.equal(await seen(world, 'shared_iban'), [], 'one user may give it twice')
-    await giveDestination(platform, two.userId)
-    await giveDestination(platform, two.userId)
+    for (const _ of [1, 2]) await giveDestination(platform, two.userId)
     await world.watch()
-    assert.equal(
-      (await world.flags('shared_iban')).map(({ subject_id, evidence }) => ({ subject_id, ...evidence })),
-      [{ subject_id: two.userId, user_id: two.userId, other_user_ids: [one.userId], iban_last4: '6702' }],
-    )
+    const evidence = { user_id: two.userId, other_user_ids: [one.userId], iban_last4: '6702' }
+    assert.equal(pluckAll(await world.flags('shared_iban'), 'subject_id', 'evidence'), [
+      [two.userId, evidence],
+    ])
   })
 
   it('flags a cycle that is not paid for 14 days, and lets go of it when it is', async ({ world }) => {
@@ -388,8 +363,7 @@ for (const dialect of testDialects()) {
     await world.visit(20)
     world.clock.pass(MINUTE)
     await Promise.all([world.watch(), world.watch(), world.watch()])
-    const [row] = await world.platform.database.reader.selectFrom('link_days').selectAll().execute()
-    assert.is(row?.visits, 20)
+    assert.is((await rowOf(world.platform, 'link_days', {}, 'day')).visits, 20)
   })
 
   it('finds offers paused in traffic, with enough visits of either sort', async ({ world }) => {
@@ -398,11 +372,10 @@ for (const dialect of testDialects()) {
       const row = { link_id: world.link.id, day, visits, clicks: visits, untracked_visits }
       return database.transaction((tx) => addDailyVisits(tx, [row]))
     }
-    const found = async (least: number) =>
-      [...(await offersPausedInTraffic(database.reader, 11, least)).values()].map((one) => [
-        one.tracked,
-        one.untracked,
-      ])
+    const found = async (least: number) => {
+      const offers = await offersPausedInTraffic(database.reader, 11, least)
+      return pluckAll([...offers.values()], 'tracked', 'untracked')
+    }
     await add(9, 100, 100)
     await add(10, 30, 100)
     await add(11, 19, 50)

@@ -22,11 +22,11 @@ function headersFor(secret = SECRET, at = new Date(), body = BODY): Record<strin
   }
 }
 
-const failure = (request: Parameters<typeof verifyWebhook>[0]) =>
-  verifyWebhook(request).then(
+/** `verified`, or why not. */
+const outcome = (request: Partial<Parameters<typeof verifyWebhook>[0]>) =>
+  verifyWebhook({ headers: headersFor(), body: BODY, secret: SECRET, ...request }).then(
     () => 'verified',
-    (error: unknown) =>
-      error instanceof WebhookVerificationError ? error.message : `${(error as Error).name} thrown`,
+    (error: Error) => (error instanceof WebhookVerificationError ? '' : `${error.name}: `) + error.message,
   )
 
 test('returns the event of a request that the Standard Webhooks library signed', async () => {
@@ -43,60 +43,52 @@ test('returns the event of a request that the Standard Webhooks library signed',
 test('accepts either signature during a rotation', async () => {
   const headers = headersFor()
   headers['webhook-signature'] += ` ${headersFor(OTHER)['webhook-signature']}`
-  for (const secret of [SECRET, OTHER])
-    assert.equal((await verifyWebhook({ headers, body: BODY, secret })).id, ID)
+  for (const secret of [SECRET, OTHER]) assert.is(await outcome({ headers, secret }), 'verified')
 })
 
 test('refuses a changed body, id or time, another secret, and another scheme', async () => {
   const headers = headersFor()
-  const refused = 'no signature matches the secret'
   const at = Number(headers['webhook-timestamp'])
-  assert.is(await failure({ headers, body: `${BODY} `, secret: SECRET }), refused)
-  assert.is(await failure({ headers, body: BODY, secret: OTHER }), refused)
-  assert.is(await failure({ headers, body: BODY, secret: [] }), refused)
-  for (const change of [
-    { 'webhook-id': 'another' },
-    { 'webhook-timestamp': String(at + 1) },
-    { 'webhook-signature': 'v1,' },
-    { 'webhook-signature': 'v1,not base64!' },
-    { 'webhook-signature': headers['webhook-signature']?.replace('v1,', 'v2,') },
-    { 'webhook-signature': headers['webhook-signature']?.slice(3) },
+  const signature = headers['webhook-signature']
+  for (const request of [
+    { headers, body: `${BODY} ` },
+    { headers, secret: OTHER },
+    { headers, secret: [] },
+    { headers: { ...headers, 'webhook-id': 'another' } },
+    { headers: { ...headers, 'webhook-timestamp': String(at + 1) } },
+    ...['v1,', 'v1,not base64!', signature?.replace('v1,', 'v2,'), signature?.slice(3)].map((changed) => ({
+      headers: { ...headers, 'webhook-signature': changed },
+    })),
   ])
-    assert.is(await failure({ headers: { ...headers, ...change }, body: BODY, secret: SECRET }), refused)
+    assert.is(await outcome(request), 'no signature matches the secret', JSON.stringify(request))
 })
 
 test('refuses an old signature and one of the future', async () => {
-  const refused = 'webhook-timestamp is too far from now'
   for (const seconds of [-301, 302]) {
     const headers = headersFor(SECRET, new Date(Date.now() + seconds * 1000))
-    assert.is(await failure({ headers, body: BODY, secret: SECRET }), refused)
-    assert.is(await failure({ headers, body: BODY, secret: SECRET, tolerance: 600 }), 'verified')
+    assert.is(await outcome({ headers }), 'webhook-timestamp is too far from now')
+    assert.is(await outcome({ headers, tolerance: 600 }), 'verified')
   }
-  for (const timestamp of ['', 'soon', 'NaN']) {
-    const headers = { ...headersFor(), 'webhook-timestamp': timestamp }
-    assert.is.not(await failure({ headers, body: BODY, secret: SECRET }), 'verified')
-  }
+  for (const timestamp of ['', 'soon', 'NaN'])
+    assert.is.not(await outcome({ headers: { ...headersFor(), 'webhook-timestamp': timestamp } }), 'verified')
 })
 
 test('reads header names in any case, and values as lists', async () => {
   const signed = headersFor()
-  const headers = Object.fromEntries(
-    Object.entries(signed).map(([name, value]) => [name.replace(/w|i|t|s/, (c) => c.toUpperCase()), [value]]),
-  )
-  assert.is((await verifyWebhook({ headers, body: BODY, secret: SECRET })).id, ID)
+  const upper = (name: string) => name.replace(/w|i|t|s/, (letter) => letter.toUpperCase())
+  const headers = Object.fromEntries(Object.entries(signed).map(([name, value]) => [upper(name), [value]]))
+  assert.is(await outcome({ headers }), 'verified')
   const both = [headersFor(OTHER)['webhook-signature'] ?? '', signed['webhook-signature'] ?? '']
-  const several = { ...signed, 'webhook-signature': both }
-  assert.is((await verifyWebhook({ headers: several, body: BODY, secret: SECRET })).id, ID)
+  assert.is(await outcome({ headers: { ...signed, 'webhook-signature': both } }), 'verified')
 })
 
 test('refuses missing and repeated headers', async () => {
   for (const name of ['webhook-id', 'webhook-timestamp', 'webhook-signature']) {
-    const headers: Record<string, string | string[]> = { ...headersFor(), [name]: ['a', 'b'] }
+    const { [name]: _, ...rest } = headersFor()
     const message = `the header ${name} is missing`
+    assert.is(await outcome({ headers: rest }), message)
     if (name !== 'webhook-signature')
-      assert.is(await failure({ headers, body: BODY, secret: SECRET }), message)
-    delete headers[name]
-    assert.is(await failure({ headers, body: BODY, secret: SECRET }), message)
+      assert.is(await outcome({ headers: { ...rest, [name]: ['a', 'b'] } }), message)
   }
 })
 
@@ -105,20 +97,15 @@ test('throws for a secret that is none, even if a signature with an empty key ma
   const mac = createHmac('sha256', '').update(`${ID}.${at}.${BODY}`).digest('base64')
   const headers = { 'webhook-id': ID, 'webhook-timestamp': String(at), 'webhook-signature': `v1,${mac}` }
   for (const secret of ['', 'whsec_', 'whsec_%%%'])
-    assert.is(await failure({ headers, body: BODY, secret }), 'TypeError thrown')
+    assert.match(await outcome({ headers, secret }), /^TypeError: /)
 })
 
 test('says that it needs the raw body, the headers and a secret', async () => {
-  const headers = {}
-  const message = (request: object) =>
-    verifyWebhook(request as never).then(String, (error: Error) => `${error.name}: ${error.message}`)
-  for (const body of [JSON.parse(BODY), undefined, null, 5]) {
-    assert.match(await message({ headers, body, secret: SECRET }), /^TypeError: body must be the raw body/)
-  }
-  assert.match(await message({ body: BODY, secret: SECRET }), /^TypeError: headers is missing/)
-  for (const secret of [undefined, '']) {
-    assert.match(await message({ headers, body: BODY, secret }), /^TypeError: secret is missing/)
-  }
+  const wrong = (request: object) => outcome(request as never)
+  for (const body of [JSON.parse(BODY), undefined, null, 5])
+    assert.match(await wrong({ body }), /^TypeError: body must be the raw body/)
+  assert.match(await wrong({ headers: undefined }), /^TypeError: headers is missing/)
+  for (const secret of [undefined, '']) assert.match(await wrong({ secret }), /^TypeError: secret is missing/)
 })
 
 test.run()

@@ -36,27 +36,17 @@ test('wholeText refuses half of a character and a zero character, and keeps all 
 })
 
 test('no text of an input is without such a check', () => {
-  const account = { email: 'a@example.pk', password: 'a long passphrase', role: 'creator', display_name: 'A' }
+  const login = { email: 'a@example.pk', password: 'a long passphrase' }
   const terms = {
-    title: 'Lamp',
-    description: 'Brass',
-    product_url: 'https://shop.pk/lamp',
-    image_url: 'https://shop.pk/lamp.jpg',
-    category: 'Home',
-    niche: 'Lamps',
-    commission_rate: 10,
+    ...{ title: 'Lamp', description: 'Brass', category: 'Home', niche: 'Lamps', commission_rate: 10 },
+    ...{ product_url: 'https://shop.pk/lamp', image_url: 'https://shop.pk/lamp.jpg' },
   }
-  const application = {
-    id: '019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e',
-    message: 'Hello',
-    promotion_url: 'https://a.pk',
-  }
-  const login = { email: account.email, password: account.password }
+  const id = '019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e'
   for (const [schema, input] of [
-    [registerInput, account],
+    [registerInput, { ...login, role: 'creator', display_name: 'A' }],
     [loginInput, login],
     [createOfferInput, terms],
-    [applyInput, application],
+    [applyInput, { id, message: 'Hello', promotion_url: 'https://a.pk' }],
   ] as const) {
     assert.ok(schema.safeParse(input).success)
     for (const [name, value] of Object.entries(input)) {

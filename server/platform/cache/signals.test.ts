@@ -1,9 +1,9 @@
 // long
+import { sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { onPostgres, openTestDatabase, type TestDatabase } from '../../test/testkit/databases.ts'
 import { raceProcesses } from '../../test/testkit/racing-processes.ts'
-import type { OpenDatabase } from '../database/open-database.ts'
 import { createLog } from '../log.ts'
 import { Topics } from '../topics.ts'
 import { Caches } from './caches.ts'
@@ -88,29 +88,18 @@ it('reconnect after the connection is lost, and then drop everything', async (co
   const { caches, testDatabase, nextInvalidation } = context
   await caches.get('slug', 'a', async () => 'before')
   const received = nextInvalidation()
-  await terminateListeners(testDatabase.database)
+  await sql`select pg_terminate_backend(pid) from pg_stat_activity
+    where datname = current_database() and query like 'listen %'`.execute(testDatabase.database.writer)
   assert.equal(await received, [null, null])
   assert.is(await caches.get('slug', 'a', async () => 'after'), 'after')
 })
 
 it('ignore malformed messages', async ({ testDatabase, nextInvalidation }) => {
   const received = nextInvalidation()
-  for (const text of ['', 'x', '[]', '[1, 2, 3]', '{"name": "slug"}'])
-    await notify(testDatabase.database, text)
-  await notify(testDatabase.database, JSON.stringify(['another process', 'slug', 'last']))
+  const last = JSON.stringify(['another process', 'slug', 'last'])
+  for (const text of ['', 'x', '[]', '[1, 2, 3]', '{"name": "slug"}', last])
+    await sql`select pg_notify('affiliate_signals', ${text})`.execute(testDatabase.database.writer)
   assert.equal(await received, ['slug', 'last'])
 })
-
-async function notify(database: OpenDatabase, text: string): Promise<void> {
-  if (database.dialect === 'postgresql') {
-    await database.pools.write.query(`select pg_notify('affiliate_signals', $1)`, [text])
-  }
-}
-
-async function terminateListeners(database: OpenDatabase): Promise<void> {
-  if (database.dialect !== 'postgresql') return
-  await database.pools.write.query(`select pg_terminate_backend(pid) from pg_stat_activity
-    where datname = current_database() and query like 'listen %'`)
-}
 
 onPostgres(it).run()

@@ -1,6 +1,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { openTestDatabase, type TestDatabase, testDialects } from '../../test/testkit/databases.ts'
+import { rejectionOf } from '../../test/testkit/rejection.ts'
 import { SettingError } from '../config.ts'
 import { checkAppKey, readKeyMark, renewMark } from './key-mark.ts'
 import { createAppKey, createAppKeys } from './key-ring.ts'
@@ -34,7 +35,7 @@ for (const dialect of testDialects()) {
     await Promise.all([checkAppKey(database, first), checkAppKey(database, first)])
     await checkAppKey(database, first)
     assert.is(await keyOf(context), 'current')
-    const refused = await checkAppKey(database, second).catch((error) => error)
+    const refused = (await rejectionOf(checkAppKey(database, second))) as Error
     assert.instance(refused, SettingError)
     assert.match(refused.message, /^setting APP_KEY: .*APP_KEYS_FORMER$/)
     assert.match(refused.message, createAppKey(ONE).id)
@@ -61,7 +62,7 @@ for (const dialect of testDialects()) {
         tx.updateTable('watermarks').set({ value }).where('name', '=', 'app_key').execute(),
       )
       assert.is(await keyOf(context), 'foreign', value)
-      assert.instance(await checkAppKey(database, first).catch((error: unknown) => error), SettingError)
+      assert.instance(await rejectionOf(checkAppKey(database, first)), SettingError)
     }
     await database.transaction((tx) => tx.deleteFrom('watermarks').where('name', '=', 'app_key').execute())
     await checkAppKey(database, first)

@@ -1,9 +1,11 @@
 // database: none
 
+import { createHmac } from 'node:crypto'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { pluck } from '../../test/testkit/pluck.ts'
 import { anyCharacter, fc } from '../../test/testkit/property.ts'
-import { createAppKey, createAppKeys } from './key-ring.ts'
+import { allKeys, createAppKey, createAppKeys } from './key-ring.ts'
 import { type Binding, createVault, IntegrityError, UnknownKeyError } from './vault.ts'
 
 const ONE = Buffer.alloc(32, 1)
@@ -15,6 +17,7 @@ const rotated = createVault(createAppKeys(TWO, [ONE]))
 const STORE: Binding = { purpose: 'store', row: 'r1', owner: 'o1', facts: ['shop.example', null, 5] }
 const IBAN: Binding = { ...STORE, purpose: 'iban' }
 
+const isIntegrityError = (error: unknown) => error instanceof IntegrityError
 const payloadOf = (sealed: string) => sealed.split('.')[2] ?? ''
 
 test('what was sealed opens with the same key and binding', () => {
@@ -53,11 +56,9 @@ test('a key that is not in the ring is named', () => {
   const sealed = vault.seal('secret', STORE)
   const { id } = createAppKey(ONE)
   assert.ok(sealed.startsWith(`v2.${id}.`))
-  assert.throws(
-    () => otherVault.open(sealed, STORE),
-    (error: unknown) =>
-      error instanceof UnknownKeyError && error.keyId === id && /APP_KEYS_FORMER/.test(error.message),
-  )
+  const isNamed = (error: unknown) =>
+    error instanceof UnknownKeyError && error.keyId === id && /APP_KEYS_FORMER/.test(error.message)
+  assert.throws(() => otherVault.open(sealed, STORE), isNamed)
   const renamed = sealed.replace(id, createAppKey(TWO).id)
   assert.throws(() => otherVault.open(renamed, STORE), isIntegrityError)
   assert.throws(() => rotated.open(renamed, STORE), isIntegrityError)
@@ -77,13 +78,8 @@ test('a change of any byte is noticed, and so is anything cut off or put behind'
   for (let at = 0; at < bytes.length; at += 1) {
     const changed = Buffer.from(bytes)
     changed[at] = (changed[at] ?? 0) ^ 1
-    for (const other of [changed, bytes.subarray(0, at)]) {
-      assert.throws(
-        () => vault.open(`${head}${other.toString('base64url')}`, STORE),
-        isIntegrityError,
-        `byte ${at}`,
-      )
-    }
+    for (const other of [changed, bytes.subarray(0, at)].map((some) => some.toString('base64url')))
+      assert.throws(() => vault.open(`${head}${other}`, STORE), isIntegrityError, `byte ${at}`)
   }
   const odd = ['', 'v2', 'v2.', 'v2..', head, sealed.replace('v2', 'v3'), `${sealed}.AAAA`, `${sealed}AAAA`]
   for (const text of [...odd, `v2.NOKEYID\n.${payloadOf(sealed)}`]) {
@@ -107,8 +103,29 @@ test('during a rotation a text is found by its fingerprint under any key', () =>
   ])
 })
 
-function isIntegrityError(error: unknown): boolean {
-  return error instanceof IntegrityError
+/** RFC 5869 for one block of output: extract with an empty salt, then expand. */
+function hkdf(key: Buffer, info: string, length: number): Buffer {
+  const extracted = createHmac('sha256', Buffer.alloc(32)).update(key).digest()
+  return createHmac('sha256', extracted).update(`${info}\x01`).digest().subarray(0, length)
 }
+
+test('a key derives one key per purpose, as RFC 5869 says', () => {
+  const key = createAppKey(ONE)
+  assert.equal(key.derive('affiliate encrypt'), hkdf(ONE, 'affiliate encrypt', 32))
+  assert.not.equal(key.derive('affiliate encrypt'), key.derive('affiliate fingerprint'))
+  assert.not.equal(key.derive('affiliate encrypt'), createAppKey(TWO).derive('affiliate encrypt'))
+})
+
+test('an id names a key in 8 hex characters', () => {
+  assert.is(createAppKey(ONE).id, hkdf(ONE, 'affiliate key id', 4).toString('hex'))
+  assert.match(createAppKey(ONE).id, /^[0-9a-f]{8}$/)
+  assert.is.not(createAppKey(ONE).id, createAppKey(TWO).id)
+})
+
+test('a ring lists the current key first', () => {
+  const keys = createAppKeys(ONE, [TWO])
+  assert.equal(pluck(allKeys(keys), 'id'), [createAppKey(ONE).id, createAppKey(TWO).id])
+  assert.equal(createAppKeys(ONE).former, [])
+})
 
 test.run()

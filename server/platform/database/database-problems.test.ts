@@ -71,14 +71,8 @@ test('SQLite: a full disk, a damaged file, a file that cannot be written', () =>
 })
 
 test('other errors are no problem of the database', () => {
-  for (const error of [
-    new TypeError('x is not a function'),
-    errorOf('23505', 'duplicate key'),
-    'text',
-    null,
-  ]) {
-    assert.is(databaseProblem(error), null)
-  }
+  const others = [new TypeError('x is not a function'), errorOf('23505', 'duplicate key'), 'text', null]
+  for (const error of others) assert.is(databaseProblem(error), null)
 })
 
 test.run()

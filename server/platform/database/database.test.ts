@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { openTestDatabase, type TestDatabase, testDialects } from '../../test/testkit/databases.ts'
+import { messageOf, rejectionOf } from '../../test/testkit/rejection.ts'
 import { afterCommit, type Queries, type Tx, WriteConflict } from './database.ts'
 import { type OpenDatabase, openDatabase } from './open-database.ts'
 
@@ -20,13 +21,6 @@ async function balance(db: Queries): Promise<number> {
 const setBalance = (tx: Tx, amount: number) =>
   sql`update tills set amount = ${amount} where id = 'main'`.execute(tx)
 
-/** The error that `work` ends with. */
-async function errorOf(work: Promise<unknown>): Promise<Error> {
-  const outcome = await work.catch((error: unknown) => error)
-  assert.instance(outcome, Error)
-  return outcome as Error
-}
-
 for (const dialect of testDialects()) {
   const it = suite<Context>(`transactions on ${dialect}`)
 
@@ -34,9 +28,8 @@ for (const dialect of testDialects()) {
     context.testDatabase = await openTestDatabase(dialect, { migrated: false })
     context.database = context.testDatabase.database
     await context.database.transaction(async (tx) => {
-      await sql`create table tills (id text primary key, owner text not null, amount bigint not null)`.execute(
-        tx,
-      )
+      const columns = sql`id text primary key, owner text not null, amount bigint not null`
+      await sql`create table tills (${columns})`.execute(tx)
       await sql`create unique index tills_owner on tills (owner, amount)`.execute(tx)
     })
     context.other = await openDatabase(context.testDatabase.url, { create: false })
@@ -53,23 +46,15 @@ for (const dialect of testDialects()) {
     await testDatabase.close()
   })
 
-  it('commit what the work did, and answer what it answers', async ({ database, other }) => {
-    assert.is(await database.transaction((tx) => setBalance(tx, 5).then(() => 'done')), 'done')
-    assert.is(await balance(database.reader), 5)
-    assert.is(await balance(other.reader), 5)
-  })
-
   it('roll back on any error, which reaches the caller as it is, at once', async ({ database }) => {
     let runs = 0
     const failure = new Error('no such offer')
-    const error = await errorOf(
-      database.transaction(async (tx) => {
-        runs += 1
-        await setBalance(tx, 5)
-        throw failure
-      }),
-    )
-    assert.is(error, failure)
+    const failing = database.transaction(async (tx) => {
+      runs += 1
+      await setBalance(tx, 5)
+      throw failure
+    })
+    assert.is(await rejectionOf(failing), failure)
     assert.is(runs, 1)
     assert.is(await balance(database.reader), 0)
   })
@@ -84,13 +69,11 @@ for (const dialect of testDialects()) {
     assert.is(runs, 3)
     assert.is(await balance(database.reader), 1)
     runs = 0
-    const error = await errorOf(
-      database.transaction(async () => {
-        runs += 1
-        throw new WriteConflict('the open cycle')
-      }),
-    )
-    assert.instance(error, WriteConflict)
+    const losing = database.transaction(async () => {
+      runs += 1
+      throw new WriteConflict('the open cycle')
+    })
+    assert.instance(await rejectionOf(losing), WriteConflict)
     assert.is(runs, 6)
   })
 
@@ -107,7 +90,7 @@ for (const dialect of testDialects()) {
       assert.equal(done, [])
     })
     assert.equal(done, ['run 2, first', 'run 2, second'])
-    await errorOf(
+    await rejectionOf(
       database.transaction(async (tx) => {
         afterCommit(tx, () => done.push('never'))
         throw new Error('no')
@@ -118,7 +101,7 @@ for (const dialect of testDialects()) {
 
   it('are not run again for an error in what is left for afterwards', async ({ database }) => {
     let runs = 0
-    await errorOf(
+    await rejectionOf(
       database.transaction(async (tx) => {
         runs += 1
         await setBalance(tx, runs)
@@ -162,33 +145,36 @@ for (const dialect of testDialects()) {
     if (dialect === 'sqlite') assert.is(runs, 30, 'a transaction that had begun was refused its write')
   })
 
-  it('make no reader wait, nor see what is not committed', async ({ database, other }) => {
-    await database.transaction(async (tx) => {
+  it('commit what the work did and answer what it answers; no reader waits, or sees it earlier', async ({
+    database,
+    other,
+  }) => {
+    const answer = await database.transaction(async (tx) => {
       await setBalance(tx, 7)
-      assert.is(await balance(tx), 7)
-      assert.is(await balance(database.reader), 0)
-      assert.is(await balance(other.reader), 0)
+      const seen = [await balance(tx), await balance(database.reader), await balance(other.reader)]
+      assert.equal(seen, [7, 0, 0])
+      return 'done'
     })
-    assert.is(await balance(database.reader), 7)
+    assert.equal([answer, await balance(database.reader), await balance(other.reader)], ['done', 7, 7])
   })
 
   it('refuse another one inside, and to be used when they are over', async ({ database }) => {
     let kept: Tx | undefined
-    const inside = await errorOf(
-      database.transaction(async (tx) => {
-        kept = tx
-        await database.transaction(async () => {})
-      }),
-    )
-    assert.match(inside.message, 'nested transaction')
-    await errorOf(setBalance(kept as Tx, 9))
+    const outer = database.transaction(async (tx) => {
+      kept = tx
+      await database.transaction(async () => {})
+    })
+    assert.match(await messageOf(outer), 'nested transaction')
+    await rejectionOf(setBalance(kept as Tx, 9))
     assert.is(await balance(database.reader), 0)
     assert.is(await database.transaction(async () => 'afterwards'), 'afterwards')
   })
 
   it('name a broken unique constraint', async ({ database }) => {
     const insert = (id: string, owner: string) =>
-      errorOf(database.transaction((tx) => sql`insert into tills values (${id}, ${owner}, 0)`.execute(tx)))
+      rejectionOf(
+        database.transaction((tx) => sql`insert into tills values (${id}, ${owner}, 0)`.execute(tx)),
+      )
     const key = database.faultOf(await insert('main', 'bilal'))
     const index = database.faultOf(await insert('second', 'asma'))
     const names = {
@@ -200,16 +186,14 @@ for (const dialect of testDialects()) {
   })
 
   it('blame neither the database for a bug nor for a refused check', async ({ database }) => {
-    const faults = [
-      await errorOf(sql`select * from nowhere`.execute(database.reader)),
-      await errorOf(
-        database.transaction((tx) => sql`insert into tills (id, owner) values ('x', 'y')`.execute(tx)),
-      ),
-      new Error('a bug'),
-    ].map((error) => database.faultOf(error))
-    assert.equal(faults, [null, null, null])
-    assert.is(database.faultOf(null), null)
-    assert.is(database.faultOf('text'), null)
+    const missing = sql`select * from nowhere`.execute(database.reader)
+    const incomplete = sql`insert into tills (id, owner) values ('x', 'y')`
+    const errors = [
+      await rejectionOf(missing),
+      await rejectionOf(database.transaction((tx) => incomplete.execute(tx))),
+    ]
+    for (const error of [...errors, new Error('a bug'), null, 'text'])
+      assert.is(database.faultOf(error), null)
   })
 
   it('give sums and counts as exact numbers, and as bigints beyond 2^53', async ({ database }) => {

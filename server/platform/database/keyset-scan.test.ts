@@ -32,13 +32,13 @@ test('a period has its beginning and not its end, and a step goes on after what 
     { id: 'b', created_at: 10 },
     { id: 'a', created_at: null },
   ]
+  const pageOf = (found: typeof rows) => pageItems(step, found, ({ id }) => id)
   assert.equal(
-    pageItems(step, rows, (row) => row.id),
-    { items: ['b'], last: 'a' },
-  )
-  assert.equal(
-    pageItems(step, [], () => 0),
-    { items: [], last: null },
+    [pageOf(rows), pageOf([])],
+    [
+      { items: ['b'], last: 'a' },
+      { items: [], last: null },
+    ],
   )
 })
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { openTestDatabase, testDialects } from '../../test/testkit/databases.ts'
+import { rejectionOf, transactionFault } from '../../test/testkit/rejection.ts'
 import { Refusal } from '../api/refusal.ts'
 import { sqliteFileOf } from '../config.ts'
 import { migrationState } from './migration-state.ts'
@@ -29,7 +29,7 @@ it('names the file of a sqlite address', () => {
 
 it('makes a file and its folders only when it may', async ({ folder }) => {
   const file = join(folder, 'deep', 'er', 'affiliate.db')
-  const refusal = await openDatabase(`sqlite:${file}`, { create: false }).catch((error: unknown) => error)
+  const refusal = await rejectionOf(openDatabase(`sqlite:${file}`, { create: false }))
   assert.instance(refusal, Refusal)
   assert.match((refusal as Refusal).detail, file)
   assert.not.ok(existsSync(join(folder, 'deep')))
@@ -51,17 +51,8 @@ it('calls a file that is no database unavailable', async ({ folder }) => {
   const file = join(folder, 'letter.txt')
   writeFileSync(file, 'Dear Sir or Madam, this is more than a hundred bytes of text. '.repeat(20))
   const database = await openDatabase(`sqlite:${file}`, { create: false })
-  const error = await database.transaction(async (tx) => sql`select 1`.execute(tx)).catch((e: unknown) => e)
-  assert.is(database.faultOf(error)?.kind, 'unavailable')
+  assert.is(await transactionFault(database, (tx) => sql`select 1`.execute(tx)), 'unavailable')
   await database.close()
-})
-
-it('opens what the address names', async () => {
-  for (const dialect of testDialects()) {
-    const { database, close } = await openTestDatabase(dialect, { migrated: false })
-    assert.is(database.dialect, dialect)
-    await close()
-  }
 })
 
 it.run()

@@ -5,6 +5,7 @@ import * as assert from 'uvu/assert'
 import { migrate } from '../../migrator.ts'
 import { onPostgres } from '../../test/testkit/databases.ts'
 import { eventually } from '../../test/testkit/eventually.ts'
+import { messageOf, transactionFault } from '../../test/testkit/rejection.ts'
 import { type PostgresCluster, type PostgresNode, startCluster } from '../../test/testkit/standby.ts'
 import { Caches } from '../cache/caches.ts'
 import { subscribeSignals } from '../cache/signals.ts'
@@ -30,19 +31,13 @@ const NO_SERVER = '127.0.0.1:1'
 const hostOf = (node: PostgresNode) => `127.0.0.1:${node.port}`
 const urlOf = (...hosts: string[]) =>
   `postgres://postgres:secret@${hosts.join(',')}/postgres?target_session_attrs=read-write`
-const messageOf = (work: Promise<unknown>) =>
-  work.then(
-    () => 'no error',
-    (error: Error) => error.message,
-  )
+const refusalOf = (url: string) => messageOf(checkHosts('DATABASE_URL', url))
 const portOf = CompiledQuery.raw(`select current_setting('port')::int as port`)
 
 it('passes over a frozen host, and reads from the primary too', async ({ primary, standby }) => {
   standby.freeze()
   const database = openPostgres(urlOf(hostOf(standby), hostOf(primary)), { readOnly: true })
-  const { rows } = await sql<{ port: number }>`select current_setting('port')::int as port`.execute(
-    database.reader,
-  )
+  const { rows } = await database.reader.executeQuery<{ port: number }>(portOf)
   assert.is(rows[0]?.port, primary.port)
   await database.close()
   standby.thaw()
@@ -50,17 +45,13 @@ it('passes over a frozen host, and reads from the primary too', async ({ primary
 
 it('says that only standbys, or no host at all, can be reached', async ({ standby }) => {
   const standbys = urlOf(hostOf(standby), NO_SERVER)
-  const only = await messageOf(checkHosts('DATABASE_URL', standbys))
+  const only = await refusalOf(standbys)
   assert.match(only, 'only standbys can be reached')
   assert.match(only, `${hostOf(standby)}: takes reads only`)
   assert.match(only, `${NO_SERVER}: connect ECONNREFUSED`)
-  assert.match(
-    await messageOf(checkHosts('DATABASE_URL', urlOf(NO_SERVER, '127.0.0.1:2'))),
-    'no host can be reached',
-  )
+  assert.match(await refusalOf(urlOf(NO_SERVER, '127.0.0.1:2')), 'no host can be reached')
   const database = openPostgres(standbys)
-  const error = await database.transaction(async () => {}).catch((reason: unknown) => reason)
-  assert.is(database.faultOf(error)?.kind, 'unavailable')
+  assert.is(await transactionFault(database), 'unavailable')
   await database.close()
 })
 
@@ -68,18 +59,18 @@ it('refuses hosts of two clusters', async ({ primary }) => {
   // The cluster takes any password, so the address of the test run's own server serves for both.
   const other = new URL(process.env.TEST_POSTGRES_URL ?? '')
   const clusters = `postgres://${other.username}:${other.password}@${other.host},${hostOf(primary)}/postgres`
-  const foreign = await messageOf(checkHosts('DATABASE_URL', clusters))
+  const foreign = await refusalOf(clusters)
   assert.match(foreign, /^setting DATABASE_URL: .* are not one cluster/)
   assert.match(foreign, `${other.host} and ${hostOf(primary)}`)
 })
 
 it('refuses a copy of the primary that takes writes, knows a server by two names', async ({ primary }) => {
   const copy = await primary.addStandby('copy', undefined, { follows: false })
-  const two = await messageOf(checkHosts('DATABASE_URL', urlOf(hostOf(primary), hostOf(copy))))
+  const two = await refusalOf(urlOf(hostOf(primary), hostOf(copy)))
   assert.match(two, /^setting DATABASE_URL: .* both take writes: end/)
   await copy.stop('kill')
   const names = urlOf(hostOf(primary), `localhost:${primary.port}`)
-  assert.is(await messageOf(checkHosts('DATABASE_URL', names)), 'no error')
+  assert.is(await refusalOf(names), '')
 })
 
 it('finds the primary, the next after a switchover, and refuses the former', async ({ primary, standby }) => {
@@ -102,11 +93,9 @@ it('finds the primary, the next after a switchover, and refuses the former', asy
     )
     assert.is(port, standby.port)
     await database.transaction((tx) => sql`insert into t values (1)`.execute(tx))
+    const listeners = sql`select 1 as n from pg_stat_activity where query like 'listen %'`
     const { rows } = await eventually(
-      () =>
-        sql<{ n: number }>`select 1 as n from pg_stat_activity where query like 'listen %'`.execute(
-          database.reader,
-        ),
+      () => listeners.execute(database.reader),
       (found) => found.rows.length > 0,
     )
     assert.is(rows.length, 1)
@@ -115,7 +104,7 @@ it('finds the primary, the next after a switchover, and refuses the former', asy
     await database.close()
   }
   await primary.start()
-  const split = await messageOf(checkHosts('DATABASE_URL', urlOf(hostOf(primary), hostOf(standby))))
+  const split = await refusalOf(urlOf(hostOf(primary), hostOf(standby)))
   assert.match(split, /^setting DATABASE_URL: .* both take writes: end/)
 })
 
@@ -123,10 +112,8 @@ it('leaves a frozen primary for the standby that takes over', async () => {
   const cluster = await startCluster()
   const { primary } = cluster
   const standby = await primary.addStandby('s1')
-  const database = openPostgres(urlOf(hostOf(primary), hostOf(standby)), {
-    poolSize: 2,
-    queryTimeoutMs: 60_000,
-  })
+  const url = urlOf(hostOf(primary), hostOf(standby))
+  const database = openPostgres(url, { poolSize: 2, queryTimeoutMs: 60_000 })
   const writesTo = async () => (await database.executeBatch<{ port: number }>(portOf))[0]?.port
   try {
     assert.is(await writesTo(), primary.port)

@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto'
-import { createServer } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { CompiledQuery, sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { onPostgres, openTestDatabase, type TestDatabase } from '../../test/testkit/databases.ts'
 import { eventually } from '../../test/testkit/eventually.ts'
+import { faultKind, messageOf, transactionFault } from '../../test/testkit/rejection.ts'
 import { openTcpProxy } from '../../test/testkit/tcp-proxy.ts'
 import type { Queries } from './database.ts'
 import { openPostgres, type PostgresDatabase } from './postgresql.ts'
@@ -45,6 +45,10 @@ async function hangingStatement({ database }: TestDatabase) {
 }
 const HANGING = 'select pg_advisory_xact_lock_shared(1)'
 const hang = (db: Queries) => sql.raw(HANGING).execute(db)
+const ONE = CompiledQuery.raw('select 1 as one')
+/** The connection for writes. */
+const backendOf = async ({ executeBatch }: PostgresDatabase) =>
+  (await executeBatch<{ pid: number }>(CompiledQuery.raw('select pg_backend_pid() as pid')))[0]?.pid
 
 const it = suite<Context>('postgresql')
 
@@ -69,13 +73,11 @@ it('runs on a server that syncs what it commits', async ({ database }) => {
 
 it('leaves nothing of a transaction with an unanswered statement', async ({ database, testDatabase }) => {
   const hanging = await hangingStatement(testDatabase)
-  const error = await database
-    .transaction(async (tx) => {
-      await sql`insert into t values (1)`.execute(tx)
-      await hang(tx)
-    })
-    .catch((reason: unknown) => reason)
-  assert.is(database.faultOf(error)?.kind, 'unavailable')
+  const fault = await transactionFault(database, async (tx) => {
+    await sql`insert into t values (1)`.execute(tx)
+    await hang(tx)
+  })
+  assert.is(fault, 'unavailable')
   // The abandoned statement ends, and the connection would be good for the next borrower.
   await hanging.release()
   await database.transaction((tx) => sql`insert into t values (2)`.execute(tx))
@@ -87,25 +89,18 @@ it('does not keep a connection to a server that takes reads only', async ({ test
   const setReadOnly = (value: string) =>
     sql`alter database ${sql.id(name)} set default_transaction_read_only = ${sql.raw(value)}`
   const insert = (n: number) => database.transaction((tx) => sql`insert into t values (${n})`.execute(tx))
-  const faultOf = async (work: Promise<unknown>) =>
-    database.faultOf(
-      await work.then(
-        () => null,
-        (error: unknown) => error,
-      ),
-    )?.kind
   // The one connection of the pool, as after a switchover behind a proxy.
   await sql`set session characteristics as transaction read only`.execute(database.writer)
-  assert.is(await faultOf(insert(1)), 'unavailable')
+  assert.is(await faultKind(database, insert(1)), 'unavailable')
   await insert(2)
   // A new connection that leads to a standby is refused, not kept.
   await setReadOnly('on').execute(database.writer)
   const standby = openPostgres(testDatabase.url, { poolSize: 1 })
-  assert.is(await faultOf(standby.executeBatch(CompiledQuery.raw('select 1'))), 'unavailable')
+  assert.is(await faultKind(database, standby.executeBatch(ONE)), 'unavailable')
   const reader = openPostgres(testDatabase.url, { poolSize: 1, readOnly: true })
   assert.equal(await amounts(reader.reader), [2])
   await setReadOnly('off').execute(database.writer)
-  assert.is((await standby.executeBatch(CompiledQuery.raw('select 1 as one'))).length, 1)
+  assert.is((await standby.executeBatch(ONE)).length, 1)
   await Promise.all([standby.close(), reader.close()])
 })
 
@@ -113,27 +108,23 @@ it('does not hold its callers while a statement hangs', async ({ database, testD
   const hanging = await hangingStatement(testDatabase)
   await hang(database.reader).catch(() => {})
   // The one connection for reads is the server's until it is done; writes have their own.
-  const error = await amounts(database.reader).catch((reason: unknown) => reason)
-  assert.is(database.faultOf(error)?.kind, 'unavailable')
+  assert.is(await faultKind(database, amounts(database.reader)), 'unavailable')
   assert.equal(await amounts(database.writer), [])
   await hanging.release()
 })
 
 it('keeps the place of an unanswered write until the server is done', async ({ database, testDatabase }) => {
-  const connection = async () =>
-    (await database.executeBatch<{ pid: number }>(CompiledQuery.raw('select pg_backend_pid() as pid')))[0]
-      ?.pid
-  const before = await connection()
+  const before = await backendOf(database)
   const hanging = await hangingStatement(testDatabase)
-  const error = await database.executeBatch(CompiledQuery.raw(HANGING)).catch((reason: unknown) => reason)
-  assert.is(database.faultOf(error)?.kind, 'unavailable')
-  const waiting = connection()
+  const write = database.executeBatch(CompiledQuery.raw(HANGING))
+  assert.is(await faultKind(database, write), 'unavailable')
+  const waiting = backendOf(database)
   assert.equal(await hanging.pids(), [before])
   await hanging.release()
   const after = await waiting
   assert.is.not(after, before)
   // One that ends well is used again.
-  assert.is(await connection(), after)
+  assert.is(await backendOf(database), after)
 })
 
 it('gets the connection back after an abandoned statement ends', async ({ database, testDatabase }) => {
@@ -142,8 +133,7 @@ it('gets the connection back after an abandoned statement ends', async ({ databa
     await hang(tx).catch(() => {})
     await hanging.release()
   })
-  const error = await late.catch((reason: unknown) => reason)
-  assert.is(database.faultOf(error)?.kind, 'unavailable')
+  assert.is(await faultKind(database, late), 'unavailable')
   await database.transaction((tx) => sql`insert into t values (1)`.execute(tx))
   assert.equal(await amounts(database.reader), [1])
 })
@@ -153,7 +143,7 @@ it('does not wait for a server that vanished without a word', async ({ testDatab
   const proxy = await openTcpProxy({ host: url.hostname, port: Number(url.port) })
   url.host = `127.0.0.1:${proxy.port}`
   const database = openPostgres(url.href, { poolSize: 1, queryTimeoutMs: 1000 })
-  const write = () => database.executeBatch(CompiledQuery.raw('select 1 as one')).catch(() => [])
+  const write = () => database.executeBatch(ONE).catch(() => [])
   try {
     assert.equal(await write(), [{ one: 1 }])
     proxy.vanish()
@@ -172,12 +162,10 @@ it('does not wait for a server that vanished without a word', async ({ testDatab
 })
 
 it('repeats a hot write if the server lacks its prepared statement or has it', async ({ database }) => {
-  const one = CompiledQuery.raw('select 1 as one')
-  const run = async () => (await database.executeBatch<{ one: number }>(one)).map((row) => row.one)
-  assert.equal(await run(), [1])
+  assert.equal(await database.executeBatch(ONE), [{ one: 1 }])
   // As a pooler that changes the server's connection between two transactions.
   await sql`deallocate all`.execute(database.writer)
-  assert.equal(await run(), [1])
+  assert.equal(await database.executeBatch(ONE), [{ one: 1 }])
   const other = CompiledQuery.raw('select 2 as two')
   const name = `batch_${hash('sha256', other.sql, 'hex').slice(0, 32)}`
   await database.pools.write.query(`prepare ${name} as select 2 as two`)
@@ -185,13 +173,11 @@ it('repeats a hot write if the server lacks its prepared statement or has it', a
 })
 
 it('undoes the transaction of a value that is not exact, and goes on', async ({ database }) => {
-  const error = await database
-    .transaction(async (tx) => {
-      await sql`insert into t values (1)`.execute(tx)
-      await sql`select 0.5::numeric as n`.execute(tx)
-    })
-    .catch((reason: Error) => reason)
-  assert.match(String(error), 'not an exact whole number')
+  const inexact = database.transaction(async (tx) => {
+    await sql`insert into t values (1)`.execute(tx)
+    await sql`select 0.5::numeric as n`.execute(tx)
+  })
+  assert.match(await messageOf(inexact), 'not an exact whole number')
   assert.equal(await amounts(database.reader), [])
 })
 
@@ -204,51 +190,39 @@ it('reads whole numerics as numbers, as bigints beyond 2^53, and refuses fractio
   assert.is(await read('null::int8'), null)
   assert.is(await read('1e20::numeric'), 10n ** 20n)
   assert.is(await read('-9007199254740993::int8'), -9007199254740993n)
-  for (const text of ['0.5::numeric', "'NaN'::numeric"]) {
-    const error = await read(text).catch((reason: Error) => reason)
-    assert.match(String(error), 'not an exact whole number', text)
-  }
+  for (const text of ['0.5::numeric', "'NaN'::numeric"])
+    assert.match(await messageOf(read(text)), 'not an exact whole number', text)
 })
 
 it('calls lost and refused connections unavailable and reconnects', async ({ database, testDatabase }) => {
-  const lost = await database
-    .transaction(async (tx) => {
-      const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(tx)
-      await sql`select pg_terminate_backend(${rows[0]?.pid ?? 0})`.execute(testDatabase.database.reader)
-      await sql`insert into t values (1)`.execute(tx)
-    })
-    .catch((reason: unknown) => reason)
-  assert.is(database.faultOf(lost)?.kind, 'unavailable')
+  const lost = database.transaction(async (tx) => {
+    const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(tx)
+    await sql`select pg_terminate_backend(${rows[0]?.pid ?? 0})`.execute(testDatabase.database.reader)
+    await sql`insert into t values (1)`.execute(tx)
+  })
+  assert.is(await faultKind(database, lost), 'unavailable')
   assert.equal(await amounts(database.reader), [])
 })
 
 it('does not use a connection again whose server said that it ends', async ({ database }) => {
   const end = (code: string) =>
     sql`do ${sql.lit(`begin raise exception 'ends' using errcode = '${code}'; end`)}`
-  const pid = async () =>
-    (await database.executeBatch<{ pid: number }>(CompiledQuery.raw('select pg_backend_pid() as pid')))[0]
-      ?.pid
   for (const code of ['57P01', '57P02', '57P03', '08006', '08P01']) {
-    const before = await pid()
-    const error = await end(code)
-      .execute(database.writer)
-      .catch((reason: unknown) => reason)
-    assert.is(database.faultOf(error)?.kind, 'unavailable', code)
-    assert.is.not(await pid(), before, code)
+    const before = await backendOf(database)
+    assert.is(await faultKind(database, end(code).execute(database.writer)), 'unavailable', code)
+    assert.is.not(await backendOf(database), before, code)
   }
 })
 
 it('calls a server that is not there or does not know us unavailable', async ({ testDatabase }) => {
-  const port = await closedPort()
   const elsewhere = [
-    (url: URL) => Object.assign(url, { host: `127.0.0.1:${port}` }),
+    (url: URL) => Object.assign(url, { host: '127.0.0.1:1' }),
     (url: URL) => Object.assign(url, { pathname: '/no_such_database' }),
     (url: URL) => Object.assign(url, { username: 'nobody_at_all', password: 'x' }),
   ]
   for (const change of elsewhere) {
     const database = openPostgres(change(new URL(testDatabase.url)).href)
-    const error = await database.transaction(async () => {}).catch((reason: unknown) => reason)
-    assert.is(database.faultOf(error)?.kind, 'unavailable', String(error))
+    assert.is(await transactionFault(database), 'unavailable', database.url)
     await database.close()
   }
 })
@@ -256,11 +230,9 @@ it('calls a server that is not there or does not know us unavailable', async ({ 
 it('calls lock failures contention', async ({ database, testDatabase }) => {
   await database.transaction(async (tx) => {
     await sql`lock table t`.execute(tx)
-    const refused = await testDatabase.database.writer
-      .transaction()
-      .execute((rival) => sql`lock table t nowait`.execute(rival))
-      .catch((reason: unknown) => reason)
-    assert.equal(database.faultOf(refused), { kind: 'contention' })
+    const rival = testDatabase.database.writer.transaction()
+    const refused = rival.execute((theirs) => sql`lock table t nowait`.execute(theirs))
+    assert.is(await faultKind(database, refused), 'contention')
   })
 })
 
@@ -273,14 +245,5 @@ it('closes while a connection is being made, and finishes what it is for', async
     await work
   }
 })
-
-/** A port on which nothing listens. */
-async function closedPort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  await new Promise((resolve) => server.close(resolve))
-  return typeof address === 'object' ? (address?.port ?? 0) : 0
-}
 
 onPostgres(it).run()

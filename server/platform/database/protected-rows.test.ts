@@ -5,19 +5,23 @@ import * as assert from 'uvu/assert'
 import { closeFlag, openFlags, raiseFlag } from '../../flags/flags.service.ts'
 import { testDialects } from '../../test/testkit/databases.ts'
 import { addUser, changeUser, logIn, outcomeOf } from '../../test/testkit/people.ts'
-import { rowsOf } from '../../test/testkit/rows.ts'
+import { rejectionOf } from '../../test/testkit/rejection.ts'
+import { rowOf, rowsOf } from '../../test/testkit/rows.ts'
 import { openTestbed, type Testbed } from '../../test/testkit/testbed.ts'
 import { actorFromToken, endSessions, isActorActive } from '../../users/sessions.service.ts'
 import { verifyBooks } from '../../verification/verify-books.ts'
 import type { Actor } from '../api/procedure.ts'
 import { Refusal } from '../api/refusal.ts'
+import { createAppKeys } from '../crypto/key-ring.ts'
 import { afterCommit, unitOfWork } from './database.ts'
 import { type OpenDatabase, openDatabase } from './open-database.ts'
 import {
   changeRow,
   deleteRows,
+  digestOf,
   insertRow,
   lockRows,
+  stateOf,
   TamperedRow,
   updateRows,
   withRowKeys,
@@ -72,19 +76,14 @@ for (const dialect of testDialects()) {
 
   it('hold with text that is not well-formed, as the databases store it', async (context) => {
     const { platform } = context.bed
-    const subject = {
-      kind: 'processor_event_unmapped',
-      subjectType: 'inbound_event',
-      subjectId: 'half \ud83d',
-    } as const
-    await platform.database.transaction((tx) =>
-      raiseFlag(platform, tx, { ...subject, summary: '', evidence: {} }),
-    )
+    const { database } = platform
+    const half = 'half \ud83d'
+    const kind = 'processor_event_unmapped'
+    const subject = { kind, subjectType: 'inbound_event', subjectId: half } as const
+    const flag = { ...subject, summary: '', evidence: {} }
+    await database.transaction((tx) => raiseFlag(platform, tx, flag))
     assert.equal(await breaches(context), [])
-    assert.is(
-      await platform.database.transaction((tx) => closeFlag(platform, tx, subject, 'half \ud83d')),
-      true,
-    )
+    assert.ok(await database.transaction((tx) => closeFlag(platform, tx, subject, half)))
     assert.equal(await breaches(context), [])
   })
 
@@ -98,10 +97,7 @@ for (const dialect of testDialects()) {
         await updateRows(tx, 'users', { id }, { display_name })
         if (display_name === 'refused') throw new Refusal('conflict', 'No.')
       })
-    const nameOf = async () => {
-      const user = database.reader.selectFrom('users').select('display_name').where('id', '=', id)
-      return (await user.executeTakeFirstOrThrow()).display_name
-    }
+    const nameOf = async () => (await rowOf({ database }, 'users', { id })).display_name
     await unitOfWork(database, async () => {
       await rename('first')
       assert.is(await outcomeOf(rename('refused')), 'conflict')
@@ -182,12 +178,10 @@ for (const dialect of testDialects()) {
     const { platform } = context.bed
     const { userId } = context.creator
     await write(context, sql`update users set role = 'admin' where id = ${userId}`)
-    const setWise = platform.database.transaction((tx) =>
-      updateRows(tx, 'users', { id: userId }, { display_name: 'x' }),
-    )
-    assert.instance(await setWise.catch((error) => error), TamperedRow)
+    const setWise = changeUser(platform, userId, { display_name: 'x' })
+    assert.instance(await rejectionOf(setWise), TamperedRow)
     const locked = platform.database.transaction((tx) => lockRows(tx, 'users', { id: userId }))
-    assert.instance(await locked.catch((error) => error), TamperedRow)
+    assert.instance(await rejectionOf(locked), TamperedRow)
   })
 
   it('are counted by transactions at the same time', async (context) => {
@@ -219,15 +213,8 @@ for (const dialect of testDialects()) {
           await nextTurn()
           if (user) await changeRow(tx, 'users', user, { created_at: user.created_at + 1 })
         })
-      const createdAt = async () =>
-        (
-          await database.reader
-            .selectFrom('users')
-            .select('created_at')
-            .where('id', '=', id)
-            .executeTakeFirst()
-        )?.created_at
-      const before = Number(await createdAt())
+      const createdAt = async () => (await rowOf({ database }, 'users', { id })).created_at
+      const before = await createdAt()
       await Promise.all([1, 2, 3].flatMap(() => [add(database), add(other)]))
       assert.is(await createdAt(), before + 6)
       assert.equal(await breaches(context), [])
@@ -254,7 +241,7 @@ for (const dialect of testDialects()) {
       const [user] = await lockRows(tx, 'users', { id: userId })
       if (user) await changeRow(tx, 'users', user, { email: admin?.email ?? '' })
     })
-    const fault = database.faultOf(await work.catch((error) => error))
+    const fault = database.faultOf(await rejectionOf(work))
     assert.is(fault?.kind, 'unique')
     assert.match(fault?.kind === 'unique' ? fault.constraint : '', 'email')
     assert.equal(await breaches(context), [])
@@ -262,3 +249,28 @@ for (const dialect of testDialects()) {
 
   it.run()
 }
+
+const FIRST = Buffer.alloc(32, 1)
+const SECOND = Buffer.alloc(32, 2)
+const digests = suite('row digests')
+const ROW = { id: 'u1', role: 'creator', suspended_at: null }
+
+digests('hold for the same table and values only', () => {
+  const keys = createAppKeys(FIRST)
+  const row_digest = digestOf(keys, 'users', ROW)
+  assert.is(stateOf(keys, 'users', { ...ROW, row_digest }), 'holds')
+  assert.is(stateOf(keys, 'users', { ...ROW, row_digest, added_later: null }), 'holds', 'a new column')
+  assert.is(stateOf(keys, 'users', { ...ROW, row_digest, role: 'admin' }), 'changed')
+  assert.is(stateOf(keys, 'applications', { ...ROW, row_digest }), 'changed')
+  assert.is(stateOf(keys, 'users', { ...ROW, row_digest, suspended_at: '' }), 'changed')
+  for (const bad of [null, '', 'x', '.', `${row_digest}0`, row_digest.slice(0, -2)])
+    assert.is(stateOf(keys, 'users', { ...ROW, row_digest: bad }), 'changed', String(bad))
+})
+
+digests('of a former key of the ring still hold; another key is named unknown', () => {
+  const row = { ...ROW, row_digest: digestOf(createAppKeys(FIRST), 'users', ROW) }
+  assert.is(stateOf(createAppKeys(SECOND, [FIRST]), 'users', row), 'holds')
+  assert.is(stateOf(createAppKeys(SECOND), 'users', row), 'unknown_key')
+})
+
+digests.run()

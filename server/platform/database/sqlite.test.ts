@@ -2,10 +2,12 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import BetterSqlite from 'better-sqlite3'
-import { sql } from 'kysely'
+import { CompiledQuery, sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { faultKind, messageOf, rejectionOf } from '../../test/testkit/rejection.ts'
 import type { Queries } from './database.ts'
 import { openSqlite, type SqliteDatabase } from './sqlite.ts'
 
@@ -21,12 +23,9 @@ async function pragma(db: Queries, name: string): Promise<unknown> {
   return Object.values(rows[0] ?? {})[0]
 }
 
-async function codeOf(work: Promise<unknown>): Promise<unknown> {
-  return work.then(
-    () => null,
-    (error: { code?: unknown }) => error.code,
-  )
-}
+const codeOf = async (work: Promise<unknown>) =>
+  ((await rejectionOf(work)) as { code?: unknown } | null)?.code
+const amounts = async ({ reader }: SqliteDatabase) => (await sql`select n from t`.execute(reader)).rows
 
 const it = suite<Context>('sqlite')
 
@@ -35,6 +34,7 @@ it.before.each(async (context) => {
   context.database = openSqlite(context.file, { create: true })
   await context.database.transaction((tx) => sql`create table t (n bigint not null)`.execute(tx))
   await context.database.transaction((tx) => sql`insert into t values (0)`.execute(tx))
+  await sql`create table numbers (n integer primary key)`.execute(context.database.writer)
   context.rival = new BetterSqlite(context.file, { timeout: 0 })
 })
 
@@ -85,32 +85,23 @@ it('refuses what waits while another process locks, and writes afterwards', asyn
       runs += 1
       return sql`update t set n = n + 1`.execute(tx)
     })
-  const faults = await Promise.all(
-    Array.from({ length: 12 }, () =>
-      add().then(
-        () => null,
-        (error: unknown) => database.faultOf(error)?.kind,
-      ),
-    ),
-  )
+  const faults = await Promise.all(Array.from({ length: 12 }, () => faultKind(database, add())))
   assert.equal(faults, Array(12).fill('unavailable'))
   assert.is(runs, 0)
   rival.exec('rollback')
   await Promise.all([add(), add(), add()])
-  assert.equal((await sql`select n from t`.execute(database.reader)).rows, [{ n: 3 }])
+  assert.equal(await amounts(database), [{ n: 3 }])
 })
 
 it('does not begin what waited too long behind a transaction of its process', async ({ database }) => {
   const { promise: over, resolve: end } = Promise.withResolvers<void>()
   const long = database.transaction(() => over)
-  const error = await database
-    .transaction(async () => assert.unreachable('begun anyway'))
-    .catch((reason: unknown) => reason)
-  assert.is(database.faultOf(error)?.kind, 'unavailable')
+  const late = database.transaction(async () => assert.unreachable('begun anyway'))
+  assert.is(await faultKind(database, late), 'unavailable')
   end()
   await long
   await database.transaction((tx) => sql`update t set n = 4`.execute(tx))
-  assert.equal((await sql`select n from t`.execute(database.reader)).rows, [{ n: 4 }])
+  assert.equal(await amounts(database), [{ n: 4 }])
 })
 
 it('calls a full disk unavailable, undoes the transaction, recovers with room', async ({ database }) => {
@@ -122,19 +113,19 @@ it('calls a full disk unavailable, undoes the transaction, recovers with room', 
       await sql`create table big (x)`.execute(tx)
       await sql`insert into big values (zeroblob(100000))`.execute(tx)
     })
-  const error = await fill().catch((reason: unknown) => reason)
+  const error = await rejectionOf(fill())
   assert.is((error as { code: string }).code, 'SQLITE_FULL')
   assert.is(database.faultOf(error)?.kind, 'unavailable')
-  assert.equal((await sql`select n from t`.execute(database.reader)).rows, [{ n: 0 }])
+  assert.equal(await amounts(database), [{ n: 0 }])
   await pragma(database.writer, 'max_page_count = 100000')
   await fill()
-  assert.equal((await sql`select n from t`.execute(database.reader)).rows, [{ n: 1 }])
+  assert.equal(await amounts(database), [{ n: 1 }])
 })
 
 it('writes nothing through the reader: it counts as a read-only database', async ({ database }) => {
-  const error = await sql`update t set n = 1`.execute(database.reader).catch((reason: unknown) => reason)
-  assert.is((error as { code: string }).code, 'SQLITE_READONLY')
-  assert.is(database.faultOf(error)?.kind, 'unavailable')
+  const write = () => sql`update t set n = 1`.execute(database.reader)
+  assert.is(await codeOf(write()), 'SQLITE_READONLY')
+  assert.is(await faultKind(database, write()), 'unavailable')
 })
 
 it('keeps statements that notice when another process changes a table', async ({ database, rival }) => {
@@ -161,6 +152,62 @@ it('copes with more statements than it keeps', async ({ database }) => {
       assert.equal(rows, [{ n: index, bound: index }])
     }
   }
+})
+
+const INSERT = 'insert into numbers values (?) on conflict do nothing returning n'
+const insert = (...numbers: number[]) => numbers.map((n) => CompiledQuery.raw(INSERT, [n]))
+const numbers = async ({ database }: Context) =>
+  (await sql<{ n: number }>`select n from numbers order by n`.execute(database.reader)).rows.map(({ n }) => n)
+
+it('executeBatch returns the rows of all statements', async (context) => {
+  const { database } = context
+  await database.executeBatch(...insert(2))
+  assert.equal(await database.executeBatch(...insert(1, 2, 3)), [{ n: 1 }, { n: 3 }])
+  assert.equal(await numbers(context), [1, 2, 3])
+})
+
+it('executeBatch rolls back when one of the statements fails, and goes on afterwards', async (context) => {
+  const { database } = context
+  const failing = database.executeBatch(...insert(1), CompiledQuery.raw('insert into nowhere values (1)'))
+  assert.match(await messageOf(failing), /no such table/)
+  assert.equal(await numbers(context), [])
+  await database.executeBatch(...insert(2))
+  assert.equal(await numbers(context), [2])
+})
+
+it('executeBatch waits for the write lock of another process without blocking this one', async (context) => {
+  context.rival.exec('begin immediate')
+  const written = context.database.executeBatch(...insert(1))
+  await nextTurn()
+  assert.equal(await numbers(context), [])
+  context.rival.exec('commit')
+  await written
+  assert.equal(await numbers(context), [1])
+})
+
+it('executeBatch waits for an open transaction of this process, and is no part of it', async (context) => {
+  const { database } = context
+  const gate = Promise.withResolvers<void>()
+  const begun = Promise.withResolvers<void>()
+  const failing = database.transaction(async (tx) => {
+    await sql`insert into numbers values (1)`.execute(tx)
+    begun.resolve()
+    await gate.promise
+    throw new Error('rolled back')
+  })
+  await begun.promise
+  const written = database.executeBatch(...insert(2))
+  await nextTurn()
+  assert.equal(await numbers(context), [])
+  gate.resolve()
+  assert.is(await messageOf(failing), 'rolled back')
+  await written
+  assert.equal(await numbers(context), [2])
+})
+
+it('executeBatch is refused inside a transaction', async ({ database }) => {
+  const inside = database.transaction(() => database.executeBatch(...insert(1)))
+  assert.match(await messageOf(inside), /nested transaction/)
 })
 
 it.run()

@@ -4,6 +4,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { rejectionOf } from '../../test/testkit/rejection.ts'
 import { openOutgoingCalls } from './outgoing-calls.ts'
 
 interface World {
@@ -30,12 +31,8 @@ it.after.each(({ server }) => {
   server.close()
 })
 
-async function failureOf(work: Promise<unknown>): Promise<string> {
-  return work.then(
-    () => 'none',
-    (error: Error) => error.name,
-  )
-}
+const failureOf = async (work: Promise<unknown>) =>
+  ((await rejectionOf(work)) as Error | null)?.name ?? 'none'
 
 // First, while undici is not loaded yet.
 it('sends nothing once it is closed, not even what waited for the loading', async ({ url, heard }) => {

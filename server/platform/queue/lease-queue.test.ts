@@ -63,9 +63,8 @@ class World {
   async open(rows: readonly { lane: number; dueIn: number }[]): Promise<this> {
     await sql`delete from work`.execute(this.#db.writer)
     for (const [place, { lane, dueIn }] of rows.entries()) {
-      await sql`insert into work values (${idOf(place)}, ${`lane ${lane}`}, 'queued', ${this.now + dueIn}, 0, null, 0)`.execute(
-        this.#db.writer,
-      )
+      const row = sql`${idOf(place)}, ${`lane ${lane}`}, 'queued', ${this.now + dueIn}, 0, null, 0`
+      await sql`insert into work values (${row})`.execute(this.#db.writer)
     }
     return this
   }
@@ -95,7 +94,7 @@ class World {
     return rows.filter((row) => row.state !== 'done' && row.due_at <= this.now && !taken.has(keyOf(row)))
   }
 
-  change(held: Held, how: 'complete' | 'completeMany' | 'defer' | 'renew'): Promise<boolean> {
+  change(held: Held, how: (typeof CHANGES)[number]): Promise<boolean> {
     return this.#db.transaction(async (tx) => {
       if (how === 'complete') return this.queue.complete(tx, held, { state: 'done' })
       if (how === 'defer') return this.queue.defer(tx, held, this.now + MAX_DELAY_MS, { state: 'queued' })
@@ -116,18 +115,12 @@ const rowsToWorkOn = fc.array(fc.record({ lane: fc.nat(2), dueIn: fc.integer({ m
   minLength: 1,
   maxLength: 8,
 })
+const CHANGES = ['complete', 'completeMany', 'defer', 'renew'] as const
+const limit = fc.integer({ min: 1, max: 8 })
 const step = fc.oneof(
-  fc.record({
-    do: fc.constant('claim' as const),
-    limit: fc.integer({ min: 1, max: 8 }),
-    leaseMs: fc.nat(100),
-  }),
+  fc.record({ do: fc.constant('claim' as const), limit, leaseMs: fc.nat(100) }),
   fc.record({ do: fc.constant('pass' as const), ms: fc.nat(120) }),
-  fc.record({
-    do: fc.constantFrom('complete' as const, 'completeMany' as const, 'defer' as const, 'renew' as const),
-    holder: fc.nat(20),
-    row: fc.nat(8),
-  }),
+  fc.record({ do: fc.constantFrom(...CHANGES), holder: fc.nat(20), row: fc.nat(8) }),
   fc.record({ do: fc.constant('release' as const), holder: fc.nat(20) }),
 )
 type Step = typeof step extends fc.Arbitrary<infer S> ? S : never
@@ -138,12 +131,10 @@ for (const dialect of testDialects()) {
     const it = suite<{ database: TestDatabase }>(`a lease queue ${shape} on ${dialect}`)
     it.before(async (context) => {
       context.database = await openTestDatabase(dialect, { migrated: false })
-      const id = dialect === 'sqlite' ? sql`text` : sql`uuid`
-      await sql`create table work (
-        id ${id} primary key, lane text not null, state text not null, due_at bigint not null,
-        lease_until bigint not null, lease_token text, attempts int not null)`.execute(
-        context.database.database.writer,
-      )
+      const columns = sql`id ${dialect === 'sqlite' ? sql`text` : sql`uuid`} primary key, lane text not null,
+        state text not null, due_at bigint not null, lease_until bigint not null, lease_token text,
+        attempts int not null`
+      await sql`create table work (${columns})`.execute(context.database.database.writer)
     })
     it.after(({ database }) => database.close())
 
@@ -179,11 +170,10 @@ for (const dialect of testDialects()) {
           const after = await world.rows()
           assert.not(after.some(({ lease_token }) => lease_token === holder.token))
           // The claim of a released row does not count.
-          for (const row of before)
-            assert.is(
-              after.find(({ id }) => id === row.id)?.attempts,
-              row.attempts - Number(row.lease_token === holder.token),
-            )
+          for (const { id: mine, attempts, lease_token } of before) {
+            const { attempts: left } = after.find((row) => row.id === mine) ?? {}
+            assert.is(left, attempts - Number(lease_token === holder.token))
+          }
         } else if (id !== undefined) {
           // The token decides, not the time: a stale holder changes nothing.
           const isHolder = before.find((row) => row.id === id)?.lease_token === holder.token
@@ -221,10 +211,8 @@ for (const dialect of testDialects()) {
           table.lane && shape === 'with lanes' ? Map.groupBy(order, ({ lane }) => lane) : new Map()
         for (const inOrder of lanes.values()) {
           const ids = inOrder.map(({ id }: { id: string }) => id)
-          assert.equal(
-            done.filter((id) => ids.includes(id)),
-            ids,
-          )
+          const inTurn = done.filter((id) => ids.includes(id))
+          assert.equal(inTurn, ids)
         }
         assert.is(new Set(done).size, rows.length)
       }

@@ -1,5 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { rejectionOf } from '../../test/testkit/rejection.ts'
 import { type BankFileColumns, readBankFile, UnreadableBankFile } from './bank-file.ts'
 
 const COLUMNS = { required: ['reference', 'amount'], optional: ['reason'], titles: new Map<string, string>() }
@@ -17,7 +18,7 @@ async function rowsOf(content: string | Uint8Array, columns: BankFileColumns = C
 }
 
 async function refused(content: string | Uint8Array, why: RegExp, columns?: BankFileColumns): Promise<void> {
-  const error = await rowsOf(content, columns).catch((caught: unknown) => caught)
+  const error = await rejectionOf(rowsOf(content, columns))
   assert.instance(error, UnreadableBankFile)
   assert.match((error as Error).message, why)
 }
@@ -32,12 +33,8 @@ const ROWS = [
 
 it('are read in every usual encoding, whole or in pieces', async () => {
   const utf16 = Buffer.from(`\ufeff${FILE}`, 'utf16le')
-  for (const size of [1, 3, 10_000]) {
-    assert.equal(
-      (await rowsOf(FILE, COLUMNS, size)).map((row) => row.slice(1)),
-      ROWS.map((row) => row.slice(1)),
-    )
-  }
+  const cells = (rows: string[][]) => rows.map((row) => row.slice(1))
+  for (const size of [1, 3, 10_000]) assert.equal(cells(await rowsOf(FILE, COLUMNS, size)), cells(ROWS))
   assert.equal(await rowsOf(`\ufeff${FILE}`), ROWS)
   assert.equal(await rowsOf(utf16), ROWS)
   assert.equal(await rowsOf(Buffer.from(utf16).swap16()), ROWS)
@@ -58,10 +55,8 @@ it('may have other delimiters, titles and order, lines before the head, and shor
 it('are refused with what to do', async () => {
   await refused('', /no line with the column titles reference, amount/)
   await refused('a,b\n1,2\n', /--columns/)
-  await refused('reference,amount\n', /no line with the column titles Narration/, {
-    ...COLUMNS,
-    titles: new Map([['reference', 'Narration']]),
-  })
+  const titles = new Map([['reference', 'Narration']])
+  await refused('reference,amount\n', /the column titles Narration/, { ...COLUMNS, titles })
   await refused(Buffer.from('reference,amount', 'utf16le'), /no text/)
   await refused(Buffer.from([0x50, 0x4b, 3, 4, 0, 0, 0]), /no text/)
   await refused(`reference,amount\n"${'x'.repeat(200_000)}",1\n`, /Line \d+ is no CSV/)

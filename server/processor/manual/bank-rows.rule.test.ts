@@ -33,20 +33,8 @@ amounts('are read to the paisa, with their direction', () => {
   for (const [text, amount, isOut] of table) assert.equal(readBankAmount(text), { amount, isOut }, text)
 })
 amounts('are nothing else: decimal commas, three decimals, exponents and words are refused', () => {
-  for (const text of [
-    '',
-    '-',
-    '0.00',
-    '1250,00',
-    '125,00',
-    '1.250,00',
-    '1250.505',
-    '1.25E+3',
-    'twelve',
-    '1 250',
-    '1\ufffd250',
-  ])
-    assert.is(readBankAmount(text), null, text)
+  const numbers = ['0.00', '1250,00', '125,00', '1.250,00', '1250.505', '1.25E+3', '1 250', '1\ufffd250']
+  for (const text of ['', '-', 'twelve', ...numbers]) assert.is(readBankAmount(text), null, text)
 })
 amounts.run()
 
@@ -63,19 +51,15 @@ const results = suite("a row of the bank's result file")
 const row = { reference: NUMBER, amount: '1,250.00', status: 'Paid', bank_reference: 'ft9' }
 results('says that a payout was paid, failed, or is not decided', () => {
   const about = { number: NUMBER, amount: 125_000 }
-  assert.equal(readResultRow(cells(row)), { kind: 'paid', ...about, reference: 'FT9' })
-  assert.equal(readResultRow(cells({ ...row, bank_reference: '' })), {
-    kind: 'paid',
-    ...about,
-    reference: NUMBER,
-  })
-  assert.equal(readResultRow(cells({ ...row, status: 'REJECTED', reason: ' account\tclosed ' })), {
-    ...{ kind: 'failed', ...about, reason: 'account closed' },
-  })
-  assert.equal(readResultRow(cells({ ...row, status: 'Returned' })), {
-    ...{ kind: 'failed', ...about, reason: 'returned by the bank' },
-  })
-  assert.equal(readResultRow(cells({ ...row, status: 'In Process' })), { kind: 'undecided', number: NUMBER })
+  const closed = { status: 'REJECTED', reason: ' account\tclosed ' }
+  const table: [changes: object, read: object][] = [
+    [{}, { kind: 'paid', ...about, reference: 'FT9' }],
+    [{ bank_reference: '' }, { kind: 'paid', ...about, reference: NUMBER }],
+    [closed, { kind: 'failed', ...about, reason: 'account closed' }],
+    [{ status: 'Returned' }, { kind: 'failed', ...about, reason: 'returned by the bank' }],
+    [{ status: 'In Process' }, { kind: 'undecided', number: NUMBER }],
+  ]
+  for (const [changes, read] of table) assert.equal(readResultRow(cells({ ...row, ...changes })), read)
 })
 results('is unreadable without a number, an amount, a known status or a whole reference', () => {
   const table: [Record<string, string>, RegExp][] = [
@@ -111,10 +95,11 @@ statements('is about the numbers in it, its reference, its amount and its direct
 statements('differs from what was confirmed, or agrees', () => {
   const seen = (amount: number | null, isOut: boolean | null = null) => ({ amount, isOut })
   const facts = { kind: 'payout', amount: 1000 } as const
+  const invoice = { ...facts, kind: 'invoice' } as const
   const table: [Parameters<typeof compareWithStatement>[0], string[]][] = [
     [{ ...facts, state: 'paid', rows: [seen(1000)] }, []],
     [{ ...facts, state: 'paid', rows: [seen(1000, true)] }, []],
-    [{ kind: 'invoice', amount: 1000, state: 'paid', rows: [seen(1000, false)] }, []],
+    [{ ...invoice, state: 'paid', rows: [seen(1000, false)] }, []],
     [{ ...facts, state: 'open', rows: [] }, []],
     [{ ...facts, state: 'failed', rows: [] }, []],
     [{ ...facts, state: 'failed', rows: [seen(1000, true), seen(1000, false)] }, []],
@@ -123,10 +108,7 @@ statements('differs from what was confirmed, or agrees', () => {
     [{ ...facts, state: 'paid', rows: [seen(null)] }, ['amount_differs']],
     [{ ...facts, state: 'paid', rows: [seen(1000), seen(1000)] }, ['twice']],
     [{ ...facts, state: 'paid', rows: [seen(1000, true), seen(1000, false)] }, ['came_back']],
-    [
-      { kind: 'invoice', amount: 1000, state: 'paid', rows: [seen(1000, true)] },
-      ['not_in_statement', 'came_back'],
-    ],
+    [{ ...invoice, state: 'paid', rows: [seen(1000, true)] }, ['not_in_statement', 'came_back']],
     [{ ...facts, state: 'open', rows: [seen(1000)] }, ['not_confirmed']],
     [{ ...facts, state: 'failed', rows: [seen(1000)] }, ['failed_here']],
   ]

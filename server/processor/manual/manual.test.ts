@@ -5,11 +5,14 @@ import { reconcile } from '../../jobs/reconciliation.ts'
 import type { LinkRecord } from '../../links/links.service.ts'
 import { exportPayouts } from '../../payouts/payout-file.service.ts'
 import type { Actor } from '../../platform/api/procedure.ts'
+import { TamperedRow } from '../../platform/database/protected-rows.ts'
 import { MANUAL_SETTINGS, type ManualMarket, manualMarket } from '../../test/testkit/manual-market.ts'
 import { marketSuites } from '../../test/testkit/market-suites.ts'
 import { attemptsOf, cycleOf, openFlagsOf, payoutOf, type Shop } from '../../test/testkit/marketplace.ts'
 import { addUser, setSuspended } from '../../test/testkit/people.ts'
-import { rowsOf } from '../../test/testkit/rows.ts'
+import { assertMapped, pluck, pluckAll } from '../../test/testkit/pluck.ts'
+import { messageOf, rejectionOf } from '../../test/testkit/rejection.ts'
+import { rowOf, rowsOf } from '../../test/testkit/rows.ts'
 import { DAY, HOUR } from '../../test/testkit/testbed.ts'
 import { type BankRow, readBankFile } from './bank-file.ts'
 import { readBankResults } from './bank-results.service.ts'
@@ -29,6 +32,16 @@ interface Context {
 const BILLED = 110_000
 const EARNED = 100_000
 
+const received = (about: string, reference = 'FT1', amount = BILLED): Confirmation => ({
+  ...{ kind: 'invoice', about, outcome: 'paid', amount, reference, reason: null },
+})
+const paid = (about: string, reference = 'FT2'): Confirmation => ({
+  ...{ kind: 'payout', about, outcome: 'paid', amount: null, reference, reason: null },
+})
+const failed = (about: string, reason = 'account closed'): Confirmation => ({
+  ...{ kind: 'payout', about, outcome: 'failed', amount: null, reference: null, reason },
+})
+
 for (const { it } of marketSuites<Context>('manual processor', { settings: MANUAL_SETTINGS, verify: true })) {
   it.before.each(async (context) => {
     const { market } = context
@@ -39,15 +52,6 @@ for (const { it } of marketSuites<Context>('manual processor', { settings: MANUA
     context.link = await market.addLink(context.shop, context.creator)
   })
 
-  const received = (about: string, reference = 'FT1', amount = BILLED): Confirmation => ({
-    ...{ kind: 'invoice', about, outcome: 'paid', amount, reference, reason: null },
-  })
-  const paid = (about: string, reference = 'FT2'): Confirmation => ({
-    ...{ kind: 'payout', about, outcome: 'paid', amount: null, reference, reason: null },
-  })
-  const failed = (about: string, reason = 'account closed'): Confirmation => ({
-    ...{ kind: 'payout', about, outcome: 'failed', amount: null, reference: null, reason },
-  })
   type Test = Context & Parameters<Parameters<typeof it>[1]>[0]
   const verdicts = async ({ platform, admin }: Test, ...confirmations: Confirmation[]) =>
     (await confirmTransfers(platform, admin.userId, confirmations)).map(({ verdict }) => verdict)
@@ -83,23 +87,15 @@ for (const { it } of marketSuites<Context>('manual processor', { settings: MANUA
     const instructions = MANUAL_SETTINGS.MANUAL_PAYMENT_INSTRUCTIONS.replace('\\n', '\n')
     assert.equal(JSON.parse(mail?.facts ?? '{}').transfer, { number, instructions })
     const [attempt] = await attemptsOf(platform, cycleId)
-    const call = {
-      attemptId: id,
-      reference: cycleId,
-      amount: BILLED,
-      customer: { id: '', email: '', name: '' },
-    }
-    assert.equal(
-      [attempt?.id, await manual.processor.createInvoice(call)],
-      [id, { kind: 'created', id: number, hostedUrl: null }],
-    )
-    const other = await manual.processor.createInvoice({ ...call, attemptId: platform.ids.next() })
-    assert.is(other.kind, 'refused')
-    const held = await manual.processor.findInvoices({ reference: cycleId, attemptIds: [id] })
-    assert.equal(held, {
-      kind: 'found',
-      items: [{ id: number, reference: cycleId, amount: BILLED, currency: 'PKR', status: 'open' }],
-    })
+    assert.is(attempt?.id, id)
+    const { createInvoice, findInvoices } = manual.processor
+    const billed = { reference: cycleId, amount: BILLED }
+    const call = { attemptId: id, ...billed, customer: { id: '', email: '', name: '' } }
+    assert.equal(await createInvoice(call), { kind: 'created', id: number, hostedUrl: null })
+    assert.is((await createInvoice({ ...call, attemptId: platform.ids.next() })).kind, 'refused')
+    const held = await findInvoices({ reference: cycleId, attemptIds: [id] })
+    const item = { id: number, ...billed, currency: 'PKR', status: 'open' }
+    assert.equal(held, { kind: 'found', items: [item] })
   })
 
   it('moves money by the event alone', async (test) => {
@@ -123,21 +119,16 @@ for (const { it } of marketSuites<Context>('manual processor', { settings: MANUA
 
   it('refuses another amount, an unknown one, a used reference and another word, and records a word once', async (test) => {
     const { manual } = test
-    const [first, second] = [
-      await manual.invoice(test.shop, test.link),
-      await manual.invoice(test.shop, test.link),
-    ]
+    const first = await manual.invoice(test.shop, test.link)
+    const second = await manual.invoice(test.shop, test.link)
     const { number } = await manual.transferOf(first)
     assert.equal(await verdicts(test, received(first, 'FT1', BILLED - 1)), ['other_amount'])
-    assert.equal(
-      await verdicts(test, received('INVAAAAAAAAAAAA'), paid(first), received(test.platform.ids.next())),
-      [...['unknown', 'unknown', 'unknown']],
-    )
+    const unknown = [received('INVAAAAAAAAAAAA'), paid(first), received(test.platform.ids.next())]
+    assert.equal(await verdicts(test, ...unknown), ['unknown', 'unknown', 'unknown'])
     // One transaction: the first gives the reference to its own.
     assert.equal(await verdicts(test, received(number), received(second)), ['record', 'used_reference'])
-    assert.equal(await verdicts(test, received(first), received(number), received(first, 'FT9')), [
-      ...['repeat', 'repeat', 'settled'],
-    ])
+    const later = [received(first), received(number), received(first, 'FT9')]
+    assert.equal(await verdicts(test, ...later), ['repeat', 'repeat', 'settled'])
     await manual.say(await manual.transferOf(first))
     await manual.say(await manual.transferOf(first))
     const actions = (await audited(test)).map(({ action, actor, subject_id }) => [action, actor, subject_id])
@@ -151,9 +142,8 @@ for (const { it } of marketSuites<Context>('manual processor', { settings: MANUA
     await settle(test, failed(payoutId))
     const { state, failure_reason } = await payoutOf(platform, payoutId)
     assert.equal([state, failure_reason], ['failed', 'account closed'])
-    assert.equal(await verdicts(test, paid(payoutId), failed(payoutId), failed(payoutId, 'another')), [
-      ...['settled', 'repeat', 'settled'],
-    ])
+    const later = [paid(payoutId), failed(payoutId), failed(payoutId, 'another')]
+    assert.equal(await verdicts(test, ...later), ['settled', 'repeat', 'settled'])
     clock.pass(HOUR)
     const [next = ''] = await manual.payOut()
     assert.is((await payoutOf(platform, next)).amount, EARNED)
@@ -162,37 +152,30 @@ for (const { it } of marketSuites<Context>('manual processor', { settings: MANUA
   it('writes a payout into one file, also for two who write at once', async (test) => {
     const payoutId = await payable(test)
     const [one, other] = await Promise.all([write(test), write(test)])
-    const rows = [...one.rows, ...other.rows]
-    assert.equal(
-      rows.map(({ iban, account_title, amount, number }) => [iban, account_title, amount, number]),
-      [['PK36SCBL0000001123456702', 'A CREATOR', EARNED, (await test.manual.transferOf(payoutId)).number]],
-    )
+    const { number } = await test.manual.transferOf(payoutId)
+    assert.equal(pluckAll([...one.rows, ...other.rows], 'iban', 'account_title', 'amount', 'number'), [
+      ['PK36SCBL0000001123456702', 'A CREATOR', EARNED, number],
+    ])
     assert.equal((await write(test)).rows, [])
     const trail = (await audited(test)).filter(({ action }) => action === 'manual.payout_file')
-    assert.equal(
-      trail.map(({ after }) => JSON.parse(after ?? '')),
-      [{ again: false, payouts: 1, amount: EARNED }],
-    )
+    const written = { again: false, payouts: 1, amount: EARNED }
+    assertMapped(trail, ({ after }) => JSON.parse(after ?? ''), [written])
     assert.not.match(JSON.stringify(trail), /PK36SCBL/)
   })
 
   it('loses and doubles nothing when the machine dies between the mark and the file', async (test) => {
     const { manual } = test
-    const [first = ''] = [await payable(test)]
+    const first = await payable(test)
     const name = newFileName()
     // Marked, and never written.
     const lost = await write(test, name)
     const second = await payable(test, 'FT7')
     const next = await write(test)
-    assert.equal(
-      next.rows.map((row) => row.payoutId),
-      [second],
-    )
+    assert.equal(pluck(next.rows, 'payoutId'), [second])
     assert.equal((await write(test, name, true)).rows, lost.rows)
     assert.equal((await manual.transferOf(first)).file, name)
     await settle(test, paid(first))
-    const refused = await write(test, name, true).catch((error: Error) => error.message)
-    assert.match(String(refused), /No payout of file PF\w{8} waits for its outcome/)
+    assert.match(await messageOf(write(test, name, true)), /No payout of file PF\w{8} waits for its outcome/)
   })
 
   it('leaves payouts of suspended creators out of the file until they are reinstated', async (test) => {
@@ -201,10 +184,7 @@ for (const { it } of marketSuites<Context>('manual processor', { settings: MANUA
     const { rows, leftOut } = await write(test)
     assert.equal([rows, leftOut.map(({ why }) => why)], [[], ['the creator is suspended']])
     await setSuspended(test.platform, test.creator.userId, false)
-    assert.equal(
-      (await write(test)).rows.map((row) => row.payoutId),
-      [payoutId],
-    )
+    assert.equal(pluck((await write(test)).rows, 'payoutId'), [payoutId])
   })
 
   it("reads the bank's result file, whole, before it says anything", async (test) => {
@@ -226,10 +206,8 @@ for (const { it } of marketSuites<Context>('manual processor', { settings: MANUA
     )
     const { rows, duplicates, undecided, problems } = results
     assert.equal([rows, duplicates, undecided], [6, 1, 1])
-    assert.equal(
-      [problems.unknown, problems.unreadable].map(({ listed }) => listed.map(({ line }) => line)),
-      [[4, 5], [6]],
-    )
+    assert.equal(pluck(problems.unknown.listed, 'line'), [4, 5])
+    assert.equal(pluck(problems.unreadable.listed, 'line'), [6])
     assert.equal(results.confirmations, [{ line: 2, ...paid(number, 'FT8'), amount: EARNED }])
     // Rows that disagree say nothing.
     const torn = await read(`${number},1000,paid,FT8,`, `${number},1000,failed,,gone`)
@@ -254,10 +232,8 @@ for (const { it } of marketSuites<Context>('manual processor', { settings: MANUA
 
   it('flags what differs between the confirmations and the records here', async (test) => {
     const { manual, platform, clock } = test
-    const [lost, forged] = [
-      await manual.invoice(test.shop, test.link),
-      await manual.invoice(test.shop, test.link),
-    ]
+    const lost = await manual.invoice(test.shop, test.link)
+    const forged = await manual.invoice(test.shop, test.link)
     // Confirmed, and its event never came; and an event that no admin stands behind.
     await verdicts(test, received(lost))
     const { number } = await manual.transferOf(forged)
@@ -265,41 +241,33 @@ for (const { it } of marketSuites<Context>('manual processor', { settings: MANUA
     await manual.drain()
     clock.pass(HOUR)
     const { differing } = await reconcile(platform, manual.processor, { pauseMs: 0 })
-    assert.equal(
-      differing.map(({ ours, differences }) => [ours.id, differences]).sort(),
-      [
-        [lost, ['paid_there']],
-        [forged, ['open_there']],
-      ].sort(),
-    )
+    const found = Object.fromEntries(differing.map(({ ours, differences }) => [ours.id, differences]))
+    assert.equal(found, { [lost]: ['paid_there'], [forged]: ['open_there'] })
   })
 
   it('flags what differs between a bank statement and the confirmations', async (test) => {
     const { manual, platform, admin, clock } = test
     const payoutId = await payable(test)
     await settle(test, paid(payoutId))
-    const open = await manual.invoice(test.shop, test.link)
-    const [{ number: payout }, { number: waits }] = [
-      await manual.transferOf(payoutId),
-      await manual.transferOf(open),
-    ]
+    const { number: payout } = await manual.transferOf(payoutId)
+    const { number: waits } = await manual.transferOf(await manual.invoice(test.shop, test.link))
+    const { number: invoice } = await rowOf(platform, 'manual_transfers', { bank_reference: 'FT1' })
     const compare = async (since: number, ...lines: string[]) => {
       const rows = file(['Reference,Debit,Credit,Description', ...lines, ''].join('\n'), STATEMENT_COLUMNS)
-      const outcome = await compareStatement(platform, admin.userId, rows, { since, until: clock.now() + 1 })
-      return {
-        ...outcome,
-        differing: outcome.differing.map(({ transfer, differences }) => [transfer.number, differences]),
-      }
+      const period = { since, until: clock.now() + 1 }
+      const { differing, ...counts } = await compareStatement(platform, admin.userId, rows, period)
+      const found = differing.map(({ transfer, differences }) => [transfer.number, differences])
+      return { ...counts, differing: Object.fromEntries(found) }
     }
     const good = ['FT1,,1100.00,from a shop', `FT2,1000.00,,${payout}`]
     const agreed = await compare(0, ...good, 'FT99,5.00,,bank charges')
-    assert.equal([agreed.rows, agreed.others, agreed.compared, agreed.differing], [3, 1, 2, []])
+    assert.equal([agreed.rows, agreed.others, agreed.compared, agreed.differing], [3, 1, 2, {}])
     const first = clock.now()
     const differs = await compare(0, `FT2,999.00,,${payout}`, `x,,1100.00,payment ${waits}`)
-    assert.equal(Object.fromEntries(differs.differing), {
+    assert.equal(differs.differing, {
       [payout]: ['amount_differs'],
       [waits]: ['not_confirmed'],
-      [(await transferOfReference(test, 'FT1')).number]: ['not_in_statement'],
+      [invoice]: ['not_in_statement'],
     })
     const flags = () => openFlags(platform.database.reader, 'bank_statement_difference')
     assert.is((await flags()).length, 3)
@@ -310,19 +278,12 @@ for (const { it } of marketSuites<Context>('manual processor', { settings: MANUA
     assert.is(agreeing.length, 2)
     for (const { id } of await flags())
       await resolveFlag(platform, { flagId: id, actor: admin.userId, note: 'looked at it' })
-    assert.equal((await compare(clock.now(), `x,,1100.00,payment ${waits}`)).differing, [
-      [waits, ['not_confirmed']],
-    ])
+    const known = await compare(clock.now(), `x,,1100.00,payment ${waits}`)
+    assert.equal(known.differing, { [waits]: ['not_confirmed'] })
     assert.equal(await flags(), [])
     const trail = (await audited(test)).filter(({ action }) => action === 'manual.reconcile')
     assert.is(trail.length, 4)
   })
-
-  const transferOfReference = async (test: Test, bank_reference: string) => {
-    const [row] = await rowsOf(test.platform, 'manual_transfers', { bank_reference })
-    assert.ok(row)
-    return row
-  }
 
   it.run()
 }
@@ -332,20 +293,11 @@ for (const { it } of marketSuites<Context>('manual transfers that someone change
 })) {
   it('are neither confirmed nor exported nor looked up', async ({ market, platform }) => {
     const manual = manualMarket(market)
-    const [shop, creator, admin] = [
-      await market.addShop(),
-      await market.addCreator(),
-      await addUser(platform, 'admin'),
-    ]
-    const link = await market.addLink(shop, creator)
-    const cycleId = await manual.invoice(shop, link)
-    const confirmation: Confirmation = {
-      ...{ kind: 'invoice', about: cycleId, outcome: 'paid', amount: BILLED, reference: 'FT1', reason: null },
-    }
-    await confirmTransfers(platform, admin.userId, [confirmation])
-    await manual.say(await manual.transferOf(cycleId))
+    const { userId: actor } = await addUser(platform, 'admin')
+    const shop = await market.addShop()
+    const link = await market.addLink(shop, await market.addCreator())
+    await manual.settle(await manual.invoice(shop, link), actor)
     const [payoutId = ''] = await manual.payOut()
-    const actor = admin.userId
     const change = (set: string) =>
       platform.database.transaction((tx) =>
         sql`update manual_transfers set ${sql.raw(set)} where subject_id = ${payoutId}`.execute(tx),
@@ -355,18 +307,13 @@ for (const { it } of marketSuites<Context>('manual transfers that someone change
     const name = newFileName()
     assert.is((await exportPayouts(platform, { actor, name })).rows.length, 1)
     await change(`file = null, exported_at = null, row_digest = '${row_digest}'`)
-    const refused = await exportPayouts(platform, { actor, name: newFileName() }).catch(
-      (error: Error) => error.message,
-    )
-    assert.match(String(refused), /manual_transfers holds an older or a changed row/)
+    const refused = await messageOf(exportPayouts(platform, { actor, name: newFileName() }))
+    assert.match(refused, /manual_transfers holds an older or a changed row/)
     await change("bank_reference = 'FT0'")
-    const words = await confirmTransfers(platform, actor, [
-      { ...confirmation, kind: 'payout', about: payoutId, amount: null, reference: 'FT2' },
-    ]).catch((error: Error) => error.name)
-    assert.is(words, 'TamperedRow')
-    assert.equal(await manual.processor.findPayouts({ reference: payoutId, attemptIds: [] }), {
-      ...{ kind: 'unavailable', detail: 'its record was changed in the database' },
-    })
+    assert.instance(await rejectionOf(confirmTransfers(platform, actor, [paid(payoutId)])), TamperedRow)
+    const detail = 'its record was changed in the database'
+    const looked = await manual.processor.findPayouts({ reference: payoutId, attemptIds: [] })
+    assert.equal(looked, { kind: 'unavailable', detail })
     assert.ok((await openFlagsOf(platform)).includes('integrity_violation manual_transfers'))
   })
 

@@ -51,21 +51,14 @@ test('the token is id and payment reference, and requests are in paisa', () => {
     amount: 125_000,
     currency: 'PKR',
   })
-  assert.throws(
-    () => readProcessorEvent(event('payment.completed', { amount: '12.50' }), RULES),
-    /not an exact number of paisa/,
-  )
+  const fraction = event('payment.completed', { amount: '12.50' })
+  assert.throws(() => readProcessorEvent(fraction, RULES), /not an exact number of paisa/)
 })
 
 test('a payout has its token only, and the unit of the setting', () => {
-  const read = {
-    type: 'payment.settled',
-    payout_id: 'pm_1',
-    reference: null,
-    amount: 125_000,
-    currency: 'PKR',
-  }
-  const expected = { kind: 'payout_confirmed', ...read }
+  const money = { amount: 125_000, currency: 'PKR' }
+  const about = { type: 'payment.settled', payout_id: 'pm_1', reference: null }
+  const expected = { kind: 'payout_confirmed', ...about, ...money }
   assert.equal(readProcessorEvent(event('payment.settled', payout), RULES), expected)
   const inPaisa = event('payment.settled', { ...payout, amount: 125_000 })
   assert.equal(readProcessorEvent(inPaisa, safepayEventRules('paisa')), expected)

@@ -14,16 +14,11 @@ import { createSafepayProcessor, type SafepayProcessorOptions } from './safepay-
 
 const IBAN = 'PK36SCBL0000001123456702'
 const INVOICE = {
-  attemptId: 'attempt-1',
-  reference: 'cycle-1',
-  amount: 125_050,
+  ...{ attemptId: 'attempt-1', reference: 'cycle-1', amount: 125_050, billingAccount: { iban: IBAN } },
   customer: { id: 'm', email: 'm@example.com', name: 'M' },
-  billingAccount: { iban: IBAN },
 }
 const PAYOUT = {
-  attemptId: 'attempt-2',
-  reference: 'payout-1',
-  amount: 120_000,
+  ...{ attemptId: 'attempt-2', reference: 'payout-1', amount: 120_000 },
   destination: { iban: IBAN, account_title: 'A CREATOR' },
 }
 const keys = { reference: 'payout-1', attemptIds: ['attempt-2'] }
@@ -36,12 +31,8 @@ interface Context {
 const it = suite<Context>('Safepay Raast')
 const open = (double: SafepayDouble, changes: Partial<SafepayProcessorOptions> = {}) =>
   createSafepayProcessor({
-    url: double.url,
-    aggregatorId: AGGREGATOR_ID,
-    merchantId: MERCHANT_ID,
-    secretKey: SECRET_KEY,
-    payoutEventUnit: 'rupees',
-    timeoutMs: 60_000,
+    ...{ url: double.url, aggregatorId: AGGREGATOR_ID, merchantId: MERCHANT_ID, secretKey: SECRET_KEY },
+    ...{ payoutEventUnit: 'rupees', timeoutMs: 60_000 },
     ...changes,
   }) as Context['processor']
 
@@ -63,12 +54,8 @@ it('requests invoices in paisa from the account, pays whole rupees out', async (
   const [first, second] = double.payments
   assert.equal(invoice, { kind: 'created', id: first?.token, hostedUrl: null })
   assert.equal(payout, { kind: 'created', id: second?.token, hostedUrl: null })
-  const common = {
-    aggregator_merchant_identifier: MERCHANT_ID,
-    order_id: 'cycle-1',
-    type: 'RTP_LATER',
-    expiry_in_days: 30,
-  }
+  const request = { order_id: 'cycle-1', type: 'RTP_LATER', expiry_in_days: 30 }
+  const common = { aggregator_merchant_identifier: MERCHANT_ID, ...request }
   assert.equal(pluck(double.payments, 'body'), [
     { request_id: 'attempt-1', amount: 125_050, ...common, debitor_iban: IBAN },
     { request_id: 'attempt-2', amount: '1200', creditor_iban: IBAN },
@@ -100,12 +87,8 @@ it('reads the status of a 200', async ({ double, processor }) => {
       const outcome = await create()
       assert.is(outcome.kind, kind, status)
       if (outcome.kind !== 'refused') continue
-      assert.equal(outcome, {
-        kind,
-        status: 200,
-        detail: 'answered 200: P_REJECTED',
-        id: double.payments.at(-1)?.token,
-      })
+      const refused = { kind, status: 200, detail: 'answered 200: P_REJECTED' }
+      assert.equal(outcome, { ...refused, id: double.payments.at(-1)?.token })
     }
   }
 })
@@ -142,10 +125,8 @@ it('finds what it holds by the ids of all attempts, in either unit', async ({ do
 
 it('takes a known request id for an unknown outcome, until the look-up', async ({ double, processor }) => {
   await processor.createPayout(PAYOUT)
-  assert.equal(await processor.createPayout(PAYOUT), {
-    kind: 'unknown',
-    detail: 'answered 409: error.conflict Resource already exists',
-  })
+  const detail = 'answered 409: error.conflict Resource already exists'
+  assert.equal(await processor.createPayout(PAYOUT), { kind: 'unknown', detail })
   double.switches.repeated = 'same'
   assert.is((await processor.createPayout(PAYOUT)).kind, 'created')
   assert.is(double.payments.length, 1)
@@ -157,29 +138,18 @@ const answer = (status: number, body: unknown, headers = {}): Instead => ({
   headers,
 })
 const data = (value: unknown) => answer(200, { api_version: 'v1', data: value })
+const error = (status: number, code: string, message?: string) =>
+  answer(status, { error: { code: `error.${code}`, message } })
+const flat = (status: number, code: string, message: string) =>
+  answer(status, { code: `error.${code}`, message })
 const CALLS: [what: string, instead: Instead, kind: CallOutcome['kind'], detail: RegExp][] = [
   ['a truncated body', answer(200, '{"data":{"tok'), 'unknown', /without a readable token/],
   ['no status', data({ token: 'pm_1' }), 'unknown', /without a readable token/],
   ['another request', data({ token: 'pm_1', status: 'P_INITIATED', request_id: 'x' }), 'unknown', /another/],
-  ['500', answer(500, { error: { code: 'error.internal_server_error' } }), 'unknown', /internal_server/],
-  [
-    '406 flat',
-    answer(406, { code: 'error.request_not_acceptable', message: 'KYC' }),
-    'refused',
-    /acceptable KYC/,
-  ],
-  [
-    '400 flat',
-    answer(400, { code: 'error.bad_request', message: IBAN }),
-    'refused',
-    /error\.bad_request \[redacted\]$/,
-  ],
-  [
-    '401',
-    answer(401, { error: { code: 'error.unauthorized_access', message: SECRET_KEY } }),
-    'refused',
-    /access \[redacted\]$/,
-  ],
+  ['500', error(500, 'internal_server_error'), 'unknown', /internal_server/],
+  ['406 flat', flat(406, 'request_not_acceptable', 'KYC'), 'refused', /acceptable KYC/],
+  ['400 flat', flat(400, 'bad_request', IBAN), 'refused', /error\.bad_request \[redacted\]$/],
+  ['401', error(401, 'unauthorized_access', SECRET_KEY), 'refused', /access \[redacted\]$/],
 ]
 
 for (const [what, instead, kind, detail] of CALLS) {
@@ -197,7 +167,7 @@ const LOOKUPS: [what: string, instead: Instead, detail: RegExp][] = [
   ['fewer payments than it counts', data({ count: '2', payments: [payment] }), /another number/],
   ['another request id', data({ count: '1', payments: [{ ...payment, request_id: 'x' }] }), /other request/],
   ['no amount', data({ count: '1', payments: [{ ...payment, amount: '12,00' }] }), /unreadable amount/],
-  ['404', answer(404, { code: 'error.not_found', message: 'no' }), /answered 404: error\.not_found no/],
+  ['404', flat(404, 'not_found', 'no'), /answered 404: error\.not_found no/],
 ]
 
 for (const [what, instead, detail] of LOOKUPS) {
@@ -212,16 +182,11 @@ it('names a wrong key and a wrong aggregator, in either shape of errors', async 
   for (const errors of ['envelope', 'flat'] as const) {
     double.switches.errors = errors
     const wrongKey = open(double, { secretKey: 'sk_wrong' })
-    assert.equal(await wrongKey.balance(), {
-      kind: 'unavailable',
-      detail: 'answered 401: error.unauthorized_access invalid access key',
-    })
+    const unauthorized = 'answered 401: error.unauthorized_access invalid access key'
+    assert.equal(await wrongKey.balance(), { kind: 'unavailable', detail: unauthorized })
     const wrongAggregator = open(double, { aggregatorId: 'agg_other' })
-    assert.equal(await wrongAggregator.createPayout(PAYOUT), {
-      kind: 'refused',
-      status: 404,
-      detail: 'answered 404: error.not_found aggregator not found',
-    })
+    const detail = 'answered 404: error.not_found aggregator not found'
+    assert.equal(await wrongAggregator.createPayout(PAYOUT), { kind: 'refused', status: 404, detail })
     await Promise.all([wrongKey.close(), wrongAggregator.close()])
   }
 })
@@ -236,14 +201,11 @@ it('reads the account title, the balance and given-up deliveries', async ({ doub
   }
   const since = Date.parse('2026-11-01T00:00:00Z')
   assert.equal(await processor.undelivered(since), { kind: 'found', events: [] })
-  const old = { event_id: 'old', type: 'payment.settled', created_at: '2026-10-01T00:00:00Z' }
-  const dead = { event_id: 'e1', type: 'payment.settled', created_at: '2026-11-02T00:00:00Z' }
-  double.dead.push(dead, old)
+  const type = 'payment.settled'
+  const [earlier, at] = ['2026-10-01T00:00:00Z', '2026-11-02T00:00:00Z']
+  double.dead.push({ event_id: 'e1', type, created_at: at }, { event_id: 'old', type, created_at: earlier })
   double.endpoints.push({ token: 'wh_1', url: 'https://x', enabled: true, event_types: [], secret: '' })
-  assert.equal(await processor.undelivered(since), {
-    kind: 'found',
-    events: [{ id: 'e1', type: 'payment.settled', at: '2026-11-02T00:00:00Z' }],
-  })
+  assert.equal(await processor.undelivered(since), { kind: 'found', events: [{ id: 'e1', type, at }] })
 })
 
 it('lists what Safepay made in a period, in pages, in the unit of each', async ({ double, processor }) => {
@@ -274,54 +236,40 @@ it('lists what Safepay made in a period, in pages, in the unit of each', async (
   for (let more = 0; more < 100; more += 1) {
     double.payments.push({ ...(payout as (typeof double.payments)[number]), requestId: `more-${more}` })
   }
-  const pages = [await page(0), await page(1)].map(
-    (found) => found.kind === 'found' && [found.records.length, found.isLast],
-  )
-  assert.equal(pages, [
-    [100, false],
-    [2, true],
-  ])
+  const sizeOf = async (number: number) => {
+    const found = await page(number)
+    return found.kind === 'found' && [found.records.length, found.isLast]
+  }
+  assert.equal(await sizeOf(0), [100, false])
+  assert.equal(await sizeOf(1), [2, true])
 })
+
+const RECORD = {
+  ...{ token: 'pm_1', amount: '2.5', type: 'PAYOUT', status: 'P_X', created_at: '2026-11-02T00:00:00Z' },
+}
 
 it('reads a full page of records with long logs', async ({ double, processor }) => {
   const payments = Array.from({ length: 100 }, (_, number) => ({
-    token: `pm_${number}`,
-    request_id: `attempt-${number}`,
-    amount: '250',
-    type: 'RTP_LATER',
-    status: 'P_SETTLED',
-    created_at: '2026-11-02T00:00:00Z',
+    ...{ ...RECORD, token: `pm_${number}`, request_id: `attempt-${number}` },
     txn_logs: [{ txn_desc: 'x'.repeat(5000) }],
   }))
-  const body = JSON.stringify({ data: { count: '100', payments } })
-  double.instead.set('GET payments', [{ status: 200, body }])
+  double.instead.set('GET payments', [data({ count: '100', payments })])
   const found = await processor.listRecords({ from: 1.6e12, to: 1.7e12 }, 0)
   assert.is(found.kind === 'found' && found.records.length, 100)
 })
 
 it('takes a record with missing parts, concludes nothing without a list', async ({ double, processor }) => {
-  const answer = async (payment: object, count = 1) => {
-    const body = JSON.stringify({ data: { count, payments: [payment] } })
-    double.instead.set('GET payments', [{ status: 200, body }])
+  const listed = async (payment: object) => {
+    double.instead.set('GET payments', [data({ count: 1, payments: [payment] })])
     return processor.listRecords({ from: 1.6e12, to: 1.7e12 }, 0)
   }
-  const whole = {
-    token: 'pm_1',
-    amount: '2.5',
-    type: 'PAYOUT',
-    status: 'P_X',
-    created_at: '2026-11-02T00:00:00Z',
-  }
   const record = { id: 'pm_1', attemptId: null, amount: 250, status: 'P_X', at: '2026-11-02T00:00:00Z' }
-  assert.equal(await answer(whole), { kind: 'found', records: [{ ...record, type: 'PAYOUT' }], isLast: true })
-  assert.equal(await answer({ ...whole, type: null, request_id: '' }), {
-    kind: 'found',
-    records: [{ ...record, type: 'unknown', amount: null }],
-    isLast: true,
-  })
-  for (const broken of [{ created_at: 'yesterday' }, { token: '' }, { amount: null }]) {
-    assert.is((await answer({ ...whole, ...broken })).kind, 'unavailable')
-  }
+  const found = (changes: object) => ({ kind: 'found', records: [{ ...record, ...changes }], isLast: true })
+  assert.equal(await listed(RECORD), found({ type: 'PAYOUT' }))
+  const untyped = await listed({ ...RECORD, type: null, request_id: '' })
+  assert.equal(untyped, found({ type: 'unknown', amount: null }))
+  for (const broken of [{ created_at: 'yesterday' }, { token: '' }, { amount: null }])
+    assert.is((await listed({ ...RECORD, ...broken })).kind, 'unavailable')
 })
 
 it.run()

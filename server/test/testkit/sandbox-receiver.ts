@@ -1,4 +1,4 @@
-import { type SandboxOptions, startSandbox } from '../../processor/sandbox/start-sandbox.ts'
+import type { SandboxOptions } from '../../processor/sandbox/start-sandbox.ts'
 import { standardWebhooks } from '../../processor/signatures/choose-scheme.ts'
 import { type Answer, callAny } from './service-bed.ts'
 import { openWebhookReceiver } from './webhook-receiver.ts'
@@ -33,32 +33,9 @@ export function sandboxOptions(
   over: Partial<SandboxOptions> & Pick<SandboxOptions, 'webhookUrl'>,
 ): SandboxOptions {
   return {
-    databasePath: ':memory:',
-    host: '127.0.0.1',
-    port: 0,
-    apiKey: API_KEY,
-    webhookSecret: SECRET,
-    random: () => 0.5,
-    retryBaseMs: 5,
+    ...{ databasePath: ':memory:', host: '127.0.0.1', port: 0, apiKey: API_KEY, webhookSecret: SECRET },
+    ...{ random: () => 0.5, retryBaseMs: 5 },
     ...over,
-  }
-}
-
-/** Runs with a sandbox that sends to a receiver, and closes both at the end. */
-export async function withSandbox(
-  run: (
-    sandbox: Awaited<ReturnType<typeof startSandbox>>,
-    receiver: Awaited<ReturnType<typeof startReceiver>>,
-  ) => Promise<void>,
-  statuses: Record<string, number[]> = {},
-): Promise<void> {
-  const receiver = await startReceiver(statuses)
-  const sandbox = await startSandbox(sandboxOptions({ webhookUrl: receiver.webhookUrl }))
-  try {
-    await run(sandbox, receiver)
-  } finally {
-    await sandbox.close()
-    await receiver.close()
   }
 }
 

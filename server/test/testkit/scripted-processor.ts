@@ -64,6 +64,18 @@ export class ScriptedProcessor implements Processor {
     return this.#find(this.payouts, reference)
   }
 
+  /** The same processor with some of its calls replaced. */
+  instead(changes: Partial<Processor>): Processor {
+    return {
+      payoutUnit: this.payoutUnit,
+      createInvoice: (call) => this.createInvoice(call),
+      createPayout: (call) => this.createPayout(call),
+      findInvoices: (keys) => this.findInvoices(keys),
+      findPayouts: (keys) => this.findPayouts(keys),
+      ...changes,
+    }
+  }
+
   #find(held: Held[], reference: string): LookupOutcome {
     this.lookups.push(reference)
     if (this.lookupsFail) return { kind: 'unavailable', detail: 'answered 503' }
