@@ -100,7 +100,7 @@ export class FaultWorld {
     for (const held of this.#double.held) this.#double.othersIds[held.kind] = held.id
   }
 
-  /** Lets the stories happen side by side, in rounds that they share; answers what became of each. */
+  /** Lets stories of one kind happen side by side, in rounds that they share; answers what became of each. */
   async tell(stories: readonly Story[], rounds: readonly Round[]): Promise<StoryOutcome[]> {
     if (stories.length > MOST_STORIES) throw new Error('more stories than a worker takes up at once')
     const subjects = await this.#cast(stories)
@@ -135,15 +135,16 @@ export class FaultWorld {
     this.#subjects.forgetCreators()
   }
 
-  /** Makes what the stories are about, each with the processor's behaviour towards it. */
+  /** Makes what the stories are about, each with the processor's behaviour towards it. To make one kind, what waits of the other is sent. */
   async #cast(stories: readonly Story[]): Promise<Subject[]> {
-    const count = (kind: Story['kind']) => stories.filter((story) => story.kind === kind).length
-    // Payouts last: to make them, what waits is sent.
-    const payouts = count('payout') > 0 ? await this.#subjects.payouts(count('payout')) : []
-    const invoices = count('invoice') > 0 ? await this.#subjects.invoices(count('invoice')) : []
-    return stories.map((story) => {
-      const subject = (story.kind === 'payout' ? payouts : invoices).shift()
-      if (!subject) throw new Error('fewer subjects than stories')
+    const kinds = new Set(stories.map(({ kind }) => kind))
+    if (kinds.size > 1) throw new Error('stories of two kinds')
+    const count = stories.length
+    const subjects = kinds.has('payout')
+      ? await this.#subjects.payouts(count)
+      : await this.#subjects.invoices(count)
+    return subjects.map((subject, index) => {
+      const story = stories[index] as Story
       this.#double.plan(subject.id, story)
       this.#announcer.expect(subject, story)
       return subject
