@@ -40,7 +40,7 @@ export async function buildPortal(): Promise<Map<string, Buffer>> {
     const imports = metafile.outputs[name]?.imports.filter(({ kind }) => kind === 'import-statement') ?? []
     return [name, ...imports.flatMap(({ path }) => withImports(path))]
   }
-  const preloads = [...new Set(withImports(entryOf('start.tsx')))].map(
+  const preloads = [...new Set(withImports(entryOf('shell.tsx')))].map(
     (name) => `<link rel="modulepreload" href="/app/assets/${name}">`,
   )
   const page = readFileSync(join(PORTAL, 'index.html'), 'utf8')

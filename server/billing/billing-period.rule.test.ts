@@ -95,34 +95,19 @@ test('an unknown zone or an impossible moment is a bug, not a period', () => {
   assert.throws(() => calendarPeriodAt(9e15, 'daily', KARACHI), /no calendar/)
 })
 
-test('the first cycle is the calendar period of its first acceptance', () => {
-  const facts = {
-    formerPeriodEnd: null,
-    acceptedAt: at('2026-11-20T12:00:00Z'),
-    length: 'monthly',
-    zone: KARACHI,
-  } as const
-  assert.equal(written(nextCyclePeriod(facts)), ['2026-10-31T19:00:00Z', '2026-11-30T19:00:00Z'])
-})
-
-test('a later cycle begins where the former ended and reaches over quiet periods', () => {
-  const next = (acceptedAt: string) =>
-    written(
-      nextCyclePeriod({
-        formerPeriodEnd: at('2026-08-31T19:00:00Z'),
-        acceptedAt: at(acceptedAt),
-        length: 'monthly',
-        zone: KARACHI,
-      }),
-    )
-  assert.equal(next('2026-09-03T00:00:00Z'), ['2026-08-31T19:00:00Z', '2026-09-30T19:00:00Z'])
-  assert.equal(next('2026-11-20T00:00:00Z'), ['2026-08-31T19:00:00Z', '2026-11-30T19:00:00Z'])
-  assert.equal(next('2026-09-30T19:00:00Z'), ['2026-08-31T19:00:00Z', '2026-10-31T19:00:00Z'])
-  assert.equal(
-    next('2026-08-30T00:00:00Z'),
-    ['2026-08-31T19:00:00Z', '2026-09-30T19:00:00Z'],
-    'a clock put back',
-  )
+test('the first cycle is a calendar period; a later one begins where the former ended and reaches over quiet periods', () => {
+  const august = '2026-08-31T19:00:00Z'
+  for (const [former, acceptedAt, ...period] of [
+    [null, '2026-11-20T12:00:00Z', '2026-10-31T19:00:00Z', '2026-11-30T19:00:00Z'],
+    [august, '2026-09-03T00:00:00Z', august, '2026-09-30T19:00:00Z'],
+    [august, '2026-11-20T00:00:00Z', august, '2026-11-30T19:00:00Z'],
+    [august, '2026-09-30T19:00:00Z', august, '2026-10-31T19:00:00Z'],
+    // A clock that was put back.
+    [august, '2026-08-30T00:00:00Z', august, '2026-09-30T19:00:00Z'],
+  ] as const) {
+    const facts = { formerPeriodEnd: former && at(former), acceptedAt: at(acceptedAt) }
+    assert.equal(written(nextCyclePeriod({ ...facts, length: 'monthly', zone: KARACHI })), period)
+  }
 })
 
 const zone = fc.constantFrom(

@@ -1,20 +1,29 @@
 import * as assert from 'uvu/assert'
 import type { Paisa } from '../../shared/money.ts'
-import type { LinkRecord } from '../links/links.service.ts'
-import { changedTables, tableDigests } from '../test/authorization/digest.ts'
-import { marketSuites } from '../test/testkit/market-suites.ts'
-import { cyclesOf, type Marketplace, type Shop } from '../test/testkit/marketplace.ts'
-import { outcomeOf } from '../test/testkit/people.ts'
-import { pluckAll } from '../test/testkit/pluck.ts'
+import { appRouter } from '../http/router.ts'
+import { creatorBalance } from '../ledger/ledger.service.ts'
+import type { Actor } from '../platform/api/procedure.ts'
+import { addTrade, type MarketContext, marketSuites } from '../test/testkit/market-suites.ts'
+import {
+  closeOpenCycle,
+  cycleOf,
+  cyclesOf,
+  eventsOf,
+  type Marketplace,
+  openFlagsOf,
+  type Shop,
+  type Trade,
+} from '../test/testkit/marketplace.ts'
+import { outcomeOf, requestOf } from '../test/testkit/people.ts'
+import { pluck, pluckAll } from '../test/testkit/pluck.ts'
+import { columnsOf } from '../test/testkit/rows.ts'
 import { DAY, HOUR } from '../test/testkit/testbed.ts'
+import { billingRouter } from './billing.procedures.ts'
+import { cycleShares } from './billing.service.ts'
 import { closeDueCycles } from './close-cycle.service.ts'
 import { grantCredit } from './credits.service.ts'
 
-interface Context {
-  market: Marketplace
-  shop: Shop
-  link: LinkRecord
-}
+type Context = MarketContext & Trade
 
 /** Midnights of Karachi. */
 const OCTOBER_ENDS = Date.parse('2026-10-31T19:00:00.000Z')
@@ -25,16 +34,10 @@ const RUPEES = 100
 const SALE: Paisa = 1000 * RUPEES
 const BILLED: Paisa = 13_750
 
-for (const { it } of marketSuites<Context>('billing cycles')) {
-  it.before.each(async (context) => {
-    context.shop = await context.market.addShop()
-    context.link = await context.market.addLink(context.shop, await context.market.addCreator())
-  })
+for (const { it } of marketSuites<Trade>('billing cycles', { verify: true })) {
+  it.before.each(addTrade)
 
-  const sell = async ({ market, shop, link }: Context, price = SALE) => {
-    await market.order(shop, link, price)
-    await market.drainUntilIdle()
-  }
+  const sell = ({ market, shop, link }: Context, price = SALE) => market.sell(shop, link, price)
   const cycles = async ({ market, shop }: Context) =>
     (await cyclesOf(market.platform, shop.merchantId)).map((cycle) => ({
       state: cycle.state,
@@ -59,7 +62,6 @@ for (const { it } of marketSuites<Context>('billing cycles')) {
       { state: 'open', period: [OCTOBER_ENDS, NOVEMBER_ENDS], sales: 2, credit: 0, due: 0 },
     ])
     assert.equal(await closeDueCycles(context.market.platform), [])
-    await context.market.verify()
   })
 
   it('puts the last millisecond into the old cycle, and the end itself into the next', async (context) => {
@@ -81,13 +83,10 @@ for (const { it } of marketSuites<Context>('billing cycles')) {
     await market.drainUntilIdle()
     assert.equal(await cycles(context), expected)
     const [closed] = await cyclesOf(market.platform, shop.merchantId)
-    assert.equal(
-      market.processor.calls.map((call) => [call.kind, call.reference, call.amount]),
-      [['invoice', closed?.id, 2 * BILLED]],
-    )
-    assert.is(closed?.processor_invoice_id, 'inv_1')
-    assert.is(closed?.payment_url, 'https://pay.example/inv_1')
-    await market.verify()
+    const invoice = ['invoice', closed?.id, 2 * BILLED]
+    assert.equal(pluckAll(market.processor.calls, 'kind', 'reference', 'amount'), [invoice])
+    const { processor_invoice_id: id, payment_url } = closed ?? {}
+    assert.equal([id, payment_url], ['inv_1', 'https://pay.example/inv_1'])
   })
 
   it('starts the next cycle where the last ended, however long nothing was sold', async (context) => {
@@ -100,7 +99,6 @@ for (const { it } of marketSuites<Context>('billing cycles')) {
     await sell(context)
     const [, open] = await cycles(context)
     assert.equal(open?.period, [NOVEMBER_ENDS, Date.parse('2027-03-31T19:00:00.000Z')])
-    await market.verify()
   })
 
   it('extends a cycle of less than a rupee, by the job and by an acceptance', async (context) => {
@@ -112,35 +110,11 @@ for (const { it } of marketSuites<Context>('billing cycles')) {
     assert.equal(await closeDueCycles(market.platform), [])
     market.clock.set('2026-12-31T19:00:00.000Z')
     await sell(context)
-    assert.equal(await cycles(context), [
-      {
-        state: 'open',
-        period: [OCTOBER_ENDS, Date.parse('2027-01-31T19:00:00.000Z')],
-        sales: 2,
-        credit: 0,
-        due: 0,
-      },
-    ])
+    const period = [OCTOBER_ENDS, Date.parse('2027-01-31T19:00:00.000Z')]
+    assert.equal(await cycles(context), [{ state: 'open', period, sales: 2, credit: 0, due: 0 }])
     market.clock.set('2027-02-01T00:00:00.000Z')
     const [closed] = await closeDueCycles(market.platform)
     assert.is(closed?.amountDue, BILLED + 97)
-    await market.verify()
-  })
-
-  it('shows in a dry run what a close would do, and writes nothing', async (context) => {
-    const { market } = context
-    await sell(context)
-    await grant(context, 1000, 'r1')
-    const before = await tableDigests(market.platform.database.reader)
-    const [preview] = await closeDueCycles(market.platform, { asOf: NOVEMBER_ENDS, dryRun: true })
-    assert.equal(
-      [preview?.kind, preview?.creditTotal, preview?.amountDue, preview?.salesCount],
-      ['closed', 1000, BILLED - 1000, 1],
-    )
-    assert.equal(changedTables(before, await tableDigests(market.platform.database.reader)), [])
-    assert.equal(await closeDueCycles(market.platform, { asOf: NOVEMBER_ENDS - 1 }), [])
-    assert.equal(await closeDueCycles(market.platform, { asOf: NOVEMBER_ENDS }), [preview])
-    await market.verify()
   })
 
   it('credits a merchant up to what was accepted, uses it up and takes the rest along', async (context) => {
@@ -160,12 +134,162 @@ for (const { it } of marketSuites<Context>('billing cycles')) {
       [BILLED - 100, 100],
       [100, BILLED - 100],
     ])
-    const audit = await market.platform.database.reader.selectFrom('audit_entries').selectAll().execute()
-    assert.equal(
-      audit.filter((entry) => entry.action === 'billing.credit').map((entry) => [entry.actor, entry.reason]),
-      [['operator', 'damaged in delivery']],
+    const action = { action: 'billing.credit' }
+    assert.equal(await columnsOf(market.platform, 'audit_entries', ['actor', 'reason'], action), [
+      { actor: 'operator', reason: 'damaged in delivery' },
+    ])
+  })
+
+  it.run()
+}
+
+/** 12.5 % of Rs 1000 and of Rs 3000. */
+const COMMISSIONS: [Paisa, Paisa] = [12_500, 37_500]
+
+interface Payable extends Trade {
+  creators: [Actor, Actor]
+  cycleId: string
+}
+
+for (const { it } of marketSuites<Payable>('payment confirmations', { verify: true })) {
+  it.before.each(addTrade)
+  /** A closed cycle of two creators' sales, whose invoice the processor has made. */
+  it.before.each(async (context) => {
+    const { market, shop, creator, link } = context
+    context.creators = [creator, await market.addCreator()]
+    await market.order(shop, link, COMMISSIONS[0] * 8)
+    await market.sell(shop, await market.addLink(shop, context.creators[1]), COMMISSIONS[1] * 8)
+    market.clock.set('2026-11-30T19:05:00.000Z')
+    const [closed, ...others] = await closeDueCycles(market.platform)
+    assert.equal(others, [])
+    context.cycleId = closed?.cycleId ?? ''
+    await market.drainUntilIdle()
+  })
+
+  type Context = MarketContext & Payable
+  const confirm = async ({ market, cycleId }: Context, changes = {}) => {
+    await market.confirmPayment(cycleId, changes)
+    await market.drainUntilIdle()
+  }
+  const cycle = ({ platform, cycleId }: Context) => cycleOf(platform, cycleId)
+  const lastEvent = async ({ platform }: Context) => (await eventsOf(platform)).at(-1)
+  const balances = ({ platform, creators }: Context) =>
+    Promise.all(
+      creators.map(async ({ userId }) => {
+        const { pending, released } = await creatorBalance(platform.database.reader, userId)
+        return [pending, released]
+      }),
     )
-    await market.verify()
+  const RELEASED = COMMISSIONS.map((commission) => [0, commission])
+
+  it('charges the cycle, and releases what each creator earned in it', async (context) => {
+    const { platform, clock, cycleId } = context
+    const pending = COMMISSIONS.map((commission) => [commission, 0])
+    assert.equal(await balances(context), pending)
+    await confirm(context)
+    const { state, processor_payment_reference, charged_at, period_end } = await cycle(context)
+    assert.equal(
+      [state, processor_payment_reference, charged_at, period_end],
+      ['charged', `pay_${cycleId}`, clock.now(), NOVEMBER_ENDS],
+    )
+    assert.equal(await balances(context), RELEASED)
+    const shares = await cycleShares(platform.database.reader, cycleId)
+    assert.equal(pluck(shares, 'released_at'), [clock.now(), clock.now()])
+    const result = JSON.parse((await lastEvent(context))?.result ?? '')
+    assert.equal(result, { billing_cycle_id: cycleId, state: 'charged' })
+    assert.equal(await openFlagsOf(platform), [])
+  })
+
+  it('changes nothing when the same confirmation comes again, under this or another delivery id', async (context) => {
+    const { market, platform, cycleId } = context
+    for (const _ of [1, 2, 3]) await market.confirmPayment(cycleId)
+    await market.drainUntilIdle()
+    await confirm(context)
+    const events = (await eventsOf(platform)).filter((event) => event.source === 'processor')
+    assert.equal(pluck(events, 'state'), ['done', 'ignored', 'ignored', 'ignored'])
+    assert.equal(await balances(context), RELEASED)
+    assert.equal(await openFlagsOf(platform), [])
+  })
+
+  it('flags a confirmation of another amount or currency and a second payment, and changes nothing', async (context) => {
+    const { platform, cycleId } = context
+    const mismatch = `payment_amount_mismatch ${cycleId}`
+    const second = `second_payment_reference ${cycleId}`
+    for (const [changes, event, state, flags] of [
+      [{ amount: '549.99' }, 'set_aside', 'closed', [mismatch]],
+      [{ currency: 'USD' }, 'set_aside', 'closed', [mismatch]],
+      [{}, 'done', 'charged', [mismatch]],
+      [{ payment_reference: 'pay_again' }, 'set_aside', 'charged', [mismatch, second]],
+    ] as const) {
+      await confirm(context, changes)
+      assert.equal([(await lastEvent(context))?.state, (await cycle(context)).state], [event, state])
+      assert.equal(await openFlagsOf(platform), flags)
+    }
+    assert.is((await cycle(context)).processor_payment_reference, `pay_${cycleId}`)
+  })
+
+  it.run()
+}
+
+for (const { it } of marketSuites<Trade>('the list of billing cycles')) {
+  it.before.each(addTrade)
+  it.before.each(async ({ market, shop, link }) => {
+    await market.earn(shop, link, 1_000_000)
+    await market.sell(shop, link, 500_000)
+  })
+
+  const as = (market: Marketplace, { actor }: Shop) =>
+    billingRouter.createCaller(requestOf(market.platform, actor))
+
+  it('shows own cycles newest first, with invoice and payment if charged', async ({ market, shop }) => {
+    const other = await market.addTrade()
+    await market.sell(other.shop, other.link, 300_000)
+    const { items, next_cursor } = await as(market, shop).listCycles({})
+    assert.is(next_cursor, null)
+    const [invoice, payment] = ['processor_invoice_id', 'processor_payment_reference'] as const
+    assert.equal(pluckAll(items, 'state', 'commission_total', 'fee_total', 'amount_due', invoice, payment), [
+      ['open', '625.00', '62.50', '687.50', null, null],
+      ['charged', '1250.00', '125.00', '1375.00', 'inv_1', `pay_${items[1]?.id}`],
+    ])
+  })
+
+  it('filters by state and goes on page by page', async ({ market, shop }) => {
+    const caller = as(market, shop)
+    await closeOpenCycle(market.platform, shop)
+    const closed = await caller.listCycles({ state: 'closed' })
+    assert.equal(pluck(closed.items, 'state'), ['closed'])
+    const first = await caller.listCycles({ limit: 1 })
+    assert.ok(first.next_cursor)
+    const second = await caller.listCycles({ limit: 1, cursor: first.next_cursor })
+    assert.equal([...first.items, ...second.items], (await caller.listCycles({})).items)
+    assert.is(second.next_cursor, null)
+  })
+
+  it('shows what an open cycle would charge if it closed now, after credit', async ({ market, shop }) => {
+    const { platform } = market
+    const none = { open_cycle_due: '0.00', unpaid: '0.00', credit_available: '0.00', currency: 'PKR' }
+    const shown = async () => {
+      const [cycle] = (await as(market, shop).listCycles({})).items
+      const { account } = await appRouter.createCaller(requestOf(platform, shop.actor)).users.me({})
+      return { cycle, account }
+    }
+    for (const [amount, credit_total, amount_due, credit_available] of [
+      [10_000, '100.00', '587.50', '100.00'],
+      // More credit than the cycle can use: the least invoice is one rupee, the rest moves on.
+      [70_000, '686.50', '1.00', '800.00'],
+    ] as const) {
+      const grant = { amount, reference: `C${amount}`, reason: 'return', actor: 'operator' }
+      await grantCredit(platform, { ...grant, merchantId: shop.merchantId })
+      const { cycle, account } = await shown()
+      assert.equal([cycle?.state, cycle?.credit_total, cycle?.amount_due], ['open', credit_total, amount_due])
+      assert.equal(account, { ...none, open_cycle_due: amount_due, credit_available })
+    }
+    const before = await shown()
+    await closeOpenCycle(platform, shop)
+    const { cycle, account } = await shown()
+    const { credit_total, amount_due } = before.cycle ?? {}
+    assert.equal([cycle?.state, cycle?.credit_total, cycle?.amount_due], ['closed', credit_total, amount_due])
+    assert.equal(account, { ...none, unpaid: '1.00', credit_available: '113.50' })
   })
 
   it.run()

@@ -1,4 +1,3 @@
-import type { KyselyPlugin } from 'kysely'
 import * as assert from 'uvu/assert'
 import type { Paisa } from '../../shared/money.ts'
 import { openFlags } from '../flags/flags.service.ts'
@@ -13,10 +12,11 @@ import {
   type Marketplace,
   type Shop,
 } from '../test/testkit/marketplace.ts'
-import { pluckAll } from '../test/testkit/pluck.ts'
+import { pluck, pluckAll } from '../test/testkit/pluck.ts'
 import { openRival } from '../test/testkit/rival.ts'
-import { columnsOf } from '../test/testkit/rows.ts'
-import { type CloseOutcome, closeDueCycles } from './close-cycle.service.ts'
+import { rowsOf } from '../test/testkit/rows.ts'
+import { statementCounter } from '../test/testkit/statements.ts'
+import { closeDueCycles } from './close-cycle.service.ts'
 import { grantCredit } from './credits.service.ts'
 
 interface Context {
@@ -33,37 +33,29 @@ const DECEMBER = '2026-12-01T00:00:00.000Z'
 const SHOPS = 5
 
 /** How many statements a close takes in its transactions, and what came out. */
-async function counted(platform: Platform, merchantId: string) {
-  let statements = 0
-  const counter: KyselyPlugin = {
-    transformQuery: ({ node }) => node,
-    transformResult: async ({ result }) => {
-      statements += 1
-      return result
-    },
-  }
+async function counted(platform: Platform, { merchantId }: Partial<Shop>) {
+  const counter = statementCounter()
   const database: Platform['database'] = {
     ...platform.database,
     transaction: (work) => platform.database.transaction((tx) => work(tx.withPlugin(counter))),
   }
-  const options = merchantId === '' ? {} : { merchantId }
-  const outcomes = await closeDueCycles({ ...platform, database }, { ...options, actor: 'operator' })
-  return { statements, outcomes }
+  const outcomes = await closeDueCycles(
+    { ...platform, database },
+    { ...(merchantId && { merchantId }), actor: 'operator' },
+  )
+  return { statements: counter.count, outcomes }
 }
 
 for (const { it, dialect } of marketSuites<Context>('pages of billing cycles')) {
   it.before.each(async (context) => {
     const { market } = context
-    const creator = await market.addCreator()
-    const shops: Shop[] = []
-    for (let shop = 0; shop < SHOPS; shop += 1) {
-      shops.push(await market.addShop())
-      const link = await market.addLink(shops[shop] as Shop, creator)
+    context.shops = []
+    for (let place = 0; place < SHOPS; place += 1) {
+      const { shop, link } = await market.addTrade()
       // The third sells for too little to be invoiced.
-      await market.order(shops[shop] as Shop, link, shop === 2 ? 7 * RUPEES : SALE)
-      await market.drainUntilIdle()
+      await market.sell(shop, link, place === 2 ? 7 * RUPEES : SALE)
+      context.shops.push(shop)
     }
-    Object.assign(context, { shops })
   })
 
   const shop = ({ shops }: Context, place: number): Shop => shops[place] as Shop
@@ -71,13 +63,6 @@ for (const { it, dialect } of marketSuites<Context>('pages of billing cycles')) 
     Promise.all(
       shops.map(async ({ merchantId }) => (await cyclesOf(market.platform, merchantId)).map((c) => c.state)),
     )
-  const audited = async ({ market }: Context) =>
-    (
-      await columnsOf(market.platform, 'audit_entries', ['subject_id', 'before', 'after'], {
-        action: 'billing.close',
-      })
-    ).length
-
   it('close, extend and use credit as each of them alone would, and say so in a dry run', async (context) => {
     const { market } = context
     const grant = { amount: 1000, reference: 'r', reason: 'damaged', actor: 'operator' }
@@ -90,10 +75,8 @@ for (const { it, dialect } of marketSuites<Context>('pages of billing cycles')) 
     const preview = await closeDueCycles(market.platform, { dryRun: true })
     const outcomes = await closeDueCycles(market.platform, { actor: 'operator' })
     assert.equal(outcomes, preview)
-    const said = ({ merchantId, kind, creditTotal, amountDue }: CloseOutcome) =>
-      [merchantId, kind, creditTotal, amountDue] as const
     const of = (place: number) => shop(context, place).merchantId
-    assert.equal(outcomes.map(said), [
+    assert.equal(pluckAll(outcomes, 'merchantId', 'kind', 'creditTotal', 'amountDue'), [
       [of(0), 'closed', 0, BILLED],
       [of(1), 'closed', 1000, BILLED - 1000],
       [of(2), 'extended', 0, 0],
@@ -101,7 +84,7 @@ for (const { it, dialect } of marketSuites<Context>('pages of billing cycles')) 
       [of(4), 'closed', 0, BILLED],
     ])
     assert.equal(await states(context), [['closed'], ['closed'], ['open'], ['closed'], ['closed']])
-    assert.is(await audited(context), SHOPS)
+    assert.is((await rowsOf(market.platform, 'audit_entries', { action: 'billing.close' })).length, SHOPS)
     // Who has a closed cycle hears of it once.
     assert.equal(news.sort(), [of(0), of(1), of(3), of(4)].sort())
     await market.drainUntilIdle()
@@ -112,9 +95,9 @@ for (const { it, dialect } of marketSuites<Context>('pages of billing cycles')) 
   it('take as many statements as one cycle', async (context) => {
     const { market } = context
     market.clock.set(DECEMBER)
-    const one = await counted(market.platform, shop(context, 0).merchantId)
-    const extended = await counted(market.platform, shop(context, 2).merchantId)
-    const rest = await counted(market.platform, '')
+    const one = await counted(market.platform, shop(context, 0))
+    const extended = await counted(market.platform, shop(context, 2))
+    const rest = await counted(market.platform, {})
     assert.equal([one.outcomes.length, extended.outcomes.length, rest.outcomes.length], [1, 1, 3])
     assert.is(one.statements, dialect === 'postgresql' ? 12 : 11)
     assert.is(rest.statements, one.statements)
@@ -132,7 +115,7 @@ for (const { it, dialect } of marketSuites<Context>('pages of billing cycles')) 
     const failed = outcomes.filter(({ kind }) => kind === 'failed').map(({ cycleId }) => cycleId)
     const flags = await openFlags(platform.database.reader, 'run_failed')
     assert.equal(failed, [asked, below])
-    assert.equal(flags.map(({ subject_id }) => subject_id).sort(), [asked, below].sort())
+    assert.equal(pluck(flags, 'subject_id').sort(), [asked, below].sort())
     assert.equal(logged, [asked, below])
     assert.equal(await states(context), [['closed'], ['open'], ['open'], ['open'], ['closed']])
     await heal()

@@ -2,15 +2,16 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
+import type { Updateable } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Actor } from '../platform/api/procedure.ts'
+import type { Schema } from '../platform/database/schema.ts'
 import { type FileStorage, openFolder } from '../platform/storage/storage.ts'
-import { eventually } from '../test/testkit/eventually.ts'
 import { addSales, buildExportWorld, type ExportWorld, saleRow } from '../test/testkit/export-world.ts'
 import { outcomeOf, requestOf } from '../test/testkit/people.ts'
-import { assertNone } from '../test/testkit/pluck.ts'
 import { proofDialects } from '../test/testkit/proof-size.ts'
+import { rowsOf } from '../test/testkit/rows.ts'
 import { DAY, openTestbed, type Testbed } from '../test/testkit/testbed.ts'
 import { jobsRouter } from './exports.procedures.ts'
 import { openExportFile, startExport } from './exports.service.ts'
@@ -65,20 +66,25 @@ for (const dialect of proofDialects()) {
       .map((line) => JSON.parse(line).id as string)
   }
   const files = () => readdirSync(join(folder, 'exports'))
+  const filesOf = (jobId: string) => files().filter((name) => name.startsWith(jobId))
+  const run = (into: FileStorage = storage) => runNextExport(bed.platform, into, NEVER)
+  const finished = async () => {
+    const id = await start()
+    await run()
+    return id
+  }
+  const change = (id: string, fields: Updateable<Schema['export_jobs']>) =>
+    bed.platform.database.transaction((tx) =>
+      tx.updateTable('export_jobs').set(fields).where('id', '=', id).execute(),
+    )
 
   it.before(async () => {
     bed = await openTestbed(dialect, { DATA_DIR: folder })
     world = await buildExportWorld(bed.platform)
     const rows = Array.from({ length: ROWS - 1 }, () => saleRow(bed.platform, world, world.links[2]))
     for (let at = 0; at < rows.length; at += 400) await addSales(bed.platform, rows.slice(at, at + 400))
-    expected = (
-      await bed.platform.database.reader
-        .selectFrom('sales')
-        .select('id')
-        .where('creator_id', '=', world.bilal.userId)
-        .orderBy('id', 'desc')
-        .execute()
-    ).map((row) => row.id)
+    const sales = await rowsOf(bed.platform, 'sales', { creator_id: world.bilal.userId })
+    expected = sales.map(({ id }) => id).reverse()
     assert.is(expected.length, ROWS)
   })
   it.after(async () => {
@@ -95,7 +101,7 @@ for (const dialect of proofDialects()) {
       const { rows, progress } = await jobOf(id)
       seen.push([rows, progress])
     })
-    assert.ok(await runNextExport(bed.platform, growing, NEVER))
+    assert.ok(await run(growing))
     assert.equal(await idsOf(id), expected)
     assert.equal(seen, [
       [0, 0],
@@ -104,41 +110,28 @@ for (const dialect of proofDialects()) {
     ])
     const { rows, progress, state } = await jobOf(id)
     assert.equal([rows, progress, state], [ROWS, 1, 'succeeded'])
-    assert.not(await runNextExport(bed.platform, storage, NEVER), 'nothing is left')
+    assert.not(await run(), 'nothing is left')
     // Other tests of this suite need the original rows.
     expected = await idsOf(await finished())
     assert.is(expected.length, ROWS + 3)
   })
 
-  const finished = async () => {
-    const id = await start()
-    await runNextExport(bed.platform, storage, NEVER)
-    return id
-  }
-
   it('finishes an export of a crashed worker, with a complete file', async () => {
     const id = await start()
-    let wake = () => {}
-    const asleep = new Promise<void>((resolve) => {
-      wake = resolve
-    })
-    let fallsAsleep = () => {}
-    const halfway = new Promise<void>((resolve) => {
-      fallsAsleep = resolve
-    })
+    const [halfway, wake] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const stuck = watched(storage, async (piece) => {
       if (piece < 1) return
-      fallsAsleep()
-      await asleep
+      halfway.resolve()
+      await wake.promise
     })
-    const zombie = runNextExport(bed.platform, stuck, NEVER)
-    await halfway
-    assert.not(await runNextExport(bed.platform, storage, NEVER), 'its lease still holds')
+    const zombie = run(stuck)
+    await halfway.promise
+    assert.not(await run(), 'its lease still holds')
     bed.clock.pass(EXPORT_LEASE_MS)
-    assert.ok(await runNextExport(bed.platform, storage, NEVER))
+    assert.ok(await run())
     assert.equal(await idsOf(id), expected)
     const before = files()
-    wake()
+    wake.resolve()
     await zombie
     assert.equal(files(), before, 'who comes back from the dead leaves nothing')
     assert.equal(await idsOf(id), expected)
@@ -148,21 +141,12 @@ for (const dialect of proofDialects()) {
   it('removes the partial file of a killed process', async () => {
     const id = await start()
     const half = join(folder, 'exports', `${id}-1.ndjson.part`)
-    const { database, clock } = bed.platform
-    await database.transaction((tx) =>
-      tx
-        .updateTable('export_jobs')
-        .set({ state: 'running', lease_token: 'dead', attempts: 1, due_at: clock.now() + EXPORT_LEASE_MS })
-        .where('id', '=', id)
-        .execute(),
-    )
+    const due_at = bed.clock.now() + EXPORT_LEASE_MS
+    await change(id, { state: 'running', lease_token: 'dead', attempts: 1, due_at })
     writeFileSync(half, '{"id":')
     bed.clock.pass(EXPORT_LEASE_MS)
-    assert.ok(await runNextExport(bed.platform, storage, NEVER))
-    assert.equal(
-      files().filter((name) => name.startsWith(id)),
-      [`${id}-2.ndjson`],
-    )
+    assert.ok(await run())
+    assert.equal(filesOf(id), [`${id}-2.ndjson`])
     assert.equal(await idsOf(id), expected)
   })
 
@@ -175,8 +159,8 @@ for (const dialect of proofDialects()) {
     await runNextExport(bed.platform, stopped, stopping.signal)
     assert.is((await jobOf(id)).state, 'queued')
     assert.ok(((await nextExportDueAt(bed.platform)) ?? Infinity) <= bed.clock.now())
-    assertNone(files(), (name) => name.startsWith(id))
-    assert.ok(await runNextExport(bed.platform, storage, NEVER))
+    assert.equal(filesOf(id), [])
+    assert.ok(await run())
     assert.equal(await idsOf(id), expected)
   })
 
@@ -186,24 +170,22 @@ for (const dialect of proofDialects()) {
       throw new Error('disk full at /var/exports')
     })
     for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
-      assert.ok(await runNextExport(bed.platform, broken, NEVER), `attempt ${attempt}`)
+      assert.ok(await run(broken), `attempt ${attempt}`)
       assert.is((await jobOf(id)).state, attempt < MAX_ATTEMPTS ? 'queued' : 'failed')
-      assert.not(await runNextExport(bed.platform, broken, NEVER), 'not at once')
+      assert.not(await run(broken), 'not at once')
       bed.clock.pass(600_001)
     }
     const job = await jobOf(id)
     assert.match(job.error ?? '', /could not be finished/)
     assert.not.match(job.error ?? '', /disk|var/)
     assert.is(await outcomeOf(openExportFile(bed.platform, world.bilal.userId, id)), 'not_found')
-    assertNone(files(), (name) => name.startsWith(id))
+    assert.equal(filesOf(id), [])
   })
 
   it('gives up on a job that kills every worker', async () => {
     const id = await start()
-    await bed.platform.database.transaction((tx) =>
-      tx.updateTable('export_jobs').set({ attempts: MAX_ATTEMPTS }).where('id', '=', id).execute(),
-    )
-    assert.ok(await runNextExport(bed.platform, storage, NEVER))
+    await change(id, { attempts: MAX_ATTEMPTS })
+    assert.ok(await run())
     assert.is((await jobOf(id)).state, 'failed')
   })
 
@@ -213,40 +195,23 @@ for (const dialect of proofDialects()) {
     let others = 0
     const during = watched(storage, async (piece) => {
       if (piece > 0) return
-      while (await runNextExport(bed.platform, storage, NEVER)) others += 1
+      while (await run()) others += 1
     })
-    await runNextExport(bed.platform, during, NEVER)
+    await run(during)
     assert.is(others, 1)
     assert.is((await jobOf(other, world.ayesha)).state, 'succeeded')
     assert.is((await jobOf(first)).state, 'succeeded')
     assert.is((await jobOf(second)).state, 'queued')
-    await runNextExport(bed.platform, storage, NEVER)
+    await run()
     assert.is((await jobOf(second)).state, 'succeeded')
-  })
-
-  it('is claimed by one of several workers', async () => {
-    await Promise.all(Array.from({ length: 5 }, () => start()))
-    let writing = 0
-    let idle = 0
-    // An export does not end before the others have asked for one.
-    const held = watched(storage, async (piece) => {
-      if (piece === 0) writing += 1
-      await eventually(() => writing + idle >= 4)
-    })
-    const work = async () => {
-      if (!(await runNextExport(bed.platform, held, NEVER))) idle += 1
-    }
-    await Promise.all(Array.from({ length: 4 }, work))
-    assert.equal([writing, idle], [1, 3])
-    while (await runNextExport(bed.platform, storage, NEVER));
   })
 
   it('keeps files from others, for seven days, and jobs for thirty', async () => {
     const id = await finished()
-    const [name] = files().filter((file) => file.startsWith(id))
+    const [name = ''] = filesOf(id)
     assert.is(statSync(join(folder, 'exports')).mode & 0o777, 0o700)
-    assert.is(statSync(join(folder, 'exports', name ?? '')).mode & 0o777, 0o600)
-    assert.ok(readFileSync(join(folder, 'exports', name ?? ''), 'utf8').endsWith('\n'))
+    assert.is(statSync(join(folder, 'exports', name)).mode & 0o777, 0o600)
+    assert.ok(readFileSync(join(folder, 'exports', name), 'utf8').endsWith('\n'))
     bed.clock.pass(7 * DAY - 1)
     await sweepExports(bed.platform, storage)
     assert.is((await idsOf(id)).length, expected.length)

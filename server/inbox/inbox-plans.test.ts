@@ -77,25 +77,19 @@ for (const { it, dialect } of marketSuites<World>('plans of claiming and settlin
     applied: ['inbound_events_order_id'],
   }
 
-  it('goes by what falls due, and by ids, while nothing is known of the tables', async (world) => {
-    for (const [name, statement] of Object.entries(statementsOf(world)))
-      assert.equal(await indexesOf(world, name, statement), expected[name as keyof typeof expected], name)
-  })
-
-  it('does so where it is known how much waits, and where it was known that nothing did', async (world) => {
+  it('goes by what falls due, and by ids, whatever is known of the tables', async (world) => {
     const { writer } = world.bed.testDatabase.database
-    for (const [waiting, how] of [
-      [true, sql`analyze`],
-      [false, sql`update inbound_events set state = 'done'`],
-      [false, sql`analyze`],
+    for (const [known, how] of [
+      ['nothing', sql`select 1`],
+      ['how much waits', sql`analyze`],
+      ['how much waited', sql`update inbound_events set state = 'done'`],
+      ['that nothing waits', sql`analyze`],
     ] as const) {
       await how.execute(writer)
+      const found: Record<string, string[]> = {}
       for (const [name, statement] of Object.entries(statementsOf(world)))
-        assert.equal(
-          await indexesOf(world, name, statement),
-          expected[name as keyof typeof expected],
-          `${name}, ${waiting ? 'waiting' : 'done'}`,
-        )
+        found[name] = await indexesOf(world, name, statement)
+      assert.equal(found, expected, `known: ${known}`)
     }
   })
 
@@ -110,15 +104,8 @@ async function fill({ platform, clock }: Testbed): Promise<Settlement[]> {
       const rows = ids.slice(at, at + BATCH).map((id, index) => ({
         ...{ id, source: 'store' as const, scope: SCOPES[index % SCOPES.length] ?? '', delivery_id: id },
         ...{ conflict_hash: '', body_hash: '', topic: null, received_at: now, state: 'pending' as const },
-        ...{ attempts: 0, next_attempt_at: now, lease_token: null, lease_until: 0 },
-        ...{
-          triggered_at: null,
-          reason: null,
-          reason_code: null,
-          result: null,
-          finished_at: null,
-          row_digest: '',
-        },
+        ...{ attempts: 0, next_attempt_at: now, lease_token: null, lease_until: 0, triggered_at: null },
+        ...{ reason: null, reason_code: null, result: null, finished_at: null, row_digest: '' },
       }))
       await tx.insertInto('inbound_events').values(rows).execute()
       const bodies = rows.map(({ id }) => ({ event_id: id, encoding: 'utf8' as const, body: '{}' }))

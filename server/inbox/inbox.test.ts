@@ -1,12 +1,14 @@
-import { createHash } from 'node:crypto'
+import { hash, randomUUID } from 'node:crypto'
+import { sql } from 'kysely'
 import * as assert from 'uvu/assert'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { eventsOf, type Marketplace, openFlagsOf, type Shop } from '../test/testkit/marketplace.ts'
 import { assertMapped, pluck } from '../test/testkit/pluck.ts'
-import { columnsOf } from '../test/testkit/rows.ts'
+import { rowsOf } from '../test/testkit/rows.ts'
 import { DAY, MINUTE } from '../test/testkit/testbed.ts'
 import { eventBody, retryEvent } from './events.service.ts'
 import { claimEvents, removeOldBodies } from './inbox.service.ts'
+import { addEvents, type NewEvent } from './intake.store.ts'
 import { countUnreadableOrders } from './set-aside.service.ts'
 
 interface Context {
@@ -14,13 +16,12 @@ interface Context {
   shop: Shop
 }
 
-for (const { it } of marketSuites<Context>('inbox')) {
+for (const { it, dialect } of marketSuites<Context>('inbox')) {
   it.before.each(async (context) => {
     context.shop = await context.market.addShop()
   })
 
-  const bodiesOf = ({ platform }: Marketplace) =>
-    platform.database.reader.selectFrom('inbound_bodies').selectAll().orderBy('event_id').execute()
+  const bodiesOf = ({ platform }: Marketplace) => rowsOf(platform, 'inbound_bodies', {}, 'event_id')
   const claim = ({ platform }: Marketplace, limit = 100) => claimEvents(platform, 'store', { limit })
   const ids = (events: readonly { delivery_id: string }[]) => events.map((event) => event.delivery_id)
 
@@ -32,25 +33,16 @@ for (const { it } of marketSuites<Context>('inbox')) {
       ['b', 'b', 'a'].map((deliveryId) => market.deliver(shop, '{}', { deliveryId })),
     )
     assert.equal([first, again, ...together], ['stored', 'known', 'stored', 'known', 'known'])
-    assert.is((await eventsOf(market.platform)).length, 2)
-    assert.is((await bodiesOf(market)).length, 2)
-    assert.is(
-      await market.deliver(await market.addShop(), '{}', { deliveryId: 'a' }),
-      'stored',
-      'another store',
-    )
+    assert.equal([(await eventsOf(market.platform)).length, (await bodiesOf(market)).length], [2, 2])
+    const other = await market.addShop()
+    assert.is(await market.deliver(other, '{}', { deliveryId: 'a' }), 'stored', 'another store')
     await market.verify()
   })
 
   it('keeps another body under a known id aside, and flags it', async ({ market, shop }) => {
     const send = (body: string) => market.deliver(shop, body, { deliveryId: 'a', topic: 'shop/update' })
-    assert.equal(await Promise.all(['one', 'two', 'one', 'two'].map(send)), [
-      'stored',
-      'conflict',
-      'known',
-      'known',
-    ])
-    assert.is(await send('three'), 'conflict')
+    const receipts = await Promise.all(['one', 'two', 'one', 'two'].map(send))
+    assert.equal([...receipts, await send('three')], ['stored', 'conflict', 'known', 'known', 'conflict'])
     await market.drainUntilIdle()
     const events = await eventsOf(market.platform)
     assertMapped(events, (event) => [event.state, event.conflict_hash !== ''], [
@@ -74,21 +66,13 @@ for (const { it } of marketSuites<Context>('inbox')) {
     ]
     for (const body of bodies) await market.deliver(shop, body)
     const claimed = await claim(market)
-    assert.equal(
-      await Promise.all(
-        claimed.map(async ({ id }) => (await eventBody(market.platform, id))?.toString('hex')),
-      ),
-      bodies.map((body) => body.toString('hex')),
-    )
-    assert.equal(
-      pluck(claimed, 'text'),
-      bodies.map((body) => body.toString('utf8')),
-    )
-    const hashes = (await eventsOf(market.platform)).map((event) => event.body_hash)
-    assert.equal(
-      hashes,
-      bodies.map((body) => createHash('sha256').update(body).digest('hex')),
-    )
+    const hashes = pluck(await eventsOf(market.platform), 'body_hash')
+    for (const [index, body] of bodies.entries()) {
+      const { id = '', text } = claimed[index] ?? {}
+      assert.equal(await eventBody(market.platform, id), body)
+      assert.equal([text, hashes[index]], [body.toString('utf8'), hash('sha256', body)])
+    }
+    assert.is(claimed.length, bodies.length)
   })
 
   it('gives events back whose bodies could not be read, for the next claim', async ({ market, shop }) => {
@@ -113,23 +97,8 @@ for (const { it } of marketSuites<Context>('inbox')) {
     assert.ok((await eventsOf(market.platform)).every(({ attempts }) => attempts === 1))
   })
 
-  it('sets aside unretried what can never apply, ignores what it does not need', async ({ market, shop }) => {
-    await market.deliver(shop, '{"id": }')
-    await market.deliver(shop, Buffer.from([0xff, 0x00]))
-    await market.deliver(shop, '{}', { topic: 'orders/fulfilled' })
-    await market.drainUntilIdle()
-    const events = await eventsOf(market.platform)
-    assertMapped(events, (event) => [event.state, event.attempts, event.reason], [
-      ['set_aside', 1, 'malformed: not JSON'],
-      ['set_aside', 1, 'malformed: not JSON'],
-      ['ignored', 1, 'nothing to do for topic orders/fulfilled'],
-    ])
-    assert.equal(await openFlagsOf(market.platform), [`event_set_aside ${shop.storeId}:unreadable`])
-    await market.verify()
-  })
-
   const evidenceOf = async ({ platform }: Marketplace) => {
-    const rows = await columnsOf(platform, 'flags', ['evidence'], { status: 'open' })
+    const rows = await rowsOf(platform, 'flags', { status: 'open' })
     return rows.map(({ evidence }) => JSON.parse(evidence))
   }
 
@@ -142,28 +111,18 @@ for (const { it } of marketSuites<Context>('inbox')) {
     }
     await market.drainUntilIdle()
     const [evidence, ...others] = await evidenceOf(market)
-    assert.is(others.length, 0)
-    assert.is(evidence.events, 200)
-    assert.is(evidence.latest_event_ids.length, 10)
+    assert.equal([others, evidence.events, evidence.latest_event_ids.length], [[], 200, 10])
     const counted = Object.values<number>(evidence.reasons).reduce((sum, count) => sum + count, 0)
     assert.equal([counted, evidence.reasons['malformed: not JSON']], [200, 40])
     await market.verify()
-    const unreadable = await countUnreadableOrders(
-      platform.database.reader,
-      [shop.storeId],
-      market.clock.now(),
-    )
-    assert.equal([...unreadable], [[shop.storeId, 200]])
+    const unreadableAt = async (time: number) => [
+      ...(await countUnreadableOrders(platform.database.reader, [shop.storeId], time)),
+    ]
+    assert.equal(await unreadableAt(market.clock.now()), [[shop.storeId, 200]])
     for (const { id } of await eventsOf(platform)) await retryEvent(platform, id, null)
     assert.equal(await openFlagsOf(platform), [])
-    const week = 7 * DAY + MINUTE
     await market.drainUntilIdle()
-    const later = await countUnreadableOrders(
-      platform.database.reader,
-      [shop.storeId],
-      market.clock.now() + week,
-    )
-    assert.equal([...later], [])
+    assert.equal(await unreadableAt(market.clock.now() + 7 * DAY + MINUTE), [])
   })
 
   it('lists at most ten reasons', async ({ market, shop }) => {
@@ -185,14 +144,49 @@ for (const { it } of marketSuites<Context>('inbox')) {
     await market.deliver(shop, '{}', { deliveryId: 'new' })
     assert.is(await removeOldBodies(platform), 1)
     const left = new Set((await bodiesOf(market)).map((row) => row.event_id))
-    const events = await eventsOf(platform)
-    assert.equal(
-      events.filter((event) => left.has(event.id)).map((event) => event.delivery_id),
-      ['old and pending', 'new'],
-    )
+    const events = (await eventsOf(platform)).filter((event) => left.has(event.id))
+    assert.equal(ids(events), ['old and pending', 'new'])
     assert.is(await market.deliver(shop, '{}', { deliveryId: 'old and done' }), 'known')
     assert.is(await market.deliver(shop, '[]', { deliveryId: 'old and done' }), 'conflict')
   })
+
+  if (dialect === 'postgresql') {
+    const eventOf = ({ platform, clock }: Marketplace, deliveryId: string = randomUUID()): NewEvent => ({
+      ...({ source: 'store', scope: 'a store', delivery_id: deliveryId, conflict_hash: '' } as const),
+      ...({ body_hash: '', topic: null, encoding: 'utf8', body: Buffer.from('{}') } as const),
+      ...{ id: platform.ids.next(), received_at: clock.now(), triggered_at: null, row_digest: '' },
+    })
+
+    it('does not deadlock when two writes hold the same deliveries in different orders', async ({
+      market,
+    }) => {
+      const { database } = market.platform
+      for (let round = 0; round < 5; round += 1) {
+        const deliveries = Array.from({ length: 500 }, () => randomUUID())
+        const batches = [deliveries, deliveries.toReversed()]
+        const added = await Promise.all(
+          batches.map((ids) =>
+            addEvents(
+              database,
+              ids.map((id) => eventOf(market, id)),
+            ),
+          ),
+        )
+        assert.is(new Set(added.flatMap((ids) => [...ids])).size, 500)
+      }
+      // The server's own count.
+      const { rows } = await sql`select deadlocks from pg_stat_database, pg_stat_clear_snapshot()
+        where datname = current_database()`.execute(database.reader)
+      assert.equal(rows, [{ deadlocks: 0 }])
+    })
+
+    it('fails on any other error, and keeps nothing', async ({ market }) => {
+      const wrong = { ...eventOf(market), source: 'unknown' as NewEvent['source'] }
+      const failing = addEvents(market.platform.database, [eventOf(market), wrong])
+      assert.match(String(await failing.catch((error: unknown) => error)), /inbound_events_source_check/)
+      assert.equal(await eventsOf(market.platform), [])
+    })
+  }
 
   it.run()
 }

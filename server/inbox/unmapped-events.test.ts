@@ -1,11 +1,17 @@
 import * as assert from 'uvu/assert'
-import { closeDueCycles } from '../billing/close-cycle.service.ts'
+import { formatMoney } from '../../shared/money.ts'
 import { drainUntilIdle } from '../jobs/worker.ts'
 import { processorEventsSchema } from '../processor/events.settings.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
-import { cyclesOf, eventsOf, type Marketplace, openFlagsOf } from '../test/testkit/marketplace.ts'
-import { pluck } from '../test/testkit/pluck.ts'
-import { columnsOf, rowOf } from '../test/testkit/rows.ts'
+import {
+  closeOpenCycle,
+  cycleOf,
+  eventsOf,
+  type Marketplace,
+  openFlagsOf,
+} from '../test/testkit/marketplace.ts'
+import { pluck, pluckAll } from '../test/testkit/pluck.ts'
+import { rowOf, rowsOf } from '../test/testkit/rows.ts'
 import { retryEvent } from './events.service.ts'
 import { retryUnmapped } from './set-aside.service.ts'
 
@@ -13,21 +19,15 @@ const RENAMED = 'invoice.paid_in_full'
 const FLAG = `processor_event_unmapped ${RENAMED}`
 
 for (const { it } of marketSuites('processor events that no rule maps', { verify: true })) {
-  /** Rules that give the processor's own name for a confirmed payment its meaning. */
-  async function workWithCorrectedRules({ platform, processor }: Marketplace): Promise<void> {
-    const eventRules = processorEventsSchema.parse({
-      rules: [{ types: [RENAMED], meaning: 'billing_payment_confirmed' }],
-    })
+  /** Works with rules that give the processor's own name a meaning. */
+  async function workAs(meaning: string, { platform, processor }: Marketplace): Promise<void> {
+    const eventRules = processorEventsSchema.parse({ rules: [{ types: [RENAMED], meaning }] })
     await drainUntilIdle({ platform, processor, eventRules })
   }
 
   async function evidenceOf({ platform }: Marketplace): Promise<Record<string, unknown>> {
-    const flag = await rowOf(platform, 'flags', {
-      kind: 'processor_event_unmapped',
-      subject_id: RENAMED,
-      status: 'open',
-    })
-    return JSON.parse(flag.evidence)
+    const open = { kind: 'processor_event_unmapped', subject_id: RENAMED, status: 'open' } as const
+    return JSON.parse((await rowOf(platform, 'flags', open)).evidence)
   }
 
   it('are set aside under one flag for each type', async ({ market }) => {
@@ -45,41 +45,30 @@ for (const { it } of marketSuites('processor events that no rule maps', { verify
   })
 
   it('are not flagged when they are mapped to ignore', async ({ market }) => {
-    const { platform, processor } = market
-    const eventRules = processorEventsSchema.parse({ rules: [{ types: [RENAMED], meaning: 'ignore' }] })
     await market.processorSays(RENAMED, {})
-    await drainUntilIdle({ platform, processor, eventRules })
-    assert.equal(pluck(await eventsOf(platform), 'state'), ['ignored'])
-    assert.equal(await openFlagsOf(platform), [])
+    await workAs('ignore', market)
+    assert.equal(pluck(await eventsOf(market.platform), 'state'), ['ignored'])
+    assert.equal(await openFlagsOf(market.platform), [])
   })
 
   it('charge the cycle once the rules are corrected and the type is tried again', async ({ market }) => {
     const { platform } = market
-    const shop = await market.addShop()
-    const link = await market.addLink(shop, await market.addCreator())
-    await market.order(shop, link, 500_000)
+    const { shop, link } = await market.addTrade()
+    await market.sell(shop, link, 500_000)
+    const id = await closeOpenCycle(platform, shop)
     await market.drainUntilIdle()
-    const [open] = await cyclesOf(platform, shop.merchantId)
-    await closeDueCycles(platform, { asOf: open?.period_end ?? 0 })
+    const { processor_invoice_id: invoice_id, amount_due } = await cycleOf(platform, id)
+    const payment = { payment_reference: 'pay_1', amount: formatMoney(amount_due), currency: 'PKR' }
+    await market.processorSays(RENAMED, { invoice_id, ...payment })
     await market.drainUntilIdle()
-    const [cycle] = await cyclesOf(platform, shop.merchantId)
-    await market.processorSays(RENAMED, {
-      invoice_id: cycle?.processor_invoice_id,
-      payment_reference: 'pay_1',
-      amount: ((cycle?.amount_due ?? 0) / 100).toFixed(2),
-      currency: 'PKR',
-    })
-    await market.drainUntilIdle()
-    assert.is((await cyclesOf(platform, shop.merchantId))[0]?.state, 'closed')
+    assert.is((await cycleOf(platform, id)).state, 'closed')
     assert.equal(await openFlagsOf(platform), [FLAG])
     assert.is(await retryUnmapped(platform, RENAMED, 'rule added'), 1)
     assert.equal(await openFlagsOf(platform), [])
-    await workWithCorrectedRules(market)
-    assert.is((await cyclesOf(platform, shop.merchantId))[0]?.state, 'charged')
-    const audit = await columnsOf(platform, 'audit_entries', ['actor', 'subject_id', 'reason'], {
-      action: 'event.retry',
-    })
-    assert.equal(audit, [{ actor: 'operator', subject_id: RENAMED, reason: 'rule added' }])
+    await workAs('billing_payment_confirmed', market)
+    assert.is((await cycleOf(platform, id)).state, 'charged')
+    const audit = await rowsOf(platform, 'audit_entries', { action: 'event.retry' })
+    assert.equal(pluckAll(audit, 'actor', 'subject_id', 'reason'), [['operator', RENAMED, 'rule added']])
   })
 
   it('raise the flag again when they are tried again too early', async ({ market }) => {
@@ -93,14 +82,12 @@ for (const { it } of marketSuites('processor events that no rule maps', { verify
 
   it('can be tried again one by one; the last one resolves the flag', async ({ market }) => {
     const { platform } = market
-    await market.processorSays(RENAMED, { n: 1 })
-    await market.processorSays(RENAMED, { n: 2 })
+    for (const n of [1, 2]) await market.processorSays(RENAMED, { n })
     await market.drainUntilIdle()
-    const [first, second] = await eventsOf(platform)
-    await retryEvent(platform, first?.id ?? '', null)
-    assert.equal(await openFlagsOf(platform), [FLAG])
-    await retryEvent(platform, second?.id ?? '', null)
-    assert.equal(await openFlagsOf(platform), [])
+    for (const [index, { id }] of (await eventsOf(platform)).entries()) {
+      await retryEvent(platform, id, null)
+      assert.equal(await openFlagsOf(platform), index === 0 ? [FLAG] : [])
+    }
   })
 
   it('of a type that nothing waits for are refused', async ({ market }) => {

@@ -1,4 +1,4 @@
-import { type KyselyPlugin, sql } from 'kysely'
+import { sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Tx } from '../platform/database/database.ts'
@@ -7,6 +7,7 @@ import { addUser } from '../test/testkit/people.ts'
 import { pluck } from '../test/testkit/pluck.ts'
 import { openRival, type Rival } from '../test/testkit/rival.ts'
 import { columnsOf } from '../test/testkit/rows.ts'
+import { statementCounter } from '../test/testkit/statements.ts'
 import { openTestbed, type Testbed } from '../test/testkit/testbed.ts'
 import { CHAIN_INVARIANTS } from '../verification/chain.ts'
 import type { Breach } from '../verification/invariant.ts'
@@ -52,14 +53,11 @@ for (const dialect of testDialects()) {
       merchants.map((id) => sale(context, id)),
       platform.clock.now(),
     )
-  const faults = async ({ bed }: Context): Promise<Breach[]> =>
-    (
-      await Promise.all(
-        CHAIN_INVARIANTS.map((check) =>
-          check.breaches(bed.platform.database.reader, bed.platform.keys, EVERYTHING),
-        ),
-      )
-    ).flat()
+  const faults = async ({ bed }: Context): Promise<Breach[]> => {
+    const { database, keys } = bed.platform
+    const checks = CHAIN_INVARIANTS.map((check) => check.breaches(database.reader, keys, EVERYTHING))
+    return (await Promise.all(checks)).flat()
+  }
   const headsOf = ({ bed }: Context) =>
     columnsOf(bed.platform, 'ledger_heads', ['ledger_id', 'sequence'], {}, 'ledger_id')
 
@@ -78,18 +76,10 @@ for (const dialect of testDialects()) {
 
   it('takes as many statements for a thousand entries as for one', async (context) => {
     const { bed, merchants } = context
-    let statements = 0
-    const counter: KyselyPlugin = {
-      transformQuery: ({ node }) => node,
-      transformResult: async ({ result }) => {
-        statements += 1
-        return result
-      },
-    }
     const count = async (entries: string[]) => {
-      statements = 0
+      const counter = statementCounter()
       await bed.platform.database.transaction((tx) => write(context, bed, tx.withPlugin(counter), entries))
-      return statements
+      return counter.count
     }
     await count([...merchants])
     assert.is(await count([merchants[0]]), 4)

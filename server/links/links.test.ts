@@ -1,5 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { applyToOffer } from '../applications/applications.service.ts'
 import { createClickRecorder } from '../clicks/clicks.service.ts'
 import { appRouter } from '../http/router.ts'
 import { type ShownOffer, setOfferStatus, updateOffer } from '../offers/offers.service.ts'
@@ -7,8 +8,11 @@ import type { Actor } from '../platform/api/procedure.ts'
 import type { Platform } from '../platform/platform.ts'
 import { addLink, addLiveOffer, addMerchant, OFFER } from '../test/testkit/listings.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
+import type { Shop } from '../test/testkit/marketplace.ts'
 import { addUser, outcomeOf, requestOf, setSuspended } from '../test/testkit/people.ts'
-import { assertMapped } from '../test/testkit/pluck.ts'
+import { assertMapped, pluck, pluckAll } from '../test/testkit/pluck.ts'
+import { columnsOf, rowsOf } from '../test/testkit/rows.ts'
+import { setCoupon } from './coupons.service.ts'
 import { type LinkRecord, randomSlug, resolveTarget } from './links.service.ts'
 import { canBeSlug } from './slug.rule.ts'
 
@@ -20,6 +24,8 @@ test('slugs are short and unambiguous, and use the whole alphabet', () => {
 })
 
 test.run()
+
+const as = (platform: Platform, actor: Actor | null) => appRouter.createCaller(requestOf(platform, actor))
 
 interface Context {
   merchant: Actor
@@ -38,12 +44,9 @@ for (const { it } of marketSuites<Context>('links')) {
     Object.assign(context, { merchant, creator, offer, link })
   })
 
-  const as = (platform: Platform, actor: Actor | null) =>
-    appRouter.createCaller(requestOf(platform, actor)).links
-
   it('resolves a slug for all, without a click', async ({ platform, merchant, creator, offer, link }) => {
     const url = `http://127.0.0.1:3000/go/${link.slug}`
-    assert.equal(await as(platform, null).resolve({ slug: link.slug }), {
+    assert.equal(await as(platform, null).links.resolve({ slug: link.slug }), {
       slug: link.slug,
       url,
       active: true,
@@ -53,15 +56,15 @@ for (const { it } of marketSuites<Context>('links')) {
         merchant: { id: merchant.userId, display_name: 'Kurta House' },
       },
     })
-    assert.equal(await platform.database.reader.selectFrom('clicks').selectAll().execute(), [])
-    const typed = await as(platform, null).resolve({ slug: `\u200e${link.slug.toUpperCase()}.` })
+    assert.equal(await rowsOf(platform, 'clicks'), [])
+    const typed = await as(platform, null).links.resolve({ slug: `\u200e${link.slug.toUpperCase()}.` })
     assert.is(typed.slug, link.slug)
     for (const slug of ['23456789ab', 'NOT-A-SLUG', 'x\0y']) {
-      assert.is(await outcomeOf(as(platform, null).resolve({ slug })), 'not_found')
+      assert.is(await outcomeOf(as(platform, null).links.resolve({ slug })), 'not_found')
     }
-    assert.is(await outcomeOf(as(platform, null).resolve({ slug: '' })), 'validation_failed')
+    assert.is(await outcomeOf(as(platform, null).links.resolve({ slug: '' })), 'validation_failed')
     await setOfferStatus(platform, merchant.userId, offer.id, 'paused')
-    assert.not.ok((await as(platform, null).resolve({ slug: link.slug })).active)
+    assert.not.ok((await as(platform, null).links.resolve({ slug: link.slug })).active)
   })
 
   it('lists own links with clicks and earnings', async ({ platform, merchant, creator, link }) => {
@@ -72,16 +75,18 @@ for (const { it } of marketSuites<Context>('links')) {
     }
     const second = await addLiveOffer(platform, merchant, { commission_rate: 575 })
     await addLink(platform, merchant, creator, second.id)
-    const { items } = await as(platform, creator).list({})
-    assertMapped(items, (one) => [one.clicks, one.unique_clicks, one.commission_rate], [
-      [0, 0, 5.75],
-      [2, 1, 12.5],
+    const { items } = await as(platform, creator).links.list({})
+    const [counts, sold] = [
+      ['clicks', 'unique_clicks'] as const,
+      ['accepted_sales', 'commission_earned'] as const,
+    ]
+    assert.equal(pluckAll(items, 'commission_rate', ...counts, ...sold), [
+      [5.75, 0, 0, 0, '0.00'],
+      [12.5, 2, 1, 0, '0.00'],
     ])
-    for (const one of items) assert.equal([one.accepted_sales, one.commission_earned], [0, '0.00'])
-    const page = await as(platform, creator).list({ limit: 1 })
-    const rest = await as(platform, creator).list({ limit: 1, cursor: page.next_cursor ?? undefined })
-    assert.equal([...page.items, ...rest.items], items)
-    assert.is(rest.next_cursor, null)
+    const page = await as(platform, creator).links.list({ limit: 1 })
+    const rest = await as(platform, creator).links.list({ limit: 1, cursor: page.next_cursor ?? undefined })
+    assert.equal([[...page.items, ...rest.items], rest.next_cursor], [items, null])
   })
 
   it('knows where a slug leads, and follows every change at once', async (context) => {
@@ -122,18 +127,18 @@ for (const { it } of marketSuites<Context>('links')) {
     const third = await addLink(platform, merchant, creator, another.id)
     const elsewhere = await addMerchant(platform)
     await addLink(platform, elsewhere, creator, (await addLiveOffer(platform, elsewhere)).id)
-    const { list } = as(platform, merchant)
-    const slugs = (page: { items: { slug: string }[] }) => page.items.map((one) => one.slug)
-    assert.equal(slugs(await list({})), [third.slug, second.slug, link.slug])
-    assert.equal(slugs(await list({ offer_id: offer.id })), [second.slug, link.slug])
+    const { list } = as(platform, merchant).links
+    const slugs = async (query: Parameters<typeof list>[0]) => pluck((await list(query)).items, 'slug')
+    assert.equal(await slugs({}), [third.slug, second.slug, link.slug])
+    assert.equal(await slugs({ offer_id: offer.id }), [second.slug, link.slug])
     const page = await list({ limit: 2 })
-    assert.equal(slugs(await list({ limit: 2, cursor: page.next_cursor ?? undefined })), [link.slug])
+    assert.equal(await slugs({ limit: 2, cursor: page.next_cursor ?? undefined }), [link.slug])
     assertMapped(page.items, (one) => one.creator.display_name, ['Ayesha', 'Bilal'])
   })
 
   it('ends a link for good: later visits are untracked, its coupon code is free', async (context) => {
     const { platform, merchant, creator, offer, link } = context
-    const shop = as(platform, merchant)
+    const shop = as(platform, merchant).links
     const { slug } = link
     assert.is((await resolveTarget(platform, slug))?.state, 'tracked')
     await shop.setCoupon({ slug, coupon_code: 'SANA10' })
@@ -143,13 +148,12 @@ for (const { it } of marketSuites<Context>('links')) {
       [ended.active, ended.coupon_code, ended.ended_at, ended.end_reason],
       [false, null, '2026-11-01T07:00:00.000Z', 'fake posts'],
     )
-    assert.equal(await shop.end(end), ended, 'again')
-    assert.equal(await shop.end({ ...end, slug: `${slug.toUpperCase()}.` }), ended, 'as people type it')
-    assert.equal(await shop.end({ slug, status: 'ended' }), ended, 'again, without the reason')
+    for (const again of [{}, { slug: `${slug.toUpperCase()}.` }, { reason: undefined }])
+      assert.equal(await shop.end({ ...end, ...again }), ended, JSON.stringify(again))
     assert.equal(await shop.setCoupon({ slug, status: 'ended' }), ended, 'by the route')
     assert.is(await outcomeOf(shop.end({ ...end, reason: 'another' })), 'already_decided')
     assert.is((await resolveTarget(platform, slug))?.state, 'untracked')
-    assert.not.ok((await as(platform, null).resolve({ slug })).active)
+    assert.not.ok((await as(platform, null).links.resolve({ slug })).active)
     assert.is(await outcomeOf(shop.setCoupon({ slug, coupon_code: 'SANA10' })), 'conflict')
     assert.is(await outcomeOf(shop.setCoupon({ slug, coupon_code: null })), 'ok')
     const other = await addLink(platform, merchant, await addUser(platform, 'creator'), offer.id)
@@ -157,13 +161,11 @@ for (const { it } of marketSuites<Context>('links')) {
     await setOfferStatus(platform, merchant.userId, offer.id, 'paused')
     await setOfferStatus(platform, merchant.userId, offer.id, 'live')
     assert.is((await resolveTarget(platform, slug))?.state, 'untracked')
-    const events = platform.database.reader.selectFrom('outbox_events').selectAll()
-    const [event, ...more] = await events.where('type', '=', 'link.ended').execute()
+    const [event, ...more] = await rowsOf(platform, 'outbox_events', { type: 'link.ended' })
     assert.equal([event?.account_id, event?.subject_id, more], [creator.userId, link.id, []])
     const data = JSON.parse(event?.data ?? '{}')
     assert.equal([data.slug, data.end_reason], [slug, 'fake posts'])
-    const audit = platform.database.reader.selectFrom('audit_entries').select(['actor', 'reason'])
-    assert.equal(await audit.where('action', '=', 'link.end').execute(), [
+    assert.equal(await columnsOf(platform, 'audit_entries', ['actor', 'reason'], { action: 'link.end' }), [
       { actor: merchant.userId, reason: 'fake posts' },
     ])
   })
@@ -171,9 +173,9 @@ for (const { it } of marketSuites<Context>('links')) {
   it('is ended by its merchant only, and asked for one thing at a time', async (context) => {
     const { platform, merchant, link } = context
     const end = { slug: link.slug, status: 'ended' } as const
-    const stranger = as(platform, await addMerchant(platform))
+    const stranger = as(platform, await addMerchant(platform)).links
     for (const call of [stranger.end, stranger.setCoupon]) assert.is(await outcomeOf(call(end)), 'not_found')
-    const shop = as(platform, merchant)
+    const shop = as(platform, merchant).links
     const { slug } = link
     for (const change of [
       { slug },
@@ -185,13 +187,10 @@ for (const { it } of marketSuites<Context>('links')) {
     assert.is(await outcomeOf(shop.end({ ...end, slug: '23456789ab' })), 'not_found')
     assert.is(await outcomeOf(shop.end({ ...end, slug: 'NOT-A-SLUG' })), 'not_found')
     assert.is((await resolveTarget(platform, slug))?.state, 'tracked')
-    const outcomes = await Promise.all([
-      outcomeOf(shop.end(end)),
-      outcomeOf(shop.setCoupon({ slug, coupon_code: 'SANA10' })),
-    ])
-    assert.is(outcomes[0], 'ok')
-    const coupons = platform.database.reader.selectFrom('link_coupons').selectAll()
-    assert.equal(await coupons.where('ends_at', 'is', null).execute(), [], 'no code on a link that has ended')
+    const race = [shop.end(end), shop.setCoupon({ slug, coupon_code: 'SANA10' })].map(outcomeOf)
+    assert.is((await Promise.all(race))[0], 'ok')
+    const coupons = await rowsOf(platform, 'link_coupons', { ends_at: null })
+    assert.equal(coupons, [], 'no code on a link that has ended')
   })
 
   it('gives up on a database that does not answer', async ({ platform, link }) => {
@@ -203,6 +202,106 @@ for (const { it } of marketSuites<Context>('links')) {
     const reader = { getExecutor: () => never } as unknown as typeof platform.database.reader
     const stalled = { ...platform, database: { ...platform.database, reader } }
     assert.is(await outcomeOf(resolveTarget(stalled, link.slug)), 'unavailable')
+  })
+
+  it.run()
+}
+
+interface Coupons {
+  shop: Shop
+  sana: Actor
+  bilal: Actor
+  link: LinkRecord
+  other: LinkRecord
+}
+
+for (const { it } of marketSuites<Coupons>('coupon codes', { verify: true })) {
+  it.before.each(async (context) => {
+    const { market } = context
+    const { shop, creator: sana, link } = await market.addTrade()
+    const bilal = await market.addCreator()
+    Object.assign(context, { shop, sana, bilal, link, other: await market.addLink(shop, bilal) })
+  })
+
+  it('are given and taken away by the merchant of the link only, upper case', async (context) => {
+    const { platform, shop, link } = context
+    const set = (actor: Actor | null, coupon_code: string | null) =>
+      as(platform, actor).links.setCoupon({ slug: link.slug, coupon_code })
+    assert.is((await set(shop.actor, ' sana-10 ')).coupon_code, 'SANA-10')
+    assert.is((await set(shop.actor, 'SANA-10')).coupon_code, 'SANA-10', 'again')
+    assert.is((await set(shop.actor, null)).coupon_code, null)
+    assert.is(await outcomeOf(set((await context.market.addShop()).actor, 'MINE')), 'not_found')
+    for (const code of ['AB', 'x'.repeat(41), 'ten off', 'ÄÖÜ', 'ſale-ı', 'straße', '', '../..']) {
+      assert.is(await outcomeOf(set(shop.actor, code)), 'validation_failed', code)
+    }
+    const unknown = as(platform, shop.actor).links.setCoupon({ slug: 'abcdefghjk', coupon_code: 'SANA' })
+    assert.is(await outcomeOf(unknown), 'not_found')
+  })
+
+  it('are unique among the codes of a merchant in force', async ({ platform, market, shop, link, other }) => {
+    const give = (slug: string, code: string | null, actor = shop.merchantId) =>
+      outcomeOf(setCoupon(platform, { slug, actor, code }))
+    assert.is(await give(link.slug, 'EID25'), 'ok')
+    assert.is(await give(other.slug, 'EID25'), 'coupon_taken')
+    const elsewhere = await market.addTrade()
+    assert.is(await give(elsewhere.link.slug, 'EID25', elsewhere.shop.merchantId), 'ok')
+    assert.is(await give(link.slug, null), 'ok')
+    assert.is(await give(other.slug, 'EID25'), 'ok')
+    const races = await Promise.all([link, other].map(({ slug }) => give(slug, 'FLASH')))
+    assert.equal(races.sort(), ['coupon_taken', 'ok'])
+  })
+
+  it('keep their history, and who changed them', async ({ platform, clock, shop, link }) => {
+    const started = clock.now()
+    for (const [actor, code, passes] of [
+      [shop.merchantId, 'ONE', 1000],
+      ['operator', 'TWO', -60_000],
+      [shop.merchantId, 'ONE', 0],
+    ] as const) {
+      await setCoupon(platform, { slug: link.slug, actor, code })
+      clock.pass(passes)
+    }
+    assert.equal(await columnsOf(platform, 'link_coupons', ['code', 'starts_at', 'ends_at']), [
+      { code: 'ONE', starts_at: started, ends_at: started + 1000 },
+      { code: 'TWO', starts_at: started + 1000, ends_at: started + 1000 },
+      { code: 'ONE', starts_at: started + 1000, ends_at: null },
+    ])
+    const changes = ['actor', 'before', 'after'] as const
+    const audit = await columnsOf(platform, 'audit_entries', changes, { action: 'link.coupon' })
+    const [before, after] = ['{"coupon_code":"ONE"}', '{"coupon_code":"TWO"}']
+    assert.equal(audit[1], { actor: 'operator', before, after })
+  })
+
+  it('are shown to the parties of the link and to admins, and to no one else', async (context) => {
+    const { platform, shop, sana, bilal, link } = context
+    await setCoupon(platform, { slug: link.slug, actor: shop.merchantId, code: 'SANA10' })
+    const seenBy = async (actor: Actor | null) =>
+      (await as(platform, actor).links.resolve({ slug: link.slug })).coupon_code
+    for (const party of [shop.actor, sana, await addUser(platform, 'admin')]) {
+      assert.is(await seenBy(party), 'SANA10')
+    }
+    for (const stranger of [null, bilal, (await context.market.addShop()).actor]) {
+      assert.is(await seenBy(stranger), undefined)
+    }
+    const [own] = (await as(platform, sana).links.list({})).items
+    assert.is(own?.coupon_code, 'SANA10')
+    const applications = (await as(platform, shop.actor).applications.list({})).items
+    assert.equal(applications.map((one) => one.affiliate_link?.coupon_code).sort(), ['SANA10', null])
+  })
+
+  it('come with an approval, or refuse it whole', async ({ platform, shop, sana, link }) => {
+    await setCoupon(platform, { slug: link.slug, actor: shop.merchantId, code: 'TAKEN' })
+    const offer = await addLiveOffer(platform, shop.actor)
+    const { id } = await applyToOffer(platform, sana.userId, offer.id, { message: null, promotion_url: null })
+    const { applications } = as(platform, shop.actor)
+    const approve = (coupon_code: string) => applications.decide({ id, decision: 'approve', coupon_code })
+    assert.is(await outcomeOf(approve('taken')), 'coupon_taken')
+    const rejection = applications.decide({ id, decision: 'reject', coupon_code: 'FREE' })
+    assert.is(await outcomeOf(rejection), 'validation_failed')
+    assert.is((await applications.list({ status: 'pending' })).items.length, 1)
+    assert.is((await approve('free')).affiliate_link?.coupon_code, 'FREE')
+    assert.is((await approve('free')).affiliate_link?.coupon_code, 'FREE', 'the same decision')
+    assert.is(await outcomeOf(approve('other')), 'already_decided')
   })
 
   it.run()

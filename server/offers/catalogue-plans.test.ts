@@ -5,9 +5,11 @@ import type { Database } from '../platform/database/database.ts'
 import { foldedWords } from '../platform/database/folded-text.ts'
 import { insertRows } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
+import type { TestDialect } from '../test/testkit/databases.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { offerOf } from '../test/testkit/offer-rows.ts'
 import { setSuspended } from '../test/testkit/people.ts'
+import { stepsOf } from '../test/testkit/statements.ts'
 import { listOffers, listStatements, type OfferFilter, type OfferListing } from './offer-list.store.ts'
 
 const OFFERS = 20_000
@@ -24,21 +26,15 @@ for (const { it, dialect } of marketSuites<{ database: Database; merchantId: str
     context.merchantId = await fill(context.bed.platform)
   })
 
-  /** The steps of the plan, and the indexes by which it reads offers. */
   const planOf = (
-    { reader }: Database,
+    { reader, ...database }: Database,
     listing: OfferListing,
     plan: Parameters<typeof listStatements>[2] = 'none',
-  ) =>
+  ): Promise<Plan[]> =>
     Promise.all(
-      listStatements(dialect, listing, plan).map(async (statement) => {
-        const explain = async <Row>(words: string) => {
-          const text = `${words} ${statement.sql}`
-          return (await reader.executeQuery<Row>(CompiledQuery.raw(text, [...statement.parameters]))).rows
-        }
-        return dialect === 'sqlite'
-          ? sqlitePlan(await explain('explain query plan'))
-          : postgresPlan(await explain('explain (format json)'))
+      listStatements(dialect, listing, plan).map(async ({ sql: text, parameters }) => {
+        const statement = CompiledQuery.raw(text, [...parameters])
+        return planIn(dialect, await stepsOf({ ...database, reader }, reader, statement))
       }),
     )
 
@@ -93,23 +89,14 @@ for (const { it, dialect } of marketSuites<{ database: Database; merchantId: str
     await expectIndex(database, range, ['newest'], 'live')
   })
 
-  it('finds few matches of a text by its own index, and sorts no more than those', async ({ database }) => {
+  it('finds few matches of a text by its own index, and walks the index of the sort for many', async (context) => {
     for (const sort of SORTS) {
-      const listing = { scope: PUBLIC, filter: { q: 'rare' }, sort, after: null, limit: 26 }
-      for (const plan of await planOf(database, listing, 'collect')) {
-        assert.ok(plan.text, JSON.stringify(plan))
-        assert.equal(plan.scans, [], JSON.stringify(plan))
-      }
-    }
-  })
-
-  it('walks the index of the sort where a text matches many', async ({ database }) => {
-    if (dialect !== 'sqlite') return
-    for (const sort of SORTS) {
-      const listing = { scope: PUBLIC, filter: { q: 'common' }, sort, after: null, limit: 26 }
-      for (const plan of await planOf(database, listing, 'scan')) {
+      const listing = { scope: PUBLIC, sort, after: null, limit: 26 }
+      for (const plan of await planOf(context.database, { ...listing, filter: { q: 'rare' } }, 'collect'))
+        assert.equal([plan.texts.length > 0, plan.scans], [true, []], JSON.stringify(plan))
+      if (dialect !== 'sqlite') continue
+      for (const plan of await planOf(context.database, { ...listing, filter: { q: 'common' } }, 'scan'))
         assert.equal([plan.scans, plan.sorts], [[], []], JSON.stringify(plan))
-      }
     }
   })
 
@@ -124,45 +111,31 @@ for (const { it, dialect } of marketSuites<{ database: Database; merchantId: str
   it.run()
 }
 
-/** How a statement is carried out. */
-interface Plan {
-  /** Tables of ours that are read from end to end. */
-  scans: string[]
-  sorts: string[]
-  /** By which offers are read. */
-  indexes: string[]
-  /** Whether the full-text index is asked. */
-  text: boolean
+/** By what a statement is carried out, by the first group of the step. */
+const STEPS = {
+  sqlite: {
+    /** Tables of ours that are read from end to end. */
+    scans: /^SCAN (offers|users|offer_search_rows)(?! USING (?:COVERING )?INDEX)/,
+    sorts: /^(USE TEMP B-TREE.*)/,
+    /** By which offers are read. */
+    indexes: /^(?:SCAN|SEARCH) offers USING (?:COVERING )?INDEX (\S+)/,
+    /** The full-text index. */
+    texts: /(offer_search) VIRTUAL TABLE/,
+  },
+  postgresql: {
+    scans: /Seq Scan on (\w+)/,
+    sorts: /((?:Incremental )?Sort) {2}\(/,
+    indexes: /Scan .*\b(offers_(?!search)\w+)/,
+    texts: /Scan .*\b(offers_search)\b/,
+  },
 }
 
-function sqlitePlan(steps: { detail: string }[]): Plan {
-  const details = steps.map((step) => step.detail)
-  const found = (pattern: RegExp) => details.flatMap((detail) => detail.match(pattern)?.[1] ?? [])
-  return {
-    scans: found(/^SCAN (offers|users|offer_search_rows)(?! USING (?:COVERING )?INDEX)/),
-    sorts: found(/^(USE TEMP B-TREE.*)/),
-    indexes: found(/^(?:SCAN|SEARCH) offers USING (?:COVERING )?INDEX (\S+)/),
-    text: details.some((detail) => detail.includes('offer_search VIRTUAL TABLE')),
-  }
-}
+type Plan = Record<keyof (typeof STEPS)['sqlite'], string[]>
 
-interface PostgresNode {
-  'Node Type': string
-  'Relation Name'?: string
-  'Index Name'?: string
-  Plans?: PostgresNode[]
-}
-
-function postgresPlan(rows: { 'QUERY PLAN': { Plan: PostgresNode }[] }[]): Plan {
-  const nodesIn = (node: PostgresNode): PostgresNode[] => [node, ...(node.Plans ?? []).flatMap(nodesIn)]
-  const nodes = rows.flatMap((row) => row['QUERY PLAN']).flatMap(({ Plan: top }) => nodesIn(top))
-  const named = (name: RegExp) => nodes.flatMap((node) => node['Index Name']?.match(name)?.[0] ?? [])
-  return {
-    scans: nodes.flatMap((node) => (node['Node Type'] === 'Seq Scan' ? (node['Relation Name'] ?? []) : [])),
-    sorts: nodes.map((node) => node['Node Type']).filter((type) => type.includes('Sort')),
-    indexes: named(/^offers_(?!search)\w+/),
-    text: named(/^offers_search$/).length > 0,
-  }
+function planIn(dialect: TestDialect, steps: string[]): Plan {
+  const found = (pattern: RegExp) => steps.flatMap((step) => pattern.exec(step)?.[1] ?? [])
+  const { scans, sorts, indexes, texts } = STEPS[dialect]
+  return { scans: found(scans), sorts: found(sorts), indexes: found(indexes), texts: found(texts) }
 }
 
 const MERCHANTS = 2000
@@ -172,13 +145,8 @@ async function fill(platform: Platform): Promise<string> {
   const { clock, database, ids } = platform
   const merchants = Array.from({ length: MERCHANTS }, () => ids.next())
   const users = merchants.map((id) => ({
-    id,
-    email: `${id}@example.com`,
-    password_hash: 'none',
-    role: 'merchant' as const,
-    display_name: 'merchant',
-    suspended_at: null,
-    created_at: clock.now(),
+    ...{ id, email: `${id}@example.com`, password_hash: 'none', created_at: clock.now() },
+    ...({ role: 'merchant', display_name: 'merchant', suspended_at: null } as const),
   }))
   await database.transaction((tx) => insertRows(tx, 'users', users))
   for (const id of merchants.slice(-3)) await setSuspended(platform, id, true)

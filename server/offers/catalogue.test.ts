@@ -143,20 +143,6 @@ for (const { it } of marketSuites<{ merchant: Actor; visitor: Visitor }>('the ca
     assert.equal(await rates({ ...fromBelow, commission_max: 5 }), [])
   })
 
-  it('repeats an offer only when its rate crosses a page', async ({ platform, merchant, visitor }) => {
-    const ids: string[] = []
-    for (const commission_rate of [100, 200, 300, 400]) {
-      ids.push((await addLiveOffer(platform, merchant, { commission_rate })).id)
-    }
-    const query = { sort: 'commission_asc', limit: 2 } as const
-    const first = await visitor.list(query)
-    await updateOffer(platform, merchant.userId, ids[0] ?? '', { commission_rate: 350 })
-    await updateOffer(platform, merchant.userId, ids[3] ?? '', { commission_rate: 50 })
-    const second = await visitor.list({ ...query, cursor: first.next_cursor ?? undefined })
-    const shown = [...first.items, ...second.items].map((item) => ids.indexOf(item.id))
-    assert.equal(shown, [0, 1, 2, 0])
-  })
-
   it.run()
 }
 

@@ -51,40 +51,33 @@ test('zero is never paid, even with a threshold of zero', () => {
   assert.throws(() => decidePayout({ ...ready, released: 100_000.5 }), /not an exact amount/)
 })
 
-test('suspended creators and creators without a destination wait', () => {
-  assert.equal(decidePayout({ ...ready, suspended: true }), waits('suspended'))
-  assert.equal(decidePayout({ ...ready, hasDestination: false }), waits('no_destination'))
-})
+const broken = { ...ready, destinationBroken: true }
+/** A failed payout that the processor does not call failed is not replaced, even after the count was reset. */
+const doubtful = { ...ready, failureVerdict: 'denied' } as const
+/** A processor that does not answer holds a payout back without a flag. */
+const unasked = { ...ready, failureVerdict: 'unknown' } as const
 
-test('a creator whose destination was changed in the database waits for an operator', () => {
-  const broken = { ...ready, destinationBroken: true }
-  assert.equal(decidePayout(broken), waits('destination_broken', true))
-  assert.equal(decidePayout({ ...broken, failedInRow: 3 }), waits('destination_broken', true))
-  assert.equal(decidePayout({ ...broken, hasDestination: false }), waits('no_destination'))
-})
+for (const [who, facts, why, raisesFlag] of [
+  ['a suspended creator', { ...ready, suspended: true }, 'suspended', false],
+  ['a creator without a destination', { ...ready, hasDestination: false }, 'no_destination', false],
+  ['a destination that was changed in the database', broken, 'destination_broken', true],
+  ['that, after failures', { ...broken, failedInRow: 3 }, 'destination_broken', true],
+  ['that, removed', { ...broken, hasDestination: false }, 'no_destination', false],
+  ['a third failure', { ...ready, failedInRow: 3 }, 'failed_three_times', true],
+  ['a fourth, with a flag', { ...ready, failedInRow: 4, openFailureFlag: true }, 'failed_three_times', false],
+  ['a failure that is denied', doubtful, 'failure_not_confirmed', true],
+  ['that, once more', { ...doubtful, failedInRow: 1 }, 'failure_not_confirmed', true],
+  ['that, with a flag', { ...doubtful, openFailureFlag: true }, 'failure_not_confirmed', false],
+  ['a failure that no one answers for', unasked, 'processor_unavailable', false],
+  ['that, with a flag', { ...unasked, openFailureFlag: true }, 'processor_unavailable', false],
+  ['that, for the third time', { ...unasked, failedInRow: 3 }, 'failed_three_times', true],
+] as const) {
+  test(`${who} waits: ${why}`, () => assert.equal(decidePayout(facts), waits(why, raisesFlag)))
+}
 
-test('two failures are retried, the third raises one flag', () => {
-  assert.equal(decidePayout({ ...ready, failedInRow: 2 }), { kind: 'pay', amount: 100_000 })
-  assert.equal(decidePayout({ ...ready, failedInRow: 3 }), waits('failed_three_times', true))
-  assert.equal(decidePayout({ ...ready, failedInRow: 4, openFailureFlag: true }), waits('failed_three_times'))
-})
-
-test('a failed payout that the processor does not call failed is not replaced, even after the count was reset', () => {
-  const doubtful = { ...ready, failureVerdict: 'denied' } as const
-  assert.equal(decidePayout(doubtful), waits('failure_not_confirmed', true))
-  assert.equal(decidePayout({ ...doubtful, failedInRow: 1 }), waits('failure_not_confirmed', true))
-  assert.equal(decidePayout({ ...doubtful, openFailureFlag: true }), waits('failure_not_confirmed'))
-})
-
-test('a processor that does not answer holds a payout back without a flag', () => {
-  const unasked = { ...ready, failureVerdict: 'unknown' } as const
-  assert.equal(decidePayout(unasked), waits('processor_unavailable'))
-  assert.equal(decidePayout({ ...unasked, openFailureFlag: true }), waits('processor_unavailable'))
-  assert.equal(decidePayout({ ...unasked, failedInRow: 3 }), waits('failed_three_times', true))
-})
-
-test('an open flag holds nothing back after the count was reset', () => {
-  assert.equal(decidePayout({ ...ready, openFailureFlag: true }), { kind: 'pay', amount: 100_000 })
+test('two failures are retried, and an open flag holds nothing back after the count was reset', () => {
+  for (const facts of [{ failedInRow: 2 }, { openFailureFlag: true }])
+    assert.equal(decidePayout({ ...ready, ...facts }), { kind: 'pay', amount: 100_000 })
 })
 
 test('property: a payout is the whole balance, and every condition is needed', () => {

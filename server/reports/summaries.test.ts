@@ -1,18 +1,26 @@
 import * as assert from 'uvu/assert'
 import { type Paisa, parseMoney } from '../../shared/money.ts'
 import type { CreatorSummaryWire, MerchantSummaryWire } from '../../shared/schemas/summaries.ts'
-import { closeDueCycles } from '../billing/close-cycle.service.ts'
 import { grantCredit } from '../billing/credits.service.ts'
-import { createClickRecorder } from '../clicks/clicks.service.ts'
+import { createClickRecorder, rollUpClicks } from '../clicks/clicks.service.ts'
 import { accountBalances } from '../ledger/ledger.service.ts'
+import type { LinkRecord } from '../links/links.service.ts'
 import { runPayouts } from '../payouts/payout-run.service.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import { createIds } from '../platform/ids.ts'
+import { dateOfDay, localDay } from '../platform/local-days.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
-import { cyclesOf, giveDestination, type Marketplace, type Shop } from '../test/testkit/marketplace.ts'
+import {
+  closeOpenCycle,
+  cycleOf,
+  giveDestination,
+  type Marketplace,
+  type Shop,
+} from '../test/testkit/marketplace.ts'
+import { orderBody } from '../test/testkit/orders.ts'
 import { outcomeOf, requestOf, setSuspended } from '../test/testkit/people.ts'
-import { assertMapped } from '../test/testkit/pluck.ts'
-import { DAY } from '../test/testkit/testbed.ts'
+import { pluckAll } from '../test/testkit/pluck.ts'
+import { DAY, HOUR } from '../test/testkit/testbed.ts'
 import { summariesRouter } from './reports.procedures.ts'
 
 type Ask = { from?: string; to?: string; top?: number }
@@ -49,14 +57,12 @@ async function assertTied(market: Marketplace, shops: Shop[], creators: Actor[])
     assert.is(paisa(summary.receivable), held('merchant_receivable', shop.merchantId))
     assert.is(open - paisa(summary.available_credit), held('merchant_unbilled', shop.merchantId))
     if (!cycle) continue
-    const sum = (texts: string[]) => texts.reduce((total, text) => total + paisa(text), 0)
-    assert.is(sum(cycle.by_offer.map((row) => row.commission)), paisa(cycle.commission_total))
-    assert.is(sum(cycle.by_offer.map((row) => row.platform_fee)), paisa(cycle.fee_total))
-    assert.is(sum(cycle.by_creator.map((row) => row.commission)), paisa(cycle.commission_total))
-    assert.is(
-      cycle.by_creator.reduce((total, row) => total + row.sales, 0),
-      cycle.sales,
-    )
+    const sum = (amounts: number[]) => amounts.reduce((total, amount) => total + amount, 0)
+    const { by_offer, by_creator } = cycle
+    assert.is(sum(by_offer.map((row) => paisa(row.commission))), paisa(cycle.commission_total))
+    assert.is(sum(by_offer.map((row) => paisa(row.platform_fee))), paisa(cycle.fee_total))
+    assert.is(sum(by_creator.map((row) => paisa(row.commission))), paisa(cycle.commission_total))
+    assert.is(sum(by_creator.map((row) => row.sales)), cycle.sales)
   }
 }
 
@@ -65,39 +71,27 @@ for (const { it } of marketSuites('summaries', { idsOf: createIds })) {
     const { platform } = market
     const shops = [await market.addShop('One'), await market.addShop('Two')] as const
     const creators = [await market.addCreator('Ayesha'), await market.addCreator('Bilal')] as const
-    const links = [
-      await market.addLink(shops[0], creators[0]),
-      await market.addLink(shops[0], creators[1], { commission_rate: 2000 }),
-      await market.addLink(shops[1], creators[0]),
-    ] as const
     const tied = () => assertTied(market, [...shops], [...creators])
     await tied()
-    for (const [index, price] of [2_000_000, 333_333, 77_777].entries()) {
-      const link = links[index] as (typeof links)[number]
-      await market.order(index === 2 ? shops[1] : shops[0], link, price)
-    }
-    await market.order(shops[0], links[0], 10_000, { financialStatus: 'pending' })
-    await market.drainUntilIdle()
+    const link = await market.addLink(shops[0], creators[0])
+    await market.order(shops[0], link, 2_000_000)
+    const second = await market.addLink(shops[0], creators[1], { commission_rate: 2000 })
+    await market.order(shops[0], second, 333_333)
+    await market.order(shops[1], await market.addLink(shops[1], creators[0]), 77_777)
+    await market.sell(shops[0], link, 10_000, { financialStatus: 'pending' })
     await tied()
-    await grantCredit(platform, {
-      merchantId: shops[0].merchantId,
-      amount: 100_000,
-      reference: 'R-1',
-      reason: 'returned goods',
-      actor: 'operator',
-    })
+    const credit = { amount: 100_000, reference: 'R-1', reason: 'returned goods', actor: 'operator' }
+    await grantCredit(platform, { ...credit, merchantId: shops[0].merchantId })
     await tied()
-    const [cycle] = await cyclesOf(platform, shops[0].merchantId)
-    if (!cycle) throw new Error('no cycle')
     const before = (await ofMerchant(market, shops[0])).open_cycle
-    await closeDueCycles(platform, { merchantId: shops[0].merchantId, asOf: cycle.period_end })
+    const cycleId = await closeOpenCycle(platform, shops[0])
     await market.drainUntilIdle()
-    const closed = (await cyclesOf(platform, shops[0].merchantId))[0]
-    assert.is(parseMoney(before?.expected_amount_due ?? ''), closed?.amount_due)
-    assert.is(parseMoney(before?.expected_credit ?? ''), closed?.credit_total)
+    const closed = await cycleOf(platform, cycleId)
+    assert.is(parseMoney(before?.expected_amount_due ?? ''), closed.amount_due)
+    assert.is(parseMoney(before?.expected_credit ?? ''), closed.credit_total)
     await tied()
     assert.is((await ofMerchant(market, shops[0])).open_cycle, null)
-    await market.confirmPayment(cycle.id)
+    await market.confirmPayment(cycleId)
     await market.drainUntilIdle()
     await tied()
     assert.is((await ofMerchant(market, shops[0])).receivable, '0.00')
@@ -111,13 +105,10 @@ for (const { it } of marketSuites('summaries', { idsOf: createIds })) {
   })
 
   it('counts visits, and sales by their reason, each party its own', async ({ market }) => {
-    const shop = await market.addShop()
+    const { shop, creator, link } = await market.addTrade()
     const other = await market.addShop()
-    const creator = await market.addCreator()
-    const link = await market.addLink(shop, creator)
-    await market.order(shop, link, 100_000)
-    await market.order(shop, link, 100_000, { financialStatus: 'pending' })
-    await market.order(shop, link, 100_000, { financialStatus: 'pending' })
+    for (const financialStatus of ['paid', 'pending', 'pending'])
+      await market.order(shop, link, 100_000, { financialStatus })
     await market.deliver(shop, await market.order(other, link, 100_000))
     await market.click(link, false)
     const recorder = createClickRecorder(market.platform)
@@ -130,39 +121,36 @@ for (const { it } of marketSuites('summaries', { idsOf: createIds })) {
     await market.drainUntilIdle()
     const summary = await ofCreator(market, creator)
     assert.equal([summary.clicks, summary.unique_clicks], [9, 6])
-    assert.is(summary.sales.accepted, 2)
-    assert.is(summary.sales.rejected, 2)
-    assert.equal(summary.sales.rejected_by_reason, [{ reason: 'not_paid', sales: 2 }])
-    assert.equal((await ofMerchant(market, shop)).sales.rejected_by_reason, [
-      { reason: 'not_paid', sales: 2 },
-    ])
-    assert.equal((await ofMerchant(market, other)).sales.rejected_by_reason, [
-      { reason: 'other_merchants_link', sales: 1 },
-    ])
-    const yesterday = { to: new Date(market.clock.now() - DAY).toISOString() }
-    assert.is((await ofCreator(market, creator, yesterday)).sales.accepted, 0)
-    const today = { from: new Date(market.clock.now() - DAY).toISOString() }
-    assert.is((await ofCreator(market, creator, today)).sales.accepted, 2)
-    const sofar = { ...today, to: new Date(market.clock.now()).toISOString() }
-    assert.is((await ofCreator(market, creator, sofar)).sales.accepted, 0, '`to` is exclusive')
+    assert.equal([summary.sales.accepted, summary.sales.rejected], [2, 2])
+    const unpaid = [{ reason: 'not_paid', sales: 2 }]
+    assert.equal(summary.sales.rejected_by_reason, unpaid)
+    assert.equal((await ofMerchant(market, shop)).sales.rejected_by_reason, unpaid)
+    const foreign = [{ reason: 'other_merchants_link', sales: 1 }]
+    assert.equal((await ofMerchant(market, other)).sales.rejected_by_reason, foreign)
+    const [now, yesterday] = [market.clock.now(), market.clock.now() - DAY].map((at) =>
+      new Date(at).toISOString(),
+    )
+    for (const [period, accepted] of [
+      [{ to: yesterday }, 0],
+      [{ from: yesterday }, 2],
+      [{ from: yesterday, to: now }, 0], // `to` is exclusive
+    ] as const)
+      assert.is((await ofCreator(market, creator, period as Ask)).sales.accepted, accepted)
   })
 
   it('shows the best offers and creators first, and only so many', async ({ market }) => {
     const shop = await market.addShop()
-    const prices = [100_000, 300_000, 200_000]
-    for (const [index, price] of prices.entries()) {
-      const link = await market.addLink(shop, await market.addCreator(`creator ${index}`), {
-        title: `offer ${index}`,
-      })
-      await market.order(shop, link, price)
+    for (const [index, price] of [100_000, 300_000, 200_000].entries()) {
+      const creator = await market.addCreator(`creator ${index}`)
+      await market.order(shop, await market.addLink(shop, creator, { title: `offer ${index}` }), price)
     }
     await market.drainUntilIdle()
     const cycle = (await ofMerchant(market, shop, { top: 2 })).open_cycle
-    assertMapped(cycle?.by_offer, (row) => [row.title, row.sales, row.commission, row.platform_fee], [
+    assert.equal(pluckAll(cycle?.by_offer, 'title', 'sales', 'commission', 'platform_fee'), [
       ['offer 1', 1, '375.00', '37.50'],
       ['offer 2', 1, '250.00', '25.00'],
     ])
-    assertMapped(cycle?.by_creator, (row) => [row.display_name, row.commission], [
+    assert.equal(pluckAll(cycle?.by_creator, 'display_name', 'commission'), [
       ['creator 1', '375.00'],
       ['creator 2', '250.00'],
     ])
@@ -179,12 +167,13 @@ for (const { it } of marketSuites('summaries', { idsOf: createIds })) {
       const [outcome] = await runPayouts(platform, processor, { dryRun: true })
       return outcome?.kind === 'waits' ? outcome.why : (outcome?.kind ?? null)
     }
-    assert.equal(await next(), {
+    const nothing = {
       amount: '0.00',
       waits_for: 'below_threshold',
       missing: '1000.00',
       replaces_failed: false,
-    })
+    }
+    assert.equal(await next(), nothing)
     await market.earn(shop, link, 400_000)
     assert.equal([(await next()).waits_for, (await next()).missing], ['below_threshold', '500.00'])
     assert.is(await run(), 'below_threshold')
@@ -194,20 +183,16 @@ for (const { it } of marketSuites('summaries', { idsOf: createIds })) {
     assert.is(await run(), 'no_destination')
     await giveDestination(platform, creator.userId)
     await setSuspended(platform, creator.userId, true)
-    assert.is((await next()).waits_for, 'suspended')
+    assert.equal([(await next()).waits_for, await run()], ['suspended', 'suspended'])
     await setSuspended(platform, creator.userId, false)
-    assert.equal(await next(), {
-      amount: '1500.00',
-      waits_for: null,
-      missing: '0.00',
-      replaces_failed: false,
-    })
+    const ready = { amount: '1500.00', waits_for: null, missing: '0.00', replaces_failed: false }
+    assert.equal(await next(), ready)
     assert.is(await run(), 'paid_out')
     const payoutId = await market.payOut()
     assert.is((await next()).amount, '0.00')
     await market.settlePayout(payoutId, 'failed')
     await market.drainUntilIdle()
-    assert.equal(await next(), { amount: '1500.00', waits_for: null, missing: '0.00', replaces_failed: true })
+    assert.equal(await next(), { ...ready, replaces_failed: true })
     const held = processor.payouts.find((item) => item.reference === payoutId)
     if (held) held.status = 'paid'
     await runPayouts(platform, processor)
@@ -230,12 +215,9 @@ for (const { it } of marketSuites('summaries', { idsOf: createIds })) {
   })
 
   it('counts a sale in the period of its latest decision', async ({ market }) => {
-    const shop = await market.addShop()
-    const creator = await market.addCreator()
-    const link = await market.addLink(shop, creator)
+    const { shop, creator, link } = await market.addTrade()
     const started = market.clock.now()
-    const unpaid = await market.order(shop, link, 100_000, { financialStatus: 'pending' })
-    await market.drainUntilIdle()
+    const unpaid = await market.sell(shop, link, 100_000, { financialStatus: 'pending' })
     market.clock.pass(10 * DAY)
     await market.deliver(shop, unpaid.replace('"pending"', '"paid"'))
     await market.drainUntilIdle()
@@ -253,6 +235,130 @@ for (const { it } of marketSuites('summaries', { idsOf: createIds })) {
         [accepted, 0, accepted ? '125.00' : '0.00'],
       )
     }
+  })
+
+  it.run()
+}
+
+type AskSeries = { by: 'day' | 'link' | 'offer' | 'sub_id'; from?: string; to?: string }
+
+const seriesOf = (market: Marketplace, actor: Actor, input: AskSeries) =>
+  summariesRouter.createCaller(requestOf(market.platform, actor)).series(input)
+
+/** The items that are not zero, as one line each. */
+async function linesOf(market: Marketplace, actor: Actor, input: AskSeries): Promise<string[]> {
+  const { items } = await seriesOf(market, actor, input)
+  return items
+    .filter(({ clicks, sales, rejected }) => clicks + sales + rejected > 0)
+    .map(({ key, clicks, unique_clicks, sales, rejected, net_amount, commission }) =>
+      [key, clicks, unique_clicks, sales, rejected, net_amount, commission].join(' '),
+    )
+}
+
+const dayOf = (time: number) => dateOfDay(localDay(time, 'Asia/Karachi'))
+
+interface Context {
+  shop: Shop
+  sana: Actor
+  lawn: LinkRecord
+  lamp: LinkRecord
+}
+
+for (const { it } of marketSuites<Context>('series', { idsOf: createIds })) {
+  it.before.each(async (context) => {
+    const { market } = context
+    const shop = await market.addShop()
+    const sana = await market.addCreator('Sana')
+    const lawn = await market.addLink(shop, sana, { title: 'Lawn' })
+    const lamp = await market.addLink(shop, sana, { title: 'Lamp' })
+    Object.assign(context, { shop, sana, lawn, lamp })
+  })
+
+  const sell = async (
+    market: Marketplace,
+    shop: Shop,
+    link: LinkRecord,
+    subId: string | null,
+    paid = true,
+  ) => {
+    const click = await market.click(link, true, subId)
+    const order = { price: 100_000, click, createdAt: market.clock.now() }
+    await market.deliver(shop, orderBody({ ...order, financialStatus: paid ? 'paid' : 'pending' }))
+    await market.drainUntilIdle()
+  }
+
+  it('counts visits and sales by day, link, offer and sub id, before and after the roll-up', async (context) => {
+    const { market, shop, sana, lawn, lamp } = context
+    const started = market.clock.now()
+    await sell(market, shop, lawn, 'reel')
+    await market.click(lawn, true, 'reel')
+    await market.click(lawn, false, 'reel')
+    market.clock.pass(DAY)
+    await sell(market, shop, lamp, null)
+    await sell(market, shop, lamp, 'story', false)
+    await market.click(lamp)
+    const expectAll = async () => {
+      const later = market.clock.now()
+      const days = [`${dayOf(started)} 2 2 1 0 1000.00 125.00`, `${dayOf(later)} 3 3 1 1 1000.00 125.00`]
+      assert.equal(await linesOf(market, sana, { by: 'day' }), days)
+      assert.equal(await linesOf(market, shop.actor, { by: 'day' }), days)
+      assert.equal(await linesOf(market, sana, { by: 'link' }), [
+        `${lamp.slug} 3 3 1 1 1000.00 125.00`,
+        `${lawn.slug} 2 2 1 0 1000.00 125.00`,
+      ])
+      assert.equal(await linesOf(market, shop.actor, { by: 'offer' }), [
+        `${lamp.offer_id} 3 3 1 1 1000.00 125.00`,
+        `${lawn.offer_id} 2 2 1 0 1000.00 125.00`,
+      ])
+      const subs = [' 2 2 1 0 1000.00 125.00', 'reel 2 2 1 0 1000.00 125.00', 'story 1 1 0 1 0.00 0.00']
+      assert.equal(await linesOf(market, sana, { by: 'sub_id' }), subs)
+      const today = { from: new Date(later - 1).toISOString() }
+      assert.equal(await linesOf(market, sana, { by: 'sub_id', ...today }), [subs[0], subs[2]])
+    }
+    await expectAll()
+    await rollUpClicks(market.platform)
+    await expectAll()
+    await market.verify()
+  })
+
+  it('names links and offers, and shows each party its own', async ({ market, shop, sana, lawn }) => {
+    await sell(market, shop, lawn, null)
+    for (const [actor, by, label] of [
+      [sana, 'link', 'Lawn'],
+      [shop.actor, 'link', 'Lawn, Sana'],
+      [shop.actor, 'offer', 'Lawn'],
+    ] as const)
+      assert.is((await seriesOf(market, actor, { by })).items[0]?.label, label)
+    for (const other of [await market.addCreator(), (await market.addShop()).actor])
+      assert.equal(await linesOf(market, other, { by: 'day' }), [])
+  })
+
+  it('holds each local day of the period once, in order, and refuses a period of more than 366 days', async (context) => {
+    const { market, sana, lawn } = context
+    const midnight = Date.parse('2026-03-01T00:00:00+05:00')
+    market.clock.pass(midnight - market.clock.now() - 1)
+    await market.click(lawn)
+    market.clock.pass(1)
+    await market.click(lawn)
+    await rollUpClicks(market.platform)
+    const period = { from: '2026-02-27T20:00:00Z', to: '2026-03-02T19:00:00Z' }
+    const { items, timezone, currency } = await seriesOf(market, sana, { by: 'day', ...period })
+    assert.equal([timezone, currency], ['Asia/Karachi', 'PKR'])
+    assert.equal(pluckAll(items, 'key', 'clicks'), [
+      ['2026-02-28', 1],
+      ['2026-03-01', 1],
+      ['2026-03-02', 0],
+    ])
+    const at = (time: number) => new Date(time).toISOString()
+    const year = await seriesOf(market, sana, { by: 'day', from: at(midnight - 366 * DAY), to: at(midnight) })
+    assert.is(year.items.length, 366)
+    const [start, end] = [at(midnight - 366 * DAY - HOUR), at(midnight)]
+    assert.equal((await seriesOf(market, sana, { by: 'day', from: end, to: end })).items, [])
+    for (const [from, to] of [
+      [start, end],
+      [end, start],
+    ] as const)
+      assert.is(await outcomeOf(seriesOf(market, sana, { by: 'day', from, to })), 'validation_failed')
   })
 
   it.run()

@@ -13,12 +13,8 @@ const clickOf = (id: string, creator: string, merchant = 'merchant'): SaleClick 
 
 function factsWith(changes: Partial<SaleFacts>, reference: string | null = 'one'): SaleFacts {
   const tracking_source = reference === null ? null : 'landing_site'
-  const order = {
-    ...ORDER,
-    lines: [{ ...LINE, unit_price: 100_000 }],
-    tracking_reference: reference,
-    tracking_source,
-  }
+  const lines = [{ ...LINE, unit_price: 100_000 }]
+  const order = { ...ORDER, lines, tracking_reference: reference, tracking_source }
   return { ...FACTS, order, click: clickOf('one', 'sana'), ...changes } as SaleFacts
 }
 
@@ -62,11 +58,8 @@ test('a click that is gone by now stays as the receipt has it', () => {
 })
 
 test('without a receipt everything is of today, and said to be', () => {
-  assert.equal(factsOf(factsWith({}), null).lost, [
-    'merchant_suspended',
-    'creator_suspended',
-    'platform_fee_rate',
-  ])
+  const all = ['merchant_suspended', 'creator_suspended', 'platform_fee_rate']
+  assert.equal(factsOf(factsWith({}), null).lost, all)
   assert.equal(factsOf(factsWith({ click: null }), null).lost, ['merchant_suspended', 'platform_fee_rate'])
 })
 
@@ -108,9 +101,7 @@ test('the history of a coupon code is as it is read today, the suspension of its
     starts_at: CLICKED_AT,
     ends_at: null,
     offer_status: 'live',
-    creator_suspended: true,
-    buyer_is_creator: false,
-    buyer_name_matches: false,
+    ...{ creator_suspended: true, buyer_is_creator: false, buyer_name_matches: false },
     link: clickOf('two', 'bilal').link,
   }
   const today = factsWith({ coupons: [{ ...coupon, ends_at: ORDER.created_at + 1 }] })

@@ -18,7 +18,6 @@ import { decideSale } from './accept-sale.rule.ts'
 import {
   type Difference,
   type ReprocessOptions,
-  type ReprocessReport,
   reprocessOrders,
   type SaleRule,
   TODAYS_RULE,
@@ -47,19 +46,13 @@ for (const { it } of marketSuites("stored orders through today's rule")) {
   let link: LinkRecord
   it.before.each(async (context) => {
     market = context.market
-    shop = await market.addShop('Chenab Lawn')
-    creator = await market.addCreator('Sana')
-    link = await market.addLink(shop, creator)
+    ;({ shop, creator, link } = await market.addTrade())
   })
 
-  async function run(
-    options: Partial<ReprocessOptions> = {},
-  ): Promise<ReprocessReport & { differences: Difference[] }> {
+  async function run(options: Partial<ReprocessOptions> = {}) {
     const differences: Difference[] = []
-    const report = await reprocessOrders(market.platform, {
-      onDifference: (difference) => differences.push(difference),
-      ...options,
-    })
+    const onDifference = (difference: Difference) => differences.push(difference)
+    const report = await reprocessOrders(market.platform, { onDifference, ...options })
     return { ...report, differences }
   }
 
@@ -87,18 +80,8 @@ for (const { it } of marketSuites("stored orders through today's rule")) {
       onProgress: (done, all) => seen.push(done, all),
     })
     assert.equal(report.counts, {
-      events: 9,
-      judged: 3,
-      different: 0,
-      repeats: 1,
-      bodies_gone: 0,
-      unreadable: 2,
-      other_topics: 1,
-      conflicting: 1,
-      waiting: 1,
-      unknown_stores: 0,
-      forged: 0,
-      uncertain: 0,
+      ...{ events: 9, judged: 3, different: 0, repeats: 1, bodies_gone: 0, unreadable: 2 },
+      ...{ other_topics: 1, conflicting: 1, waiting: 1, unknown_stores: 0, forged: 0, uncertain: 0 },
     })
     assert.equal(seen, [9, 9])
     assert.equal(changedTables(before, await tableDigests(market.platform.database.reader)), [])
@@ -132,8 +115,7 @@ for (const { it } of marketSuites("stored orders through today's rule")) {
   })
 
   it('judge by the receipt alone what has no raw body, and count it', async () => {
-    await market.order(shop, link, 400_000, { id: '1' })
-    await market.drainUntilIdle()
+    await market.sell(shop, link, 400_000, { id: '1' })
     market.clock.pass(91 * DAY)
     assert.is(await removeOldBodies(market.platform), 1)
     const calm = await run()
@@ -144,17 +126,9 @@ for (const { it } of marketSuites("stored orders through today's rule")) {
 
   it('see what today’s reading makes of a body, also of one that made no sale', async () => {
     const other = await market.addCreator('Zoya')
-    const otherLink = await market.addLink(shop, other)
-    const otherClick = await market.click(otherLink)
-    const setAside = orderBody({
-      price: 300_000,
-      createdAt: market.clock.now(),
-      id: '7',
-      name: '#7',
-      click: otherClick,
-    })
-    await market.deliver(shop, setAside.replace('"PKR"', '"rupees"'))
-    await market.deliver(shop, setAside.replace('"PKR"', '"rupees"'))
+    const click = await market.click(await market.addLink(shop, other))
+    const order = { price: 300_000, createdAt: market.clock.now(), id: '7', name: '#7', click }
+    for (const _ of [1, 2]) await market.deliver(shop, orderBody(order).replace('"PKR"', '"rupees"'))
     await market.order(shop, link, 400_000, { id: '1', name: '#1' })
     await market.order(shop, link, 400_000, { id: '2', name: '#2' })
     await market.drainUntilIdle()
@@ -163,28 +137,20 @@ for (const { it } of marketSuites("stored orders through today's rule")) {
       read(raw, parameter) {
         const order = readOrderFacts(raw.replace('"rupees"', '"PKR"'), parameter)
         if (order.order_id === '2') throw new MalformedOrder('too plain')
-        return order.order_id === '1' ? { ...order, references: noted(otherClick) } : order
+        return order.order_id === '1' ? { ...order, references: noted(click) } : order
       },
     }
     const { counts, differences, creators } = await run({ rule })
     assert.equal([counts.repeats, counts.different, counts.uncertain], [1, 3, 2])
     assert.equal(
       differences.map(({ order_name, before, after, lost, sale_id }) => [
-        order_name,
-        before.reason ?? before.verdict,
-        after.reason ?? after.verdict,
-        after.creator_id,
-        lost,
-        sale_id === null,
+        ...[order_name, before.reason ?? before.verdict, after.reason ?? after.verdict],
+        ...[after.creator_id, lost, sale_id === null],
       ]),
       [
         [
-          '#7',
-          'malformed: currency is no code of three letters',
-          'accepted',
-          other.userId,
-          ['merchant_suspended', 'creator_suspended', 'platform_fee_rate'],
-          true,
+          ...['#7', 'malformed: currency is no code of three letters', 'accepted', other.userId],
+          ...[['merchant_suspended', 'creator_suspended', 'platform_fee_rate'], true],
         ],
         ['#1', 'accepted', 'accepted', other.userId, ['creator_suspended'], false],
         ['#2', 'accepted', 'malformed: too plain', null, [], false],
@@ -201,8 +167,7 @@ for (const { it } of marketSuites("stored orders through today's rule")) {
   it('tell where a click that today’s reading leads to may have been taken away', async () => {
     const gone = await market.click(link)
     await market.click(link)
-    await market.order(shop, link, 400_000)
-    await market.drainUntilIdle()
+    await market.sell(shop, link, 400_000)
     const { database } = market.platform
     await database.transaction((tx) => tx.deleteFrom('clicks').where('id', '=', gone).execute())
     const rule: SaleRule = {
@@ -221,8 +186,7 @@ for (const { it } of marketSuites("stored orders through today's rule")) {
     const { database } = market.bed.testDatabase
     await removeGuards(database)
     for (const result of ['null', '5', '{"sale_id": 5}', '{"sale_id": "none"}', 'not JSON']) {
-      await market.order(shop, link, 400_000)
-      await market.drainUntilIdle()
+      await market.sell(shop, link, 400_000)
       await database.writer.updateTable('inbound_events').set({ result }).execute()
       const { events, repeats, different } = (await run()).counts
       assert.equal([repeats, different], [events, 0], result)
@@ -237,25 +201,20 @@ for (const { it } of marketSuites("stored orders through today's rule")) {
     await market.order(shop, link, 400_000)
     await market.deliver(next, orderBody({ price: 100, createdAt: moment }))
     await market.drainUntilIdle()
-    const eventsOf = async (options: Partial<ReprocessOptions>) => (await run(options)).counts.events
-    assert.equal(
-      [
-        await eventsOf({}),
-        await eventsOf({ since: moment }),
-        await eventsOf({ since: moment + 1 }),
-        await eventsOf({ storeIds: [next.storeId] }),
-        await eventsOf({ since: moment, storeIds: [shop.storeId] }),
-        await eventsOf({ storeIds: [] }),
-      ],
-      [3, 2, 0, 1, 1, 0],
-    )
+    for (const [options, events] of [
+      [{}, 3],
+      [{ since: moment }, 2],
+      [{ since: moment + 1 }, 0],
+      [{ storeIds: [next.storeId] }, 1],
+      [{ since: moment, storeIds: [shop.storeId] }, 1],
+      [{ storeIds: [] }, 0],
+    ] as const)
+      assert.is((await run(options)).counts.events, events, JSON.stringify(options))
   })
 
   it('are read in lots, each order once, and from a database that refuses to write', async () => {
-    const price = 100_000
-    for (let order = 0; order < 230; order += 1) {
-      await market.deliver(shop, orderBody({ price, createdAt: market.clock.now() }))
-    }
+    const order = { price: 100_000, createdAt: market.clock.now() }
+    for (let count = 0; count < 230; count += 1) await market.deliver(shop, orderBody(order))
     await market.drainUntilIdle()
     const database = await openDatabase(market.bed.testDatabase.url, { create: false, readOnly: true })
     try {
@@ -266,14 +225,8 @@ for (const { it } of marketSuites("stored orders through today's rule")) {
       )
       assert.equal([lots, counts.judged], [[100, 200, 230], 230])
       for (const writing of [database.writer, database.reader]) {
-        let refusal = ''
-        await writing
-          .deleteFrom('watermarks')
-          .execute()
-          .catch((error: Error) => {
-            refusal = error.message
-          })
-        assert.match(refusal, /read-?only/)
+        const refusal = await writing.deleteFrom('watermarks').execute().catch(String)
+        assert.match(String(refusal), /read-?only/)
       }
     } finally {
       await database.close()

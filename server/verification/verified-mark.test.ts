@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import * as assert from 'uvu/assert'
 import { sealLedger } from '../ledger/seals/seals.service.ts'
-import type { LinkRecord } from '../links/links.service.ts'
 import { createAppKeys } from '../platform/crypto/key-ring.ts'
 import { simulatedIds } from '../test/simulation/simulated-ids.ts'
-import { marketSuites } from '../test/testkit/market-suites.ts'
-import { brokenInvariants, type Marketplace, type Shop } from '../test/testkit/marketplace.ts'
+import { addTrade, type MarketContext, marketSuites } from '../test/testkit/market-suites.ts'
+import { brokenInvariants, type Trade } from '../test/testkit/marketplace.ts'
+import { rowOf, rowsOf } from '../test/testkit/rows.ts'
 import { removeGuards } from '../test/testkit/tamper.ts'
 import { HOUR } from '../test/testkit/testbed.ts'
 import { Scope } from './scope.ts'
@@ -17,32 +17,14 @@ import {
 } from './verified-mark.ts'
 import { type Books, verifyBooks } from './verify-books.ts'
 
-interface Context {
-  market: Marketplace
-  shop: Shop
-  link: LinkRecord
-}
+type Context = MarketContext & Trade
 
-for (const { it } of marketSuites<Context>('verified mark', { idsOf: simulatedIds })) {
-  it.before.each(async (context) => {
-    context.shop = await context.market.addShop()
-    context.link = await context.market.addLink(context.shop, await context.market.addCreator())
-  })
+for (const { it } of marketSuites<Trade>('verified mark', { idsOf: simulatedIds })) {
+  it.before.each(addTrade)
 
-  const sell = async ({ market, shop, link }: Context, financialStatus = 'paid') => {
-    const body = await market.order(shop, link, 400_000, { financialStatus })
-    await market.drainUntilIdle()
-    return body
-  }
-  const newest = async ({ market }: Context) =>
-    (
-      await market.platform.database.reader
-        .selectFrom('sales')
-        .select('id')
-        .orderBy('id', 'desc')
-        .limit(1)
-        .executeTakeFirstOrThrow()
-    ).id
+  const sell = ({ market, shop, link }: Context, financialStatus = 'paid') =>
+    market.sell(shop, link, 400_000, { financialStatus })
+  const newest = async ({ platform }: Context) => (await rowsOf(platform, 'sales')).at(-1)?.id ?? ''
   /** Verifies all books as they are, and stores that. */
   const storeMark = async ({ market }: Context) => {
     const { platform, clock } = market
@@ -64,18 +46,21 @@ for (const { it } of marketSuites<Context>('verified mark', { idsOf: simulatedId
   const brokenSince = async (context: Context) =>
     (await resultsSince(context)).filter(({ breaches }) => breaches.length > 0).map(({ name }) => name)
   const brokenInAll = async ({ market }: Context) => Object.keys(await brokenInvariants(market.platform))
-  /** A sale that is sealed, verified and hours old. */
+  /** Verifies what is sealed and hours old, and lets anything be changed from then on. */
+  const cover = async (context: Context) => {
+    context.clock.pass(2 * HOUR)
+    await sealLedger(context.platform)
+    await storeMark(context)
+    await removeGuards(context.bed.testDatabase.database)
+  }
+  /** A sale that is covered. */
   const coverOneSale = async (context: Context) => {
     await sell(context)
-    const covered = await newest(context)
-    context.market.clock.pass(2 * HOUR)
-    await sealLedger(context.market.platform)
-    await storeMark(context)
-    await removeGuards(context.market.bed.testDatabase.database)
-    return covered
+    await cover(context)
+    return newest(context)
   }
-  const setCommission = ({ market }: Context, id: string) =>
-    market.bed.testDatabase.database.writer
+  const setCommission = ({ bed }: Context, id: string) =>
+    bed.testDatabase.database.writer
       .updateTable('sales')
       .set({ commission: 1 })
       .where('id', '=', id)
@@ -90,11 +75,11 @@ for (const { it } of marketSuites<Context>('verified mark', { idsOf: simulatedId
 
   it('leaves out the rows that it covers, and checks those that came later', async (context) => {
     await coverOneSale(context)
-    const rowsOf = async (name: string) =>
+    const checked = async (name: string) =>
       (await resultsSince(context)).find((result) => result.name === name)?.rows
-    assert.equal([await rowsOf('receipts-replay'), await rowsOf('chain-unbroken')], [0, 0])
+    assert.equal([await checked('receipts-replay'), await checked('chain-unbroken')], [0, 0])
     await sell(context)
-    assert.equal([await rowsOf('receipts-replay'), await rowsOf('chain-unbroken')], [1, 1])
+    assert.equal([await checked('receipts-replay'), await checked('chain-unbroken')], [1, 1])
     assert.equal(await brokenSince(context), [])
   })
 
@@ -103,11 +88,8 @@ for (const { it } of marketSuites<Context>('verified mark', { idsOf: simulatedId
     await sell(context)
     await setCommission(context, await newest(context))
     assert.ok((await brokenSince(context)).includes('sales-in-journal'))
-    const { writer } = context.market.bed.testDatabase.database
-    const { sequence } = await writer
-      .selectFrom('ledger_entries')
-      .select((read) => read.fn.max('sequence').as('sequence'))
-      .executeTakeFirstOrThrow()
+    const { writer } = context.bed.testDatabase.database
+    const { sequence = 0 } = (await rowsOf(context.platform, 'ledger_entries', {}, 'sequence')).at(-1) ?? {}
     await writer
       .updateTable('ledger_entries')
       .set({ created_at: 1 })
@@ -127,10 +109,7 @@ for (const { it } of marketSuites<Context>('verified mark', { idsOf: simulatedId
     const unpaid = await sell(context, 'pending')
     const sale = await newest(context)
     await sell(context)
-    context.market.clock.pass(2 * HOUR)
-    await sealLedger(context.market.platform)
-    await storeMark(context)
-    await removeGuards(context.market.bed.testDatabase.database)
+    await cover(context)
     context.market.clock.pass(HOUR)
     await context.market.deliver(context.shop, unpaid.replace('"pending"', '"paid"'))
     await context.market.drainUntilIdle()
@@ -156,11 +135,7 @@ for (const { it } of marketSuites<Context>('verified mark', { idsOf: simulatedId
     await coverOneSale(context)
     const { platform } = context.market
     const { writer } = context.market.bed.testDatabase.database
-    const stored = await writer
-      .selectFrom('watermarks')
-      .select('value')
-      .where('name', '=', 'verified')
-      .executeTakeFirstOrThrow()
+    const stored = await rowOf(platform, 'watermarks', { name: 'verified' }, 'name')
     const put = (value: string) => storeVerifiedMark(platform.database, value)
     const problem = async (books: Books = platform) => {
       const mark = await readVerifiedMark(books)
@@ -180,10 +155,8 @@ for (const { it } of marketSuites<Context>('verified mark', { idsOf: simulatedId
     assert.is(await problem(), 'none')
     await writer.updateTable('ledger_seal_heads').set({ sequence: 99 }).execute()
     assert.match(await problem(), /ledger ends of seal 1/)
-    await writer
-      .updateTable('ledger_seals')
-      .set({ digest: '0'.repeat(64) })
-      .execute()
+    const digest = '0'.repeat(64)
+    await writer.updateTable('ledger_seals').set({ digest }).execute()
     assert.match(await problem(), /seal 1, on which it rests/)
   })
 

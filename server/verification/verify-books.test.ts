@@ -2,7 +2,6 @@
 
 import { sql } from 'kysely'
 import * as assert from 'uvu/assert'
-import { closeDueCycles } from '../billing/close-cycle.service.ts'
 import { grantCredit } from '../billing/credits.service.ts'
 import { retryInvoice } from '../billing/invoices.service.ts'
 import { rollUpClicks } from '../clicks/clicks.service.ts'
@@ -22,11 +21,11 @@ import { createManualProcessor } from '../processor/manual/manual-processor.ts'
 import { codeOf } from '../test/testkit/authenticator.ts'
 import { everyForgery, type Forgery, takenBack, tryForgeries } from '../test/testkit/forgeries.ts'
 import { marketSuites, partly } from '../test/testkit/market-suites.ts'
-import { cyclesOf, giveBillingAccount, type Marketplace } from '../test/testkit/marketplace.ts'
+import { closeOpenCycle, giveBillingAccount, type Marketplace } from '../test/testkit/marketplace.ts'
 import { populate } from '../test/testkit/one-of-each.ts'
 import { orderBody } from '../test/testkit/orders.ts'
 import { addApiKey, logIn } from '../test/testkit/people.ts'
-import { assertNone } from '../test/testkit/pluck.ts'
+import { assertNone, pluck } from '../test/testkit/pluck.ts'
 import { PLAYS_ALL, PROOF_FORM } from '../test/testkit/proof-size.ts'
 import { removeGuards } from '../test/testkit/tamper.ts'
 import { TAMPERINGS } from '../test/testkit/tamperings.ts'
@@ -98,18 +97,11 @@ async function fillBooks(market: Marketplace): Promise<void> {
   await pay(null)
   await askAnew('payout')
   await market.earn(shop, links.ayesha, 10_000)
-  await grantCredit(platform, {
-    merchantId: shop.merchantId,
-    amount: 500_00,
-    reference: 'r',
-    reason: 'r',
-    actor: 'operator',
-  })
-  await market.order(shop, links.ayesha, 300_000)
-  await market.drainUntilIdle()
+  const credit = { amount: 500_00, reference: 'r', reason: 'r', actor: 'operator' }
+  await grantCredit(platform, { ...credit, merchantId: shop.merchantId })
+  await market.sell(shop, links.ayesha, 300_000)
   await sealLedger(platform)
-  const open = (await cyclesOf(platform, shop.merchantId)).at(-1)
-  await closeDueCycles(platform, { merchantId: shop.merchantId, asOf: open?.period_end ?? 0 })
+  await closeOpenCycle(platform, shop)
   processor.answers = ['refuse']
   await market.drainUntilIdle()
   await askAnew('invoice')
@@ -119,10 +111,8 @@ async function fillBooks(market: Marketplace): Promise<void> {
   const body = await market.order(shop, links.ayesha, 200_000)
   await market.deliver(shop, body)
   await market.order(other, links.ayesha, 200_000)
-  await market.deliver(
-    shop,
-    orderBody({ createdAt: market.clock.now(), price: 200_000, codes: ['AYESHA10'] }),
-  )
+  const now = market.clock.now()
+  await market.deliver(shop, orderBody({ createdAt: now, price: 200_000, codes: ['AYESHA10'] }))
   await market.order(shop, links.ayesha, 200_000, { createdAt: 0 })
   await market.deliver(shop, '{}', { deliveryId: 'twice' })
   await market.deliver(shop, '[]', { deliveryId: 'twice' })
@@ -178,10 +168,7 @@ for (const { it, dialect } of marketSuites<Context>('invariants', { shared: true
     const results = await verifyBooks(market.platform, { onProgress: (name) => heard.push(name) })
     assertNone(results, ({ breaches }) => breaches.length > 0)
     assert.ok(results.every(({ rows }) => rows > 0))
-    assert.equal(
-      heard,
-      INVARIANTS.map(({ name }) => name),
-    )
+    assert.equal(heard, pluck(INVARIANTS, 'name'))
     assert.is(new Set(heard).size, heard.length)
   })
 

@@ -21,6 +21,7 @@ import { type FileStorage, readText } from '../../platform/storage/storage.ts'
 import { eventually } from '../../test/testkit/eventually.ts'
 import { type Marketplace, openMarketplace } from '../../test/testkit/marketplace.ts'
 import { proofDialects } from '../../test/testkit/proof-size.ts'
+import { rowOf } from '../../test/testkit/rows.ts'
 import { openS3Server } from '../../test/testkit/s3-server.ts'
 import { removeGuards } from '../../test/testkit/tamper.ts'
 import { sealLedger } from './seals.service.ts'
@@ -33,6 +34,8 @@ import {
   sealText,
   storeSeals,
 } from './stored-seals.service.ts'
+
+const S3_KEYS = { S3_ACCESS_KEY_ID: 'k', S3_SECRET_ACCESS_KEY: 's' }
 
 interface Place {
   settings: Record<string, string>
@@ -58,6 +61,7 @@ interface Context {
   platform: Platform
   place: Place
   storage: FileStorage
+  sell(): Promise<unknown>
   /** Sells something and seals it. */
   seal(): Promise<void>
 }
@@ -70,11 +74,10 @@ for (const dialect of proofDialects()) {
       context.market = await openMarketplace(dialect, context.place.settings)
       context.platform = context.market.platform
       context.storage = (await openSealStorage(context.platform.config)) as FileStorage
-      const shop = await context.market.addShop()
-      const link = await context.market.addLink(shop, await context.market.addCreator())
+      const { shop, link } = await context.market.addTrade()
+      context.sell = () => context.market.sell(shop, link, 400_000)
       context.seal = async () => {
-        await context.market.order(shop, link, 400_000)
-        await context.market.drainUntilIdle()
+        await context.sell()
         await sealLedger(context.platform)
       }
     })
@@ -89,10 +92,8 @@ for (const dialect of proofDialects()) {
         ({ subject, detail }) => `${subject}: ${detail}`,
       )
 
-    it('are stored by the scheduler as soon as one is made', async ({ market, platform, storage }) => {
-      const shop = await market.addShop()
-      await market.order(shop, await market.addLink(shop, await market.addCreator()), 400_000)
-      await market.drainUntilIdle()
+    it('are stored by the scheduler as soon as one is made', async ({ market, platform, storage, sell }) => {
+      await sell()
       const scheduler = startScheduler(platform, market.processor)
       await eventually(() => readText(storage, sealName(1)))
       await scheduler.stop()
@@ -107,19 +108,12 @@ for (const dialect of proofDialects()) {
       await seal()
       assert.is(await storeSeals(platform), 1)
       assert.is(await storeSeals(platform), 0)
-      const last = await platform.database.reader
-        .selectFrom('ledger_seals')
-        .selectAll()
-        .where('position', '=', 3)
-        .executeTakeFirstOrThrow()
+      const last = await rowOf(platform, 'ledger_seals', { position: 3 }, 'position')
       assert.is(await readText(storage, sealName(3)), sealText({ ...last, sealedAt: last.sealed_at }))
       for (const _ of [4, 5, 6]) await seal()
       await Promise.all([storeSeals(platform), storeSeals(platform)])
-      assert.equal(await compareWithStorage(platform.database.reader, storage), {
-        rows: 6,
-        breaches: [],
-        missing: null,
-      })
+      const compared = await compareWithStorage(platform.database.reader, storage)
+      assert.equal(compared, { rows: 6, breaches: [], missing: null })
     })
 
     it('show that the database was rolled back, and are not replaced by other ones', async (context) => {
@@ -128,8 +122,8 @@ for (const dialect of proofDialects()) {
       await storeSeals(platform)
       const { database } = market.bed.testDatabase
       await removeGuards(database)
-      await database.writer.deleteFrom('ledger_seal_heads').where('position', '=', 2).execute()
-      await database.writer.deleteFrom('ledger_seals').where('position', '=', 2).execute()
+      for (const table of ['ledger_seal_heads', 'ledger_seals'] as const)
+        await database.writer.deleteFrom(table).where('position', '=', 2).execute()
       assert.equal(await breachesOf(context), [
         'seal 2: the seal storage holds it, and the database ends with seal 1: the database was rolled back, or seals were removed',
       ])
@@ -169,23 +163,15 @@ folders('is refused inside DATA_DIR, also through a link or before it exists', (
   const data = join(folder, 'data')
   mkdirSync(join(data, 'inner'), { recursive: true })
   symlinkSync(join(data, 'inner'), join(folder, 'link'))
-  for (const place of [
-    data,
-    join(data, 'seals', 'deep'),
-    join(folder, 'link'),
-    join(folder, 'link', 'new'),
-  ]) {
+  const isRefusal = (error: unknown) =>
+    error instanceof SettingError && /SEAL_STORAGE: is inside DATA_DIR/.test(error.message)
+  const link = join(folder, 'link')
+  for (const place of [data, join(data, 'seals', 'deep'), link, join(link, 'new')]) {
     const config = readConfig({ DATA_DIR: data, SEAL_STORAGE: place })
-    assert.throws(
-      () => checkSealStorage(config),
-      (error: unknown) =>
-        error instanceof SettingError && /SEAL_STORAGE: is inside DATA_DIR/.test(error.message),
-    )
+    assert.throws(() => checkSealStorage(config), isRefusal)
   }
-  for (const place of [join(folder, 'data-of-seals'), 's3://bucket/data']) {
-    const s3 = { S3_ACCESS_KEY_ID: 'k', S3_SECRET_ACCESS_KEY: 's' }
-    checkSealStorage(readConfig({ DATA_DIR: data, SEAL_STORAGE: place, ...s3 }))
-  }
+  for (const place of [join(folder, 'data-of-seals'), 's3://bucket/data'])
+    checkSealStorage(readConfig({ DATA_DIR: data, SEAL_STORAGE: place, ...S3_KEYS }))
 })
 
 folders.run()
@@ -209,15 +195,11 @@ test('a bucket says whether it has object lock with a default retention', async 
     reply.writeHead(answer[0], { 'content-type': 'application/xml' }).end(answer[1])
   })
   await once(server.listen(0, '127.0.0.1'), 'listening')
-  const storage = (await openSealStorage(
-    readConfig({
-      SEAL_STORAGE: 's3://seals-of-test/one',
-      S3_ENDPOINT: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-      S3_ACCESS_KEY_ID: 'k',
-      S3_SECRET_ACCESS_KEY: 's',
-      S3_FORCE_PATH_STYLE: 'true',
-    }),
-  )) as FileStorage
+  const config = readConfig({
+    ...{ SEAL_STORAGE: 's3://seals-of-test/one', S3_FORCE_PATH_STYLE: 'true', ...S3_KEYS },
+    S3_ENDPOINT: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+  })
+  const storage = (await openSealStorage(config)) as FileStorage
   try {
     for (const [status, body, expected] of answers) {
       answer = [status, body]
@@ -231,14 +213,11 @@ test('a bucket says whether it has object lock with a default retention', async 
 })
 
 test('the setting names a bucket with its keys, or a folder', () => {
-  assert.throws(
-    () => readConfig({ SEAL_STORAGE: 'ftp://x/y' }),
-    /SEAL_STORAGE: must be s3:\/\/BUCKET\/PREFIX or a folder/,
-  )
-  assert.throws(
-    () => readConfig({ SEAL_STORAGE: 's3://bucket' }),
-    /S3_ACCESS_KEY_ID: must be set when SEAL_STORAGE/,
-  )
+  for (const [place, message] of [
+    ['ftp://x/y', /SEAL_STORAGE: must be s3:\/\/BUCKET\/PREFIX or a folder/],
+    ['s3://bucket', /S3_ACCESS_KEY_ID: must be set when SEAL_STORAGE/],
+  ] as const)
+    assert.throws(() => readConfig({ SEAL_STORAGE: place }), message)
 })
 
 test.run()

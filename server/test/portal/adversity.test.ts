@@ -328,7 +328,7 @@ it('paints its frame before any script has arrived', async ({ bed, browser }) =>
     await route.continue()
   })
   await page.goto(`${bed.url}/app/offers`, { waitUntil: 'commit' })
-  await page.waitForSelector('.skeleton i')
+  await page.waitForSelector('.skeleton')
   assert.is(await page.evaluate('getComputedStyle(document.querySelector(".top")).display'), 'flex')
   assert.ok(
     await eventually(() =>

@@ -3,7 +3,7 @@ import type { Clock } from '../../platform/clock.ts'
 import type { Ids } from '../../platform/ids.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { type TestDialect, testDialects } from './databases.ts'
-import { type Marketplace, openMarketplace } from './marketplace.ts'
+import { type Marketplace, openMarketplace, type Trade } from './marketplace.ts'
 import { PLAYS_ALL } from './proof-size.ts'
 import type { ManualClock, Testbed } from './testbed.ts'
 
@@ -63,6 +63,11 @@ export function marketSuites<Context = unknown>(
       })
     return { it: Object.assign(added, it), dialect }
   })
+}
+
+/** A hook for `before` or `before.each`: adds a `Trade` to the context. */
+export async function addTrade(context: MarketContext & Trade): Promise<void> {
+  Object.assign(context, await context.market.addTrade())
 }
 
 /** Of the tests of a suite for PostgreSQL, `npm test` plays the first of so many. */

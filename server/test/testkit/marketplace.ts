@@ -36,6 +36,13 @@ export interface Shop {
   storeId: string
 }
 
+/** A shop, a creator, and the creator's link to an offer of the shop. */
+export interface Trade {
+  shop: Shop
+  creator: SessionActor
+  link: LinkRecord
+}
+
 export type Marketplace = Awaited<ReturnType<typeof openMarketplace>>
 
 /**
@@ -106,22 +113,32 @@ export async function openMarketplace(
       ...{ reason: 'returned by the bank', ...changes },
     })
   }
+  /** The same, applied with all that is due. */
+  const sell = async (...sold: Parameters<typeof order>) => {
+    const body = await order(...sold)
+    await drain()
+    return body
+  }
+  const addShop = async (name?: string): Promise<Shop> => {
+    const actor = await addMerchant(platform, name)
+    return { actor, merchantId: actor.userId, storeId: await storeIdOf(platform, actor.userId) }
+  }
+  const addCreator = async (name?: string, destination = true) => {
+    const creator = await addUser(platform, 'creator', name)
+    if (destination) await giveDestination(platform, creator.userId)
+    return creator
+  }
+  /** A live offer of the shop and this creator's approved link to it; by default 12.5 % and 30 days. */
+  const linkTo = async (shop: Shop, creator: Actor, terms: Partial<OfferFields> = {}) => {
+    const offer = await addLiveOffer(platform, shop.actor, terms)
+    return addLink(platform, shop.actor, creator, offer.id)
+  }
   return {
-    ...{ bed, platform, clock, processor },
-    ...{ click, deliver, order, processorSays, processorSends, confirmPayment, settlePayout },
-    async addShop(name?: string): Promise<Shop> {
-      const actor = await addMerchant(platform, name)
-      return { actor, merchantId: actor.userId, storeId: await storeIdOf(platform, actor.userId) }
-    },
-    async addCreator(name?: string, destination = true) {
-      const creator = await addUser(platform, 'creator', name)
-      if (destination) await giveDestination(platform, creator.userId)
-      return creator
-    },
-    /** A live offer of the shop and this creator's approved link to it; by default 12.5 % and 30 days. */
-    async addLink(shop: Shop, creator: Actor, terms: Partial<OfferFields> = {}) {
-      const offer = await addLiveOffer(platform, shop.actor, terms)
-      return addLink(platform, shop.actor, creator, offer.id)
+    ...{ bed, platform, clock, processor, addShop, addCreator, addLink: linkTo },
+    ...{ click, deliver, order, sell, processorSays, processorSends, confirmPayment, settlePayout },
+    async addTrade(terms?: Partial<OfferFields>): Promise<Trade> {
+      const [shop, creator] = [await addShop(), await addCreator()]
+      return { shop, creator, link: await linkTo(shop, creator, terms) }
     },
     /** Makes the payouts that are due, and settles the last one if `word` says how; returns its id. */
     async payOut(word?: 'confirmed' | 'failed') {
@@ -135,8 +152,7 @@ export async function openMarketplace(
     },
     /** Sells, closes the shop's cycle as of its end, and has its payment confirmed: the commission is released. */
     async earn(shop: Shop, link: LinkRecord, price: Paisa) {
-      await order(shop, link, price)
-      await drain()
+      await sell(shop, link, price)
       const cycleId = await closeOpenCycle(platform, shop)
       await drain()
       await confirmPayment(cycleId)

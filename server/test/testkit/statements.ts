@@ -19,6 +19,18 @@ export function onStatement(tell: (statement: PluginTransformQueryArgs) => void)
   }
 }
 
+/** A plugin that counts the statements that were run, prepared ones too. */
+export function statementCounter(): KyselyPlugin & { count: number } {
+  return {
+    count: 0,
+    transformQuery: ({ node }) => node,
+    async transformResult({ result }) {
+      this.count += 1
+      return result
+    },
+  }
+}
+
 /** The statements that `read` runs. */
 export async function statementsOf(
   { dialect, reader }: Database,

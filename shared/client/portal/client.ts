@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { createClient, type Outputs, type Problem, problemIn } from '../index.ts'
-import { kept, type Store, store } from './store.ts'
+import { kept, type Store, store } from './state.ts'
 import { key } from './text.ts'
 
 export type User = Outputs['users']['me']
@@ -38,7 +38,7 @@ export const client = createClient({ url: location.origin, session: 'cookie', fe
 export async function download(path: string): Promise<void> {
   const answer = await watchedFetch(path, { headers: { 'X-Session': 'cookie' } })
   // A proxy in front of a service that is gone answers with a page.
-  if (!answer.ok) throw new Refused(await answer.json().catch(() => ({ detail: NO_ANSWER })))
+  if (!answer.ok) throw refusal(await answer.json().catch(() => ({ detail: NO_ANSWER })))
   const [, name = ''] = /filename="([^"]+)"/.exec(answer.headers.get('content-disposition') ?? '') ?? []
   const href = URL.createObjectURL(await answer.blob())
   Object.assign(document.createElement('a'), { href, download: name }).click()
@@ -48,23 +48,17 @@ export async function download(path: string): Promise<void> {
 /** The account that is logged in; `null` for a visitor, `undefined` until that is known. */
 export const session = store<User | null | undefined>(undefined)
 
-/** Whose session the browser has; all tabs share it. Undefined where the browser refuses storage: only the service knows. */
+export const useRole = (): Role | undefined => session.use()?.role
+
+/** Whose session the browser has; all tabs share it. Where the browser refuses storage, only the service knows. */
 const ACCOUNT = 'portal.account'
-function keptAccount(): User | null | undefined {
-  const text = kept.get(ACCOUNT)
-  try {
-    return text ? JSON.parse(text) : text === undefined ? text : null
-  } catch {
-    return null
-  }
-}
 
 /**
  * Loads the account of the session. What the browser has kept of it stands in until then, so that the first screen asks at the same time.
  * Asks nothing in a browser that was never logged in: the refusal would be an error in its console.
  */
 export async function startSession(): Promise<void> {
-  const known = keptAccount()
+  const known = kept.get<User>(ACCOUNT)
   session.set(known)
   if (known === null) return
   const isSame = () => session.get() === known
@@ -80,10 +74,10 @@ export async function startSession(): Promise<void> {
 /** Shows the account that logged in. Refused if the browser has not kept the session's cookie. */
 export async function logIn({ user }: Outputs['auth']['login']): Promise<void> {
   await client.users.me.query().catch((error) => {
-    if (isRefused(error, 'unauthenticated')) throw new Refused({ detail: NO_COOKIES })
+    if (isRefused(error, 'unauthenticated')) throw refusal({ detail: NO_COOKIES })
   })
   cache.clear()
-  kept.set(ACCOUNT, JSON.stringify({ id: user.id, role: user.role, display_name: user.display_name }))
+  kept.set(ACCOUNT, { id: user.id, role: user.role, display_name: user.display_name })
   session.set(user)
 }
 
@@ -91,7 +85,7 @@ export async function logIn({ user }: Outputs['auth']['login']): Promise<void> {
 export function forgetSession(): void {
   cache.clear()
   // Another tab may have logged in to another account.
-  if (keptAccount()?.id === session.get()?.id) kept.set(ACCOUNT, '')
+  if (kept.get<User>(ACCOUNT)?.id === session.get()?.id) kept.set(ACCOUNT, null)
   session.set(null)
 }
 
@@ -108,19 +102,12 @@ const NO_COOKIES = key('Your browser refuses cookies of this page. Allow them to
 type Said = Pick<Problem, 'detail'> & Partial<Problem>
 
 /** A refusal that did not come through the client. */
-export class Refused extends Error {
-  readonly problem: Said
-
-  constructor(problem: Said) {
-    super(problem.detail)
-    this.problem = problem
-  }
-}
+export const refusal = (problem: Said) => Object.assign(new Error(problem.detail), { problem })
 
 /** What is known of a failed call. */
 export function problemOf(error: unknown): Said {
   const unknown = { detail: reachable.get() ? key('Something went wrong. Try again.') : NO_ANSWER }
-  return error instanceof Refused ? error.problem : (problemIn(error) ?? unknown)
+  return (error as { problem?: Said } | undefined)?.problem ?? problemIn(error) ?? unknown
 }
 
 export const isRefused = (error: unknown, ...codes: Problem['code'][]) =>
@@ -134,7 +121,6 @@ function notice(error: unknown): void {
 export interface Answer<Data> {
   data?: Data | undefined
   error?: unknown
-  loading: boolean
 }
 
 interface Entry<Data> extends Store<Answer<Data>> {
@@ -152,7 +138,7 @@ export function report(bug: unknown): void {
 }
 
 function entryOf<Data>(key: string): Entry<Data> {
-  const entry = cache.get(key) ?? store<Answer<unknown>>({ loading: true })
+  const entry = cache.get(key) ?? store<Answer<unknown>>({})
   cache.delete(key)
   cache.set(key, entry)
   for (const [oldest] of cache) if (cache.size > MOST_CACHED) cache.delete(oldest)
@@ -170,16 +156,14 @@ export function useQuery<Data>(key: string, load: (former?: Data) => Promise<Dat
   latest.current = load
   const reload = useCallback((): Promise<void> => {
     const ask = async () => {
-      const former = entry.get()
-      const asked: Answer<Data> = { data: former.data, loading: true }
+      const { data } = entry.get()
+      const asked: Answer<Data> = { data }
       entry.set(asked)
-      const answered = await latest.current(former.data).then(
-        (data): Answer<Data> => ({ data, loading: false }),
-        (error: unknown): Answer<Data> => {
-          notice(error)
-          return { data: former.data, error, loading: false }
-        },
+      const answered: Answer<Data> = await latest.current(data).then(
+        (data) => ({ data }),
+        (error: unknown) => ({ data, error }),
       )
+      notice(answered.error)
       if (entry.get() === asked) entry.set(answered)
       // An update came between: the answer may lack its row.
       else void reload()
@@ -198,50 +182,10 @@ export function useQuery<Data>(key: string, load: (former?: Data) => Promise<Dat
   }, [reload, isReachable])
   const update = (change: (data: Data) => Data) => {
     const { data } = entry.get()
-    if (data !== undefined) entry.set({ data: change(data), loading: false })
+    if (data !== undefined) entry.set({ data: change(data) })
   }
   return { ...answer, reload, update }
 }
-
-export interface Page<Row> {
-  items: Row[]
-  next_cursor: string | null
-}
-
-/**
- * A list, page by page: `load` answers the page at a cursor. Loading it again puts the first page in place of its rows, and keeps the rows
- * after them.
- */
-export function useList<Row extends { id: string }>(
-  key: string,
-  load: (cursor: { cursor?: string }) => Promise<Page<Row>>,
-) {
-  const query = useQuery<Page<Row>>(key, async (former) => {
-    const page = await load({})
-    const ids = new Set(page.items.map(({ id }) => id))
-    const rest = former?.items.slice(former.items.findLastIndex(({ id }) => ids.has(id)) + 1) ?? []
-    const isPart = page.next_cursor !== null && ids.size > 0 && rest.length < (former?.items.length ?? 0)
-    return isPart && rest.length > 0
-      ? { items: [...page.items, ...rest], next_cursor: former?.next_cursor ?? null }
-      : page
-  })
-  const { data, update } = query
-  /** Puts a row in the place of the one with its id, or at the top. */
-  const put = (row: Row) =>
-    update(({ items, ...rest }) => ({
-      ...rest,
-      items: items.some(({ id }) => id === row.id)
-        ? items.map((one) => (one.id === row.id ? row : one))
-        : [row, ...items],
-    }))
-  const cursor = data?.next_cursor
-  const showMore = async () => {
-    const page = await load({ cursor: cursor ?? '' })
-    update(({ items }) => ({ items: [...items, ...page.items], next_cursor: page.next_cursor }))
-  }
-  return { ...query, put, rows: data?.items, showMore: cursor ? showMore : undefined }
-}
-export type List<Row extends { id: string }> = ReturnType<typeof useList<Row>>
 
 /** Set while a call waits for the password; the shell asks for it and calls `confirm` or `cancel`. */
 export const stepUp = store<{ confirm(): void; cancel(): void } | null>(null)
@@ -258,15 +202,23 @@ async function confirmed<Result>(call: () => Promise<Result>): Promise<Result> {
   }
 }
 
-/** A call that changes something. `run` answers `undefined` if it failed; `error` says why. Asks for the password where the service wants it. */
-export function useMutation<Input, Result>(call: (input: Input) => Promise<Result>) {
+/** A call that changes something. `given` is what is known of its input, `done` takes its answer. */
+export interface Change<Result = unknown> {
+  call: (input: never) => Promise<Result>
+  given?: object | undefined
+  done?(answer: Result): unknown
+}
+
+/** Makes a change with the rest of its input; `error` says why it failed. Asks for the password where the service wants it. */
+export function useChange<Result>({ call, given, done }: Change<Result>) {
   const [state, setState] = useState<{ busy: boolean; error?: unknown }>({ busy: false })
-  const run = async (input: Input): Promise<Result | undefined> => {
+  const run = async (input: object) => {
+    if (state.busy) return
     setState({ busy: true })
     try {
-      const result = await confirmed(() => call(input))
+      const answer = await confirmed(() => call({ ...given, ...input } as never))
+      await done?.(answer)
       setState({ busy: false })
-      return result
     } catch (error) {
       notice(error)
       setState({ busy: false, error })
@@ -290,15 +242,13 @@ export function useLive<Kind extends LiveEvent['kind']>(
   kind: Kind,
   take: (event: Extract<LiveEvent, { kind: Kind }>) => void,
 ): void {
-  const latest = useRef(take)
-  latest.current = take
   useEffect(() => {
     const follower = (event: LiveEvent) => {
-      if (event.kind === kind) latest.current(event as Extract<LiveEvent, { kind: Kind }>)
+      if (event.kind === kind) take(event as Extract<LiveEvent, { kind: Kind }>)
     }
     followers.add(follower)
     return () => void followers.delete(follower)
-  }, [kind])
+  })
 }
 
 const FIGURES_MS = 15_000

@@ -1,2 +1,2 @@
 // A page from before a deployment may name scripts that are gone: it is loaded again, as after a lost connection.
-import('./start.tsx').catch(() => setTimeout(() => location.reload(), 5000))
+import('./shell.tsx').catch(() => setTimeout(() => location.reload(), 5000))

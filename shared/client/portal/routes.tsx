@@ -1,9 +1,8 @@
 import type { FunctionComponent } from 'preact'
 import { type Role, useQuery } from './client.ts'
 import { Answered } from './parts/page.tsx'
-import { ForgotPassword, LogIn, Register } from './screens/log-in.tsx'
 import type * as Members from './screens/members.ts'
-import { OfferPage, Offers } from './screens/offers.tsx'
+import { ForgotPassword, LogIn, OfferPage, Offers, Register } from './screens/visitors.tsx'
 import { key } from './text.ts'
 
 /** A screen in a script that visitors need not load. */

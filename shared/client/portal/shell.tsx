@@ -1,6 +1,5 @@
-import type { ComponentChildren } from 'preact'
+import { render } from 'preact'
 import { useEffect, useErrorBoundary, useState } from 'preact/hooks'
-import type { Inputs } from '../index.ts'
 import {
   client,
   followChanges,
@@ -8,20 +7,17 @@ import {
   reachable,
   report,
   session,
+  startSession,
   stepUp,
   type User,
   useLive,
 } from './client.ts'
-import { news, tell } from './news.ts'
-import { Ask } from './parts/ask.tsx'
-import { Dialog } from './parts/dialog.tsx'
-import { Form } from './parts/form.tsx'
-import { Empty, Page } from './parts/page.tsx'
-import { Link, match, navigate, useRoute } from './router.tsx'
+import { Ask, Dialog, Form } from './parts/form.tsx'
+import { Empty, LinkButton, Page } from './parts/page.tsx'
 import { ROUTES, type ScreenRoute } from './routes.tsx'
-import { VisitorLinks } from './screens/log-in.tsx'
-import { key, money, setLanguage, t, useLanguage } from './text.ts'
-import { setTheme, THEMES, useTheme } from './theme.ts'
+import { VisitorLinks } from './screens/visitors.tsx'
+import { match, navigate, news, route, setTheme, tell, theme } from './state.ts'
+import { key, language, money, setLanguage, startLanguage, t } from './text.ts'
 
 type Viewer = User | null
 
@@ -29,13 +25,13 @@ type Viewer = User | null
 const NAME = document.title || key('Affiliate marketplace')
 
 const mayOpen = ({ roles }: ScreenRoute, user: Viewer) => !roles || roles.includes(user?.role ?? 'visitor')
-const navigationOf = (user: Viewer) => ROUTES.filter((route) => route.nav && mayOpen(route, user))
+const navigationOf = (user: Viewer) => ROUTES.filter((one) => one.nav && mayOpen(one, user))
 
 /** Everything around the screens. */
-export function Shell() {
-  useLanguage()
+function Shell() {
+  language.use()
   const user = session.use()
-  const { path } = useRoute()
+  const { path } = route.use()
   const isReachable = reachable.use()
   return (
     <>
@@ -64,52 +60,53 @@ export function Shell() {
 function Screen({ user, path }: { user: Viewer; path: string }) {
   const [bug] = useErrorBoundary(report)
   const first = navigationOf(user)[0]?.path ?? '/offers'
-  const route = ROUTES.find((one) => match(one.path, path))
-  const isForVisitors = user !== null && route?.roles?.includes('visitor')
+  const found = ROUTES.find((one) => match(one.path, path))
+  const isForVisitors = user !== null && found?.roles?.includes('visitor')
   const back = isForVisitors ? new URLSearchParams(location.search).get('back') : null
   const onward = path === '/' || isForVisitors ? (back?.startsWith('/') ? back : first) : null
   useEffect(() => {
     if (onward) navigate(onward, { replace: true })
   }, [onward])
-  const again = <a class="button main" href={location.href} children={t('Load it again')} />
   const broken = t('This page cannot be shown. The others work.')
-  if (bug) return <Elsewhere title={t('Something went wrong')} text={broken} way={again} />
+  if (bug) return elsewhere(t('Something went wrong'), broken, location.href, t('Load it again'))
   if (onward) return null
-  if (route && mayOpen(route, user)) return <route.screen params={match(route.path, path) ?? {}} />
-  const button = (to: string, text: string) => <Link to={to} class="button main" children={text} />
-  const start = button(first, t('Go to the start'))
-  if (!route)
-    return <Elsewhere title={t('Page not found')} text={t('There is no page at this address.')} way={start} />
+  if (found && mayOpen(found, user)) return <found.screen params={match(found.path, path) ?? {}} />
+  const start = `/app${first}`
+  if (!found)
+    return elsewhere(t('Page not found'), t('There is no page at this address.'), start, t('Go to the start'))
   const others = t('This page is for other kinds of accounts than yours.')
-  if (user) return <Elsewhere title={t('Not for this account')} text={others} way={start} />
-  const logIn = button(`/login?back=${encodeURIComponent(path + location.search)}`, t('Log in'))
-  return <Elsewhere title={t('Log in first')} text={t('This page belongs to an account.')} way={logIn} />
+  if (user) return elsewhere(t('Not for this account'), others, start, t('Go to the start'))
+  const logIn = `/app/login?back=${encodeURIComponent(path + location.search)}`
+  return elsewhere(t('Log in first'), t('This page belongs to an account.'), logIn, t('Log in'))
 }
 
 /** In place of a screen: why, and a way on. */
-const Elsewhere = ({ title, text, way }: { title: string; text: string; way: ComponentChildren }) => (
+const elsewhere = (title: string, text: string, href: string, way: string) => (
   <Page title={title}>
-    <Empty title={text}>{way}</Empty>
+    <Empty title={text}>
+      <LinkButton href={href}>{way}</LinkButton>
+    </Empty>
   </Page>
 )
 
 function Header({ user, path }: { user: Viewer; path: string }) {
   const [isOpen, setOpen] = useState(false)
   useEffect(() => setOpen(false), [path])
+  const currentOf = (to: string) => (path === to || path.startsWith(`${to}/`) ? 'page' : undefined)
   return (
     <header class="top">
-      <Link to="/" class="brand">
+      <a href="/app/" class="brand">
         {t(NAME)}
-      </Link>
+      </a>
       <button type="button" class="plain menu" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
         {t('Menu')}
       </button>
       <div class={isOpen ? 'top-parts open' : 'top-parts'}>
         <nav aria-label={t('Screens')}>
           {navigationOf(user).map(({ path: to, nav = '' }) => (
-            <Link key={to} to={to} current={path === to || path.startsWith(`${to}/`)}>
+            <a key={to} href={`/app${to}`} aria-current={currentOf(to)}>
               {t(nav)}
-            </Link>
+            </a>
           ))}
         </nav>
         <Choices />
@@ -120,21 +117,18 @@ function Header({ user, path }: { user: Viewer; path: string }) {
 }
 
 function Choices() {
-  const other = useLanguage() === 'ur' ? 'en' : 'ur'
-  const theme = useTheme()
+  const other = language.use() === 'ur' ? 'en' : 'ur'
+  const themes = { auto: t('Automatic'), light: t('Light'), dark: t('Dark') }
+  const choose = ({ currentTarget }: { currentTarget: HTMLSelectElement }) => setTheme(currentTarget.value)
   return (
     <div class="choices">
       <button type="button" class="plain" lang={other} onClick={() => void setLanguage(other)}>
         {other === 'en' ? 'English' : 'اردو'}
       </button>
-      <select
-        aria-label={t('Colors')}
-        value={theme}
-        onChange={({ currentTarget }) => setTheme(currentTarget.value as typeof theme)}
-      >
-        {Object.entries(THEMES).map(([name, label]) => (
+      <select aria-label={t('Colors')} value={theme.use()} onChange={choose}>
+        {Object.entries(themes).map(([name, label]) => (
           <option key={name} value={name}>
-            {t(label)}
+            {label}
           </option>
         ))}
       </select>
@@ -143,17 +137,16 @@ function Choices() {
 }
 
 function Account({ user }: { user: User }) {
-  const logOut = async () => {
-    await client.auth.logout.mutate()
+  const left = () => {
     forgetSession()
     navigate('/offers')
   }
   return (
     <div class="actions">
-      <Link to="/account" class="name">
+      <a href="/app/account" class="name">
         <bdi>{user.display_name}</bdi>
-      </Link>
-      <Ask class="plain" label={t('Log out')} onSubmit={logOut} />
+      </a>
+      <Ask class="plain" label={t('Log out')} call={client.auth.logout.mutate} done={left} />
     </div>
   )
 }
@@ -184,15 +177,17 @@ function News({ user }: { user: Viewer }) {
 /** Asks for the password again where a call needs it. */
 function StepUp() {
   const waiting = stepUp.use()
-  const user = session.use()
+  const fields = ['password', ...(session.use()?.second_factor ? ['code'] : [])]
   if (!waiting) return null
   return (
     <Dialog title={t('Confirm that it is you')} onClose={waiting.cancel}>
-      <Form
-        fields={['password', ...(user?.second_factor ? ['code'] : [])]}
-        submit={t('Confirm')}
-        onSubmit={(input: Inputs['auth']['stepUp']) => client.auth.stepUp.mutate(input).then(waiting.confirm)}
-      />
+      <Form fields={fields} label={t('Confirm')} call={client.auth.stepUp.mutate} done={waiting.confirm} />
     </Dialog>
   )
 }
+
+void startSession()
+await startLanguage()
+// The placeholder of the page has been there since its first byte.
+document.body.replaceChildren()
+render(<Shell />, document.body)

@@ -1,29 +1,29 @@
 import { displayMoney, parseMoney } from '../index.ts'
-import { kept, store } from './store.ts'
-
-export type Language = 'en' | 'ur'
+import names from './names.json' with { type: 'json' }
+import { kept, store } from './state.ts'
 
 const LANGUAGE = 'portal.language'
 let urdu: Record<string, string> = {}
 /** What the service says: sentences, with `{name}` for a value, and codes for all others that it refuses with. */
 let service: Record<string, string> = {}
-const current = store<Language>('en')
+
+export const language = store<'en' | 'ur'>('en')
+
+type Values = Record<string, string | number>
 
 /**
  * The text in the current language. `{name}` stands for a value, which is isolated: names of others must not turn the sentence around. Keys
  * are literals, so that a test finds those without an Urdu text.
  */
-export function t(english: string, values: Record<string, string | number> = {}): string {
-  const text = (current.get() === 'ur' && urdu[english]) || english
-  return filled(text, values)
-}
+export const t = (english: string, values?: Values): string =>
+  filled((language.get() === 'ur' && urdu[english]) || english, values)
 
-const filled = (text: string, values: Record<string, string | number> = {}) =>
+const filled = (text: string, values: Values = {}) =>
   text.replace(/\{(\w+)\}/g, (whole, name: string) => `\u2068${values[name] ?? whole}\u2069`)
 
 /** A sentence of the service in the current language: by its words, else by the code of its problem. */
 export function translated(sentence: string, code = ''): string {
-  if (current.get() === 'en') return sentence
+  if (language.get() === 'en') return sentence
   for (const [english, text] of Object.entries(service)) {
     const pattern = english.replaceAll(/[.*+?()[\]|\\^$]/g, '\\$&').replaceAll(/\{(\w+)\}/g, '(?<$1>.+)')
     const found = new RegExp(`^${pattern}$`).exec(sentence)
@@ -34,29 +34,51 @@ export function translated(sentence: string, code = ''): string {
 }
 
 /** A name of the wire that has no text, such as `late_orders`, as a start of a sentence. */
-export const sentenceOf = (name: string): string =>
-  name.charAt(0).toUpperCase() + name.slice(1).replaceAll('_', ' ')
+const sentenceOf = (name: string) => name.charAt(0).toUpperCase() + name.slice(1).replaceAll('_', ' ')
 
 /** Marks a text that is shown with `t` elsewhere. */
 export const key = (english: string): string => english
 
-/** Makes the component render again when the language changes. */
-export const useLanguage = (): Language => current.use()
-
-export async function setLanguage(language: Language): Promise<void> {
-  if (language === 'ur') ({ urdu, service } = await import('./urdu.ts'))
-  kept.set(LANGUAGE, language)
-  Object.assign(document.documentElement, { lang: language, dir: language === 'ur' ? 'rtl' : 'ltr' })
-  current.set(language)
+export async function setLanguage(chosen: 'en' | 'ur'): Promise<void> {
+  if (chosen === 'ur') ({ urdu, service } = await import('./urdu.ts'))
+  kept.set(LANGUAGE, chosen)
+  Object.assign(document.documentElement, { lang: chosen, dir: chosen === 'ur' ? 'rtl' : 'ltr' })
+  language.set(chosen)
 }
 
 /** The language of the last visit, else the browser's. */
-export function startLanguage(): Promise<void> {
-  const preferred = kept.get(LANGUAGE) ?? navigator.language
-  return setLanguage(preferred.startsWith('ur') ? 'ur' : 'en')
+export const startLanguage = (): Promise<void> =>
+  setLanguage((kept.get<string>(LANGUAGE) ?? navigator.language).startsWith('ur') ? 'ur' : 'en')
+
+/** How a value of the wire is asked for and shown; `lines` and `checks` are lists. */
+export type Kind = Texts | 'number' | 'percent' | 'money' | 'count' | 'time' | 'date' | 'word' | 'hidden'
+type Texts = 'text' | 'email' | 'password' | 'url' | 'search' | 'textarea' | 'lines' | Choices
+type Choices = 'select' | 'checkbox' | 'checks'
+
+/** What fields of the wire are called: label, kind and autocomplete. */
+const FIELDS: Record<string, string[]> = names.fields
+/** What people must know to fill in a field. */
+const HINTS: Record<string, string> = names.hints
+/** The values that fields offer, unless a list or screen says others. */
+const OPTIONS: Record<string, string[]> = names.options
+/** What enum values of the wire are called, and their tone: `good`, `warn` or `bad`. */
+const WORDS: Record<string, string[]> = names.words
+
+/** The list of offers, and what the status of an application to one means. */
+export const { catalogue: CATALOGUE, standing: STANDING } = names
+
+/** What is known of a field of the wire, in the current language. */
+export function fieldOf(name: string) {
+  const [label = sentenceOf(name), kind, autocomplete] = FIELDS[name] ?? []
+  const usual: Kind = name.endsWith('_at') ? 'time' : 'text'
+  const known = { autocomplete, hint: t(HINTS[name] ?? ''), options: OPTIONS[name] }
+  return { ...known, label: t(label), kind: (kind as Kind) ?? usual }
 }
 
-const locale = () => (current.get() === 'ur' ? 'ur-PK' : 'en-GB')
+/** An enum value of the wire for people. */
+export const word = (value: string): string => t(WORDS[value]?.[0] ?? sentenceOf(value))
+
+export const toneOf = (value: string): string => WORDS[value]?.[1] ?? ''
 
 /** An amount of the wire, such as `1250.00`, for people. */
 export function money(amount: string): string {
@@ -64,25 +86,24 @@ export function money(amount: string): string {
   return paisa === null ? amount : displayMoney(paisa)
 }
 
-/** A moment of the wire in Pakistan's time. */
-export const when = (at: string, style: 'date' | 'minute' = 'minute'): string =>
-  dates(style).format(new Date(at))
-
-function dates(style: 'date' | 'minute') {
-  const time = style === 'minute' ? ({ timeStyle: 'short' } as const) : {}
-  return new Intl.DateTimeFormat(locale(), { dateStyle: 'medium', timeZone: 'Asia/Karachi', ...time })
-}
-
-/** A period of the wire, whose end is exclusive, in days. */
-export const period = (from: string, to: string): string =>
-  dates('date').formatRange(new Date(from), new Date(Date.parse(to) - 1))
-
-/** A day such as 20 Nov. Seconds since 1970 of its midnight in UTC. */
-export const dayAndMonth = (seconds: number): string =>
-  new Intl.DateTimeFormat(locale(), { day: 'numeric', month: 'short', timeZone: 'UTC' }).format(
-    seconds * 1000,
-  )
+const locale = () => (language.get() === 'ur' ? 'ur-PK' : 'en-GB')
 
 export const count = (value: number): string => new Intl.NumberFormat(locale()).format(value)
 
 export const percent = (value: number): string => `${value}%`
+
+const PAKISTAN = 'Asia/Karachi'
+const dates = (timeZone: string, style: Intl.DateTimeFormatOptions) =>
+  new Intl.DateTimeFormat(locale(), { timeZone, ...style })
+
+/** A moment of the wire in Pakistan's time. */
+export const when = (at: string, kind?: 'date'): string =>
+  dates(PAKISTAN, { dateStyle: 'medium', timeStyle: kind ? undefined : 'short' }).format(new Date(at))
+
+/** A period of the wire, whose end is exclusive, in days. */
+export const period = (from: string, to: string): string =>
+  dates(PAKISTAN, { dateStyle: 'medium' }).formatRange(new Date(from), new Date(Date.parse(to) - 1))
+
+/** A day such as 20 Nov. Seconds since 1970 of its midnight in UTC. */
+export const dayAndMonth = (seconds: number): string =>
+  dates('UTC', { day: 'numeric', month: 'short' }).format(seconds * 1000)

@@ -1,45 +1,39 @@
 import type { ComponentChildren } from 'preact'
-import { useId } from 'preact/hooks'
-import { problemOf, useMutation } from '../client.ts'
-import { navigate, useRoute, withQuery } from '../router.tsx'
-import { t } from '../text.ts'
-import { fieldOf, type Kind, word } from '../words.ts'
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { type Change, problemOf, useChange } from '../client.ts'
+import { navigate, route } from '../state.ts'
+import { fieldOf, type Kind, t, word } from '../text.ts'
 import { Failed, Said } from './page.tsx'
 
-export interface Field<Name extends string = string> {
+export interface Field {
   /** Of the input that the field fills; the service's complaints about it stand beside the field. */
-  name: Name
+  name: string
   label: string
-  type?: Kind
+  type: Kind
   hint?: string
   /** Left out of the input when empty. */
   optional?: boolean
   value?: unknown
-  /** Of `select` and `checks`. */
-  options?: readonly (readonly [value: string, label: string])[]
-  autocomplete?: string
-  placeholder?: string
+  /** Values of the wire to choose from. */
+  options?: readonly string[] | undefined
+  autocomplete?: string | undefined
 }
 
 /** A field of the wire; `?` after its name makes it optional. */
-export const field = (name: string, more: Partial<Field> = {}): Field => {
-  const { kind, ...known } = fieldOf(name.replace('?', ''))
-  return { ...known, name: name.replace('?', ''), type: kind, optional: name.endsWith('?'), ...more }
+export function field(given: string, more: Partial<Field> = {}): Field {
+  const name = given.replace('?', '')
+  const { kind, ...known } = fieldOf(name)
+  const whole = { ...known, name, type: kind, optional: name !== given, ...more }
+  return whole.options && kind !== 'checks' ? { ...whole, type: 'select' } : whole
 }
 
-/** Values of the wire to choose from. */
-export const optionsOf = (values: readonly string[]): [value: string, label: string][] =>
-  values.map((value) => [value, word(value)])
-
-export interface FormProps<Input> {
-  /** Each, or its name on the wire. */
-  fields: readonly (Field | string)[]
+export interface FormProps<Result = unknown> extends Change<Result> {
+  /** Each, or its name on the wire; without any, there is only the button. */
+  fields?: readonly (Field | string)[] | undefined
   /** What is changed: an optional field that is emptied becomes null. */
   values?: object
   /** On the button. */
-  submit: string
-  /** Sends the input; what it throws is shown. */
-  onSubmit: (input: Input) => Promise<unknown>
+  label: string
   /** Below the fields. */
   children?: ComponentChildren
   /** For what cannot be undone. */
@@ -47,50 +41,49 @@ export interface FormProps<Input> {
 }
 
 /** A form that fills the input of a call. */
-export function Form<Input extends object>(props: FormProps<Input>) {
-  const { submit, onSubmit, children, danger, values } = props
-  const fields = props.fields.map((given) => {
+export function Form<Result>(props: FormProps<Result>) {
+  const { label, children, danger, values } = props
+  const fields = (props.fields ?? []).map((given) => {
     const whole = typeof given === 'string' ? field(given) : given
     return values ? { ...whole, value: values[whole.name as keyof typeof values] } : whole
   })
-  const { run, busy, error } = useMutation(onSubmit)
+  const { run, busy, error } = useChange(props)
   const { issues = [] } = problemOf(error)
   const complaintOf = (name: string) => issues.find(({ path }) => path.split('.').includes(name))?.message
-  const isBeside =
-    issues.length > 0 && issues.every(({ path }) => fields.some(({ name }) => path.split('.').includes(name)))
+  const complaints = fields.filter(({ name }) => complaintOf(name))
   return (
     <form
       class="form"
       onSubmit={(event) => {
         event.preventDefault()
-        if (!busy) void run(inputOf(new FormData(event.currentTarget), fields, values && null) as Input)
+        void run(inputOf(new FormData(event.currentTarget), fields, values && null))
       }}
     >
       {fields.map((field) => (
         <FieldRow key={field.name} field={field} complaint={complaintOf(field.name)} />
       ))}
       {children}
-      {!isBeside && <Failed error={error} />}
+      {complaints.length === 0 && <Failed error={error} />}
       <button type="submit" class={danger ? 'danger' : 'main'} aria-disabled={busy}>
-        {busy ? t('Please wait…') : submit}
+        {busy ? t('Please wait…') : label}
       </button>
     </form>
   )
 }
 
 function FieldRow({ field, complaint }: { field: Field; complaint?: string | undefined }) {
-  const { name, label, hint, type = 'text', optional } = field
+  const { name, label, hint, type } = field
   const id = useId()
   const about = complaint || hint ? `${id}-about` : undefined
   const common = { id, name, 'aria-describedby': about, 'aria-invalid': complaint ? true : undefined }
-  const control = <Control field={field} common={{ ...common, required: !optional && type !== 'checkbox' }} />
+  const optional = field.optional || type === 'checkbox'
   return (
     <div class={`field ${type}`}>
       <label for={id}>
         {label}
-        {optional && type !== 'checkbox' && <small> {t('optional')}</small>}
+        {field.optional && type !== 'checkbox' && <small> {t('optional')}</small>}
       </label>
-      {control}
+      <Control field={field} common={{ ...common, required: !optional }} />
       {about && (
         <p id={about} class={complaint ? 'complaint' : 'quiet'}>
           {complaint ? <Said detail={complaint} code="validation_failed" /> : hint}
@@ -100,10 +93,10 @@ function FieldRow({ field, complaint }: { field: Field; complaint?: string | und
   )
 }
 
-const isNumber = (type?: Kind) => type === 'number' || type === 'percent' || type === 'count'
+const isNumber = (type: Kind) => type === 'number' || type === 'percent' || type === 'count'
 
 function Control({ field, common }: { field: Field; common: { id: string; required: boolean } }) {
-  const { name, label, type = 'text', value, options = [], autocomplete, placeholder } = field
+  const { name, label, type, value, options = [], autocomplete = 'off' } = field
   const chosen = Array.isArray(value) ? value : [value]
   if (type === 'checkbox') return <input {...common} type="checkbox" defaultChecked={value === true} />
   if (type === 'textarea' || type === 'lines')
@@ -111,9 +104,9 @@ function Control({ field, common }: { field: Field; common: { id: string; requir
   if (type === 'select')
     return (
       <select {...common}>
-        {options.map(([word, text]) => (
-          <option key={word} value={word} selected={chosen.includes(word)}>
-            {text}
+        {options.map((option) => (
+          <option key={option} value={option} selected={chosen.includes(option)}>
+            {word(option)}
           </option>
         ))}
       </select>
@@ -121,9 +114,10 @@ function Control({ field, common }: { field: Field; common: { id: string; requir
   if (type === 'checks')
     return (
       <fieldset id={common.id} class="checks" aria-label={label}>
-        {options.map(([word, text]) => (
-          <label key={word}>
-            <input type="checkbox" name={name} value={word} defaultChecked={chosen.includes(word)} /> {text}
+        {options.map((option) => (
+          <label key={option}>
+            <input type="checkbox" name={name} value={option} defaultChecked={chosen.includes(option)} />{' '}
+            {option}
           </label>
         ))}
       </fieldset>
@@ -132,11 +126,10 @@ function Control({ field, common }: { field: Field; common: { id: string; requir
     <input
       {...common}
       // Preact's types know which roles each type may have, so they take one at a time.
-      type={(isNumber(type) ? 'number' : type) as 'text'}
+      type={(isNumber(type) ? 'number' : type === 'money' ? 'text' : type) as 'text'}
       step={isNumber(type) ? 'any' : undefined}
       dir={type === 'text' || type === 'search' ? 'auto' : 'ltr'}
-      autocomplete={autocomplete ?? 'off'}
-      placeholder={placeholder}
+      autocomplete={autocomplete}
       defaultValue={String(value ?? '')}
     />
   )
@@ -162,23 +155,82 @@ export function inputOf(data: FormData | URLSearchParams, fields: readonly Field
 
 /** Fields over a list. What is chosen stands in the address, so that "back" and links work; each field is a query parameter. */
 export function Filters({ fields }: { fields: Field[] }) {
-  const { query } = useRoute()
+  const { path, query } = route.use()
+  const choose = ({ target }: Event) => {
+    const { name, value } = target as HTMLInputElement
+    query.delete(name)
+    if (value) query.set(name, value)
+    navigate(`${path}?${query}`, { replace: true })
+  }
   return (
-    <form
-      class="filters"
-      onSubmit={(event) => event.preventDefault()}
-      onChange={({ target }) => {
-        const { name, value } = target as HTMLInputElement
-        navigate(withQuery({ [name]: value }), { replace: true })
-      }}
-    >
-      {fields.map((field) => (
-        <FieldRow
-          // A new element when the address changes by "back".
-          key={`${field.name} ${query.get(field.name) ?? ''}`}
-          field={{ ...field, optional: true, value: query.get(field.name) ?? '' }}
-        />
-      ))}
+    <form class="filters" onSubmit={(event) => event.preventDefault()} onChange={choose}>
+      {fields.map((field) => {
+        const value = query.get(field.name) ?? ''
+        // A new element when the address changes by "back".
+        return <FieldRow key={`${field.name} ${value}`} field={{ ...field, optional: true, value }} />
+      })}
     </form>
+  )
+}
+
+export interface AskProps extends Partial<FormProps> {
+  label: string
+  /** What follows from it. */
+  text?: ComponentChildren
+  class?: string
+}
+
+/** A button that makes a change: after a question in a dialog if it has `text`, `fields` or `children`, else at once. */
+export function Ask({ label, text, class: name, ...form }: AskProps) {
+  const [isOpen, setOpen] = useState(false)
+  const { call = async () => {} } = form
+  const { run, busy, error } = useChange({ ...form, call })
+  const press = () => (text || form.fields || form.children ? setOpen(true) : void run({}))
+  const done = async (answer: unknown) => {
+    await form.done?.(answer)
+    setOpen(false)
+  }
+  return (
+    <>
+      <button type="button" class={form.danger ? 'danger' : name} aria-disabled={busy} onClick={press}>
+        {label}
+      </button>
+      <Failed error={error} />
+      {isOpen && (
+        <Dialog title={label} onClose={() => setOpen(false)}>
+          {text && <p>{text}</p>}
+          {form.call ? <Form label={label} {...form} call={call} done={done} /> : form.children}
+        </Dialog>
+      )}
+    </>
+  )
+}
+
+interface DialogProps {
+  title: string
+  onClose: () => void
+  children: ComponentChildren
+}
+
+/** Asks something over the page, while it is rendered. Escape closes it. */
+export function Dialog({ title, onClose, children }: DialogProps) {
+  const dialog = useRef<HTMLDialogElement>(null)
+  const id = useId()
+  useEffect(() => {
+    const { current } = dialog
+    current?.showModal()
+    // Gives the focus back to what opened it.
+    return () => current?.close()
+  }, [])
+  return (
+    <dialog ref={dialog} class="dialog" aria-labelledby={id} onClose={onClose}>
+      <header class="head">
+        <h2 id={id}>{title}</h2>
+        <button type="button" class="plain" aria-label={t('Close')} onClick={onClose}>
+          ✕
+        </button>
+      </header>
+      {children}
+    </dialog>
   )
 }

@@ -1,7 +1,8 @@
+import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { count, dayAndMonth, t, useLanguage } from '../text.ts'
-import { useTheme } from '../theme.ts'
-import { Table } from './table.tsx'
+import { theme } from '../state.ts'
+import { count, dayAndMonth, fieldOf, language, t } from '../text.ts'
+import { Card, Table } from './page.tsx'
 
 /** A QR code of the text. */
 export function Qr({ text, label }: { text: string; label: string }) {
@@ -22,37 +23,41 @@ export function Qr({ text, label }: { text: string; label: string }) {
   )
 }
 
-interface PlotProps {
-  label: string
-  /** Dates such as `2026-11-20`, in order. */
-  days: string[]
-  lines: { name: string; values: number[] }[]
+interface PlotProps<Row> {
+  title: string
+  /** By day, in order. */
+  rows: readonly Row[]
+  /** The fields to draw. */
+  lines: readonly (keyof Row & string)[]
 }
 
 const PLOT_HEIGHT = 220
 const INKS = ['--accent', '--plot-2']
 
 /** Lines by day; for screen readers, a table. */
-export function Plot({ label, days, lines }: PlotProps) {
+export function Plot<Row extends { key: string }>({ title, rows, lines }: PlotProps<Row>) {
   const box = useRef<HTMLDivElement>(null)
-  const language = useLanguage()
-  const theme = useTheme()
+  const looks = `${language.use()} ${theme.use()}`
   useEffect(() => {
-    let isLeft = false
-    let end = () => {}
-    void import('uplot').then(({ default: UPlot }) => {
+    const drawing = import('uplot').then(({ default: UPlot }) => {
       const element = box.current
-      if (isLeft || !element) return
+      if (!element) return
       // A canvas knows no variables: the browser turns them into colors.
-      const color = (name: string) => {
+      const color = (name = '') => {
         element.style.color = `var(${name})`
         return getComputedStyle(element).color
       }
       const axis = { stroke: color('--quiet'), grid: { stroke: color('--line') }, ticks: { show: false } }
+      const size = () => ({ width: element.clientWidth, height: PLOT_HEIGHT })
+      const series = lines.map((name, index) => ({
+        label: fieldOf(name).label,
+        stroke: color(INKS[index]),
+        width: 2,
+        points: { show: rows.length < 3 },
+      }))
       const plot = new UPlot(
         {
-          width: element.clientWidth,
-          height: PLOT_HEIGHT,
+          ...size(),
           tzDate: (seconds) => UPlot.tzDate(new Date(seconds * 1000), 'UTC'),
           axes: [
             { ...axis, space: 70, values: (_plot, ticks) => ticks.map(dayAndMonth) },
@@ -60,52 +65,61 @@ export function Plot({ label, days, lines }: PlotProps) {
           ],
           // Without the pointer on it, the last day.
           hooks: {
-            setLegend: [({ legend, setLegend }) => legend.idx ?? setLegend({ idx: days.length - 1 }, false)],
+            setLegend: [({ legend, setLegend }) => legend.idx ?? setLegend({ idx: rows.length - 1 }, false)],
           },
-          series: [
-            { label: t('Day'), value: (_plot, second) => dayAndMonth(second) },
-            ...lines.map(({ name }, index) => ({
-              label: name,
-              stroke: color(INKS[index % INKS.length] ?? ''),
-              width: 2,
-              points: { show: days.length < 3 },
-            })),
-          ],
+          series: [{ label: t('Day'), value: (_plot, second) => dayAndMonth(second) }, ...series],
         },
-        [days.map((day) => Date.parse(day) / 1000), ...lines.map(({ values }) => values)],
+        [
+          rows.map(({ key }) => Date.parse(key) / 1000),
+          ...lines.map((name) => rows.map((row) => Number(row[name]))),
+        ],
         element,
       )
       element.style.color = ''
-      const resized = new ResizeObserver(() =>
-        plot.setSize({ width: element.clientWidth, height: PLOT_HEIGHT }),
-      )
+      const resized = new ResizeObserver(() => plot.setSize(size()))
       resized.observe(element)
-      end = () => {
+      return () => {
         resized.disconnect()
         plot.destroy()
       }
     })
-    return () => {
-      isLeft = true
-      end()
-    }
-  }, [days, lines, language, theme])
+    return () => void drawing.then((end) => end?.())
+  }, [rows, lines, looks])
+  const cells = { day: ({ key }: Row) => key }
   return (
-    <figure class="plot">
-      <div ref={box} dir="ltr" aria-hidden="true" />
-      <figcaption class="hidden">
-        <Table
-          label={label}
-          rows={days.map((id, index) => ({ id, index }))}
-          columns={[
-            { head: t('Day'), cell: ({ id }) => id },
-            ...lines.map(({ name, values }) => ({
-              head: name,
-              cell: ({ index }: { index: number }) => count(values[index] ?? 0),
-            })),
-          ]}
-        />
-      </figcaption>
-    </figure>
+    <Card title={title}>
+      <div ref={box} class="plot" dir="ltr" aria-hidden="true" />
+      <div class="hidden">
+        <Table label={title} rows={rows} columns={['day', ...lines]} cells={cells} />
+      </div>
+    </Card>
+  )
+}
+
+interface StepsProps {
+  steps: [title: string, ...content: ComponentChildren[]][]
+  /** The index of the current step, whose content is shown. */
+  at: number
+  /** Shows the content of every step. */
+  all?: boolean
+}
+
+/** What is done and what comes next. */
+export function Steps({ steps, at, all }: StepsProps) {
+  return (
+    <ol class="steps">
+      {steps.map(([title, ...content], index) => (
+        <li
+          key={`${index} ${title}`}
+          class={index < at ? 'done' : index === at ? 'current' : 'later'}
+          aria-current={index === at ? 'step' : undefined}
+        >
+          <strong>
+            {title} {index < at && <span class="hidden">{t('Done')}</span>}
+          </strong>
+          {(all || index === at) && content.map((part) => <div>{part}</div>)}
+        </li>
+      ))}
+    </ol>
   )
 }

@@ -1,18 +1,18 @@
 import { useState } from 'preact/hooks'
 import type { Inputs, Outputs } from '../../index.ts'
-import { client, session, type User, useList, useQuery } from '../client.ts'
-import { tell } from '../news.ts'
-import { Ask } from '../parts/ask.tsx'
-import { Dialog } from '../parts/dialog.tsx'
-import { Form, field, optionsOf } from '../parts/form.tsx'
-import { Rows } from '../parts/list.tsx'
-import { Answered, Card, Empty, Page } from '../parts/page.tsx'
+import { client, session, type User, useQuery } from '../client.ts'
+import { Ask, Form, field } from '../parts/form.tsx'
+import { Rows, useList } from '../parts/list.tsx'
+import { ask, LISTS, Revealed, reveal } from '../parts/members.tsx'
+import { Answered, Card, Copy, Facts, Page, Theirs } from '../parts/page.tsx'
 import { Qr } from '../parts/pictures.tsx'
-import { Copy, Facts, Theirs } from '../parts/values.tsx'
-import { t } from '../text.ts'
-import { word } from '../words.ts'
+import { tell } from '../state.ts'
+import { t, word } from '../text.ts'
 
-type Code = Inputs['auth']['confirmTotp']
+type Session = Outputs['auth']['listSessions']['items'][number]
+type ApiKey = Outputs['auth']['listApiKeys']['items'][number]
+
+const saved = () => tell(t('Saved.'))
 
 /** What an account sets about itself. */
 export function AccountSettings() {
@@ -30,92 +30,82 @@ export function AccountSettings() {
       </div>
       <Sessions />
       {user.role !== 'admin' && <ApiKeys />}
+      <Revealed />
     </Page>
   )
 }
 
 function Unverified() {
-  const send = () => client.auth.resendVerification.mutate().then(() => tell(t('The e-mail is on its way.')))
+  const sent = () => tell(t('The e-mail is on its way.'))
   return (
     <div class="notice warn">
       {t('Your e-mail address is not verified. Open the link in the e-mail that you got.')}{' '}
-      <Ask class="plain" label={t('Send a new one')} onSubmit={send} />
+      <Ask {...ask('auth.resendVerification', client.auth.resendVerification.mutate, {}, sent)} />
     </div>
   )
 }
 
 function Profile({ user }: { user: User }) {
-  const save = async (input: { display_name: string }) => {
-    session.set(await client.users.updateMe.mutate(input))
-    tell(t('Saved.'))
+  const show = (changed: User) => {
+    session.set(changed)
+    saved()
   }
   return (
     <Card title={t('Profile')}>
       <Facts of={user} items={['email', 'role', 'created_at']} />
-      <Form fields={['display_name']} values={user} submit={t('Save')} onSubmit={save} />
+      <Form {...ask('users.updateMe', client.users.updateMe.mutate, {}, show)} values={user} />
     </Card>
   )
 }
 
 function Password() {
+  // Empty again after a change.
   const [changes, setChanges] = useState(0)
-  const change = async (input: Inputs['auth']['changePassword']) => {
-    await client.auth.changePassword.mutate(input)
+  const changed = () => {
     setChanges(changes + 1)
     tell(t('The password is changed, and every other session has ended.'))
   }
-  const fields = ['current_password', 'new_password']
-  // Empty again after a change.
   return (
     <Card title={t('Password')}>
-      <Form key={changes} fields={fields} submit={t('Change the password')} onSubmit={change} />
+      <Form {...ask('auth.changePassword', client.auth.changePassword.mutate, {}, changed)} key={changes} />
     </Card>
   )
 }
 
 /** Sets the second factor up, renews its recovery codes, and turns it off. */
 function SecondFactor({ user }: { user: User }) {
-  const [codes, setCodes] = useState<string[] | null>(null)
   const [enrollment, setEnrollment] = useState<Outputs['auth']['startTotp'] | null>(null)
+  const { startTotp, confirmTotp, renewRecoveryCodes, disableTotp } = client.auth
   const turned = (second_factor: boolean) => session.set({ ...user, second_factor })
-  const confirm = async (input: Code) => {
-    setCodes((await client.auth.confirmTotp.mutate(input)).recovery_codes)
+  const renewed = ({ recovery_codes: codes }: { recovery_codes: string[] }) =>
+    reveal(t('Keep these codes: each logs you in once without the app'), codes.join(' '))
+  const confirm = async (input: Inputs['auth']['confirmTotp']) => {
+    renewed(await confirmTotp.mutate(input))
     setEnrollment(null)
     turned(true)
   }
-  const renew = async (input: Code) =>
-    setCodes((await client.auth.renewRecoveryCodes.mutate(input)).recovery_codes)
-  const turnOff = (input: Code) => client.auth.disableTotp.mutate(input).then(() => turned(false))
-  const start = async () => setEnrollment(await client.auth.startTotp.mutate())
   return (
     <Card title={t('Second factor')}>
       {user.second_factor ? (
         <div class="actions">
           <span class="status good">{t('On')}</span>
-          <Ask label={t('New recovery codes')} fields={['code']} onSubmit={renew} />
-          <Ask label={t('Turn off')} fields={['code']} danger onSubmit={turnOff} />
+          <Ask {...ask('auth.renewRecoveryCodes', renewRecoveryCodes.mutate, {}, renewed)} />
+          <Ask {...ask('auth.disableTotp', disableTotp.mutate, {}, () => turned(false))} />
         </div>
       ) : enrollment ? (
         <>
           <p>{t('Scan the code with an authenticator app, then type the six digits that it shows.')}</p>
           <Qr text={enrollment.otpauth_url} label={t('QR code for the authenticator app')} />
           <Copy text={enrollment.secret} label={t('Or type this secret')} />
-          <Form fields={[field('code', { hint: '' })]} submit={t('Turn on')} onSubmit={confirm} />
+          <Form fields={[field('code', { hint: '' })]} label={t('Turn on')} call={confirm} />
         </>
       ) : (
         <>
           <p class="quiet">
             {t('With it, logging in needs a code from your phone: a stolen password alone is worth nothing.')}
           </p>
-          <Ask class="main" label={t('Set up')} onSubmit={start} />
+          <Ask {...ask('auth.startTotp', startTotp.mutate, {}, setEnrollment)} />
         </>
-      )}
-      {codes && (
-        <Dialog title={t('Keep these codes')} onClose={() => setCodes(null)}>
-          <p>{t('Each logs you in once without the app. They are shown only now.')}</p>
-          <pre dir="ltr">{codes.join('\n')}</pre>
-          <Copy text={codes.join(' ')} label={t('Recovery codes')} />
-        </Dialog>
       )}
     </Card>
   )
@@ -123,18 +113,14 @@ function SecondFactor({ user }: { user: User }) {
 
 function Notifications() {
   const query = useQuery('notifications', () => client.users.notifications.query())
-  const save = async (email: Record<string, boolean>) => {
-    await client.users.updateNotifications.mutate({ email })
-    tell(t('Saved.'))
-  }
+  const save = (email: Record<string, boolean>) => client.users.updateNotifications.mutate({ email })
+  const fieldOf = (name: string) => field(name, { label: word(name), type: 'checkbox' })
   return (
     <Card title={t('E-mails')}>
       <Answered of={query}>
         {({ email }) => {
-          const fields = Object.keys(email).map((name) =>
-            field(name, { label: word(name), type: 'checkbox' }),
-          )
-          return <Form fields={fields} values={email} submit={t('Save')} onSubmit={save} />
+          const fields = Object.keys(email).map(fieldOf)
+          return <Form fields={fields} values={email} label={t('Save')} call={save} done={saved} />
         }}
       </Answered>
     </Card>
@@ -149,54 +135,35 @@ function programIn(agent: string | null): string {
 }
 
 function Sessions() {
-  const list = useList('sessions', (cursor) => client.auth.listSessions.query(cursor))
-  const endOthers = () => client.auth.endOtherSessions.mutate().then(list.reload)
-  const end = (id: string) => () => client.auth.endSession.mutate({ id }).then(list.reload)
-  const action = ({ id, current }: { id: string; current: boolean }) => {
+  const list = useList<Session>(LISTS.sessions, client.auth.listSessions.query)
+  const { endSession, endOtherSessions } = client.auth
+  const agent = ({ agent }: Session) => <Theirs>{programIn(agent)}</Theirs>
+  const action = ({ id, current }: Session) => {
     if (current) return <span class="status good">{t('This one')}</span>
-    return <Ask class="plain" label={t('End')} onSubmit={end(id)} />
+    return <Ask {...ask('auth.endSession', endSession.mutate, { id }, list.reload)} />
   }
+  const endOthers = <Ask {...ask('auth.endOtherSessions', endOtherSessions.mutate, {}, list.reload)} />
   return (
-    <Card title={t('Sessions')} actions={<Ask label={t('End all others')} onSubmit={endOthers} />}>
-      <Rows
-        label={t('Sessions')}
-        list={list}
-        columns={[
-          { head: t('Program'), cell: ({ agent }) => <Theirs>{programIn(agent)}</Theirs> },
-          'address_prefix',
-          'created_at',
-          { head: t('Action'), cell: action },
-        ]}
-      />
+    <Card title={t('Sessions')} actions={endOthers}>
+      <Rows list={list} cells={{ agent, action }} />
     </Card>
   )
 }
 
 function ApiKeys() {
-  const list = useList('api-keys', (cursor) => client.auth.listApiKeys.query(cursor))
-  const [made, setMade] = useState<string | null>(null)
-  const make = async (input: Inputs['auth']['createApiKey']) => {
-    setMade((await client.auth.createApiKey.mutate(input)).key)
-    await list.reload()
+  const list = useList<ApiKey>(LISTS.api_keys, client.auth.listApiKeys.query)
+  const { createApiKey, deleteApiKey } = client.auth
+  const show = ({ key }: { key: string }) => {
+    reveal(t('Copy the key'), key)
+    return list.reload()
   }
-  const remove = (id: string) => () => client.auth.deleteApiKey.mutate({ id }).then(list.reload)
-  const action = ({ id }: { id: string }) => <Ask class="plain" label={t('Delete')} onSubmit={remove(id)} />
-  const scope = field('scope', { type: 'select', options: optionsOf(['read', 'write']) })
-  const fields = ['name', scope, 'expires_in_days?']
+  const action = ({ id }: ApiKey) => (
+    <Ask {...ask('auth.deleteApiKey', deleteApiKey.mutate, { id }, list.reload)} />
+  )
+  const add = <Ask {...ask('auth.createApiKey', createApiKey.mutate, {}, show)} />
   return (
-    <Card title={t('API keys')} actions={<Ask label={t('New key')} fields={fields} onSubmit={make} />}>
-      <Rows
-        label={t('API keys')}
-        list={list}
-        empty={<Empty title={t('No keys.')}>{t('Programs that call the API in your name need one.')}</Empty>}
-        columns={['name', 'scope', 'last4', 'last_used_at', { head: t('Action'), cell: action }]}
-      />
-      {made && (
-        <Dialog title={t('Copy the key')} onClose={() => setMade(null)}>
-          <p>{t('It is shown only now.')}</p>
-          <Copy text={made} label={t('API key')} />
-        </Dialog>
-      )}
+    <Card title={t('API keys')} actions={add}>
+      <Rows list={list} cells={{ action }} />
     </Card>
   )
 }
