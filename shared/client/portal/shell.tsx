@@ -181,7 +181,7 @@ function StepUp() {
   if (!waiting) return null
   return (
     <Dialog title={t('Confirm that it is you')} onClose={waiting.cancel}>
-      <Form fields={fields} submit={t('Confirm')} call={client.auth.stepUp.mutate} done={waiting.confirm} />
+      <Form fields={fields} label={t('Confirm')} call={client.auth.stepUp.mutate} done={waiting.confirm} />
     </Dialog>
   )
 }

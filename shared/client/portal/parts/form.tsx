@@ -28,12 +28,12 @@ export function field(given: string, more: Partial<Field> = {}): Field {
 }
 
 export interface FormProps<Result = unknown> extends Change<Result> {
-  /** Each, or its name on the wire. */
-  fields: readonly (Field | string)[]
+  /** Each, or its name on the wire; without any, there is only the button. */
+  fields?: readonly (Field | string)[] | undefined
   /** What is changed: an optional field that is emptied becomes null. */
   values?: object
   /** On the button. */
-  submit: string
+  label: string
   /** Below the fields. */
   children?: ComponentChildren
   /** For what cannot be undone. */
@@ -42,8 +42,8 @@ export interface FormProps<Result = unknown> extends Change<Result> {
 
 /** A form that fills the input of a call. */
 export function Form<Result>(props: FormProps<Result>) {
-  const { submit, children, danger, values } = props
-  const fields = props.fields.map((given) => {
+  const { label, children, danger, values } = props
+  const fields = (props.fields ?? []).map((given) => {
     const whole = typeof given === 'string' ? field(given) : given
     return values ? { ...whole, value: values[whole.name as keyof typeof values] } : whole
   })
@@ -65,7 +65,7 @@ export function Form<Result>(props: FormProps<Result>) {
       {children}
       {complaints.length === 0 && <Failed error={error} />}
       <button type="submit" class={danger ? 'danger' : 'main'} aria-disabled={busy}>
-        {busy ? t('Please wait…') : submit}
+        {busy ? t('Please wait…') : label}
       </button>
     </form>
   )
@@ -199,7 +199,7 @@ export function Ask({ label, text, class: name, ...form }: AskProps) {
       {isOpen && (
         <Dialog title={label} onClose={() => setOpen(false)}>
           {text && <p>{text}</p>}
-          {form.call ? <Form fields={[]} submit={label} {...form} call={call} done={done} /> : form.children}
+          {form.call ? <Form label={label} {...form} call={call} done={done} /> : form.children}
         </Dialog>
       )}
     </>

@@ -1,4 +1,5 @@
 import { useEffect } from 'preact/hooks'
+import type { Change } from '../client.ts'
 import facts from '../members.json' with { type: 'json' }
 import { store } from '../state.ts'
 import { t } from '../text.ts'
@@ -21,7 +22,7 @@ export function ask<Input, Result>(
   call: (input: Input) => Promise<Result>,
   given?: NoInfer<Partial<Input>> | Record<string, never>,
   done?: (answer: NoInfer<Result>) => unknown,
-): AskProps {
+): AskProps & Change {
   const { label = '', text, ...known } = ACTIONS[name] ?? {}
   const finish = (answer: unknown) => done?.(answer as Result)
   return { ...known, label: t(label), text: text && t(text), call, given, done: finish }

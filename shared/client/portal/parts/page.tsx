@@ -228,21 +228,19 @@ interface TableProps<Row> {
   /** By name on the wire. */
   columns: readonly string[]
   cells?: Cells<Row> | undefined
-  keyOf?: (row: Row) => string
 }
 
-const idOf = (row: unknown) => (row as { id: string }).id
 const ENDS: readonly Kind[] = ['money', 'percent', 'count']
 
 /** A table; on narrow screens, each row is a card. */
 export function Table<Row extends object>(props: TableProps<Row>) {
-  const { label, rows, cells = {}, keyOf = idOf } = props
+  const { label, rows, cells = {} } = props
   const columns = props.columns.map((name) => {
     const { label, kind } = fieldOf(name)
     return { name, label, end: ENDS.includes(kind) ? 'end' : '' }
   })
-  const render = (row: Row) => (
-    <Fragment key={keyOf(row)}>
+  const render = (row: Row & { id?: string }, index: number) => (
+    <Fragment key={row.id ?? index}>
       <tr>
         {columns.map(({ name, label, end }) => (
           <td key={name} data-head={label} class={end}>
@@ -254,7 +252,7 @@ export function Table<Row extends object>(props: TableProps<Row>) {
   )
   // Lists are long: a row is rendered again only when it is another object. Cells may show nothing but their row.
   const rendered = useMemo(() => new WeakMap<Row, ComponentChild>(), [language.use()])
-  for (const row of rows) if (!rendered.has(row)) rendered.set(row, render(row))
+  for (const [index, row] of rows.entries()) if (!rendered.has(row)) rendered.set(row, render(row, index))
   return (
     <table class="table" aria-label={label}>
       <thead>

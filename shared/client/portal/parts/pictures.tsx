@@ -90,7 +90,7 @@ export function Plot<Row extends { key: string }>({ title, rows, lines }: PlotPr
     <Card title={title}>
       <div ref={box} class="plot" dir="ltr" aria-hidden="true" />
       <div class="hidden">
-        <Table label={title} rows={rows} keyOf={({ key }) => key} columns={['day', ...lines]} cells={cells} />
+        <Table label={title} rows={rows} columns={['day', ...lines]} cells={cells} />
       </div>
     </Card>
   )
@@ -117,9 +117,6 @@ export function Steps({ steps, at, all }: StepsProps) {
           <strong>
             {title} {index < at && <span class="hidden">{t('Done')}</span>}
           </strong>
-          <span class="mark" aria-hidden="true">
-            {index < at ? '✓' : index + 1}
-          </span>
           {(all || index === at) && content.map((part) => <div>{part}</div>)}
         </li>
       ))}

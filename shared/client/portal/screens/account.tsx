@@ -50,11 +50,10 @@ function Profile({ user }: { user: User }) {
     session.set(changed)
     saved()
   }
-  const { mutate } = client.users.updateMe
   return (
     <Card title={t('Profile')}>
       <Facts of={user} items={['email', 'role', 'created_at']} />
-      <Form fields={['display_name']} values={user} submit={t('Save')} call={mutate} done={show} />
+      <Form {...ask('users.updateMe', client.users.updateMe.mutate, {}, show)} values={user} />
     </Card>
   )
 }
@@ -66,11 +65,9 @@ function Password() {
     setChanges(changes + 1)
     tell(t('The password is changed, and every other session has ended.'))
   }
-  const fields = ['current_password', 'new_password']
-  const { mutate } = client.auth.changePassword
   return (
     <Card title={t('Password')}>
-      <Form key={changes} fields={fields} submit={t('Change the password')} call={mutate} done={changed} />
+      <Form {...ask('auth.changePassword', client.auth.changePassword.mutate, {}, changed)} key={changes} />
     </Card>
   )
 }
@@ -100,7 +97,7 @@ function SecondFactor({ user }: { user: User }) {
           <p>{t('Scan the code with an authenticator app, then type the six digits that it shows.')}</p>
           <Qr text={enrollment.otpauth_url} label={t('QR code for the authenticator app')} />
           <Copy text={enrollment.secret} label={t('Or type this secret')} />
-          <Form fields={[field('code', { hint: '' })]} submit={t('Turn on')} call={confirm} />
+          <Form fields={[field('code', { hint: '' })]} label={t('Turn on')} call={confirm} />
         </>
       ) : (
         <>
@@ -123,7 +120,7 @@ function Notifications() {
       <Answered of={query}>
         {({ email }) => {
           const fields = Object.keys(email).map(fieldOf)
-          return <Form fields={fields} values={email} submit={t('Save')} call={save} done={saved} />
+          return <Form fields={fields} values={email} label={t('Save')} call={save} done={saved} />
         }}
       </Answered>
     </Card>

@@ -45,9 +45,8 @@ function Connection({ store }: { store?: Store }) {
   )
   const url = <Copy label={t('URL')} text={`${location.origin}/webhooks/store-sales`} />
   const cod = t('For cash on delivery also “Order creation”, “Order update” and “Order cancellation”.')
-  const fields = ['shop_domain', 'webhook_secret']
   const connected = () => navigate('/stores', { replace: true })
-  const form = <Form fields={fields} submit={t('Connect')} call={stores.connect.mutate} done={connected} />
+  const form = <Form {...ask('stores.connect', stores.connect.mutate, {}, connected)} />
   const theme = t('Online Store → Themes → Edit code → layout/theme.liquid: this line above </head>.')
   const line = <Copy label={t('Line for the theme')} text={store?.script_tag ?? ''} />
   return (
@@ -171,7 +170,7 @@ export function Exports() {
   return (
     <Page title={t('Exports')} lead={cycle ? t('The sales of one billing cycle.') : t('Your rows as files.')}>
       <Card>
-        <Form fields={fields} submit={t('Start the export')} call={start} done={started} />
+        <Form fields={fields} label={t('Start the export')} call={start} done={started} />
       </Card>
       {ids.map((id) => (
         <Job key={id} id={id} />

@@ -13,8 +13,6 @@ type Offer = Outputs['offers']['get']
 type Application = Outputs['applications']['decide']
 type Shared = Outputs['links']['list']['items'][number]
 
-const TERMS = ['commission_rate', 'attribution_window_days', 'product_ids?']
-const FIELDS = ['title', 'description?', 'product_url', 'image_url?', 'category', 'niche', ...TERMS]
 const USUAL = { attribution_window_days: 30 }
 
 /** The merchant's own offers, in every state. */
@@ -26,12 +24,11 @@ export function MyOffers() {
 }
 
 export function NewOffer() {
-  const { mutate } = client.offers.create
   const show = ({ id }: Offer) => navigate(`/my-offers/${id}`, { replace: true })
   return (
     <Page title={t('New offer')} lead={t('It begins as a draft that only you see.')}>
       <Card>
-        <Form fields={FIELDS} values={USUAL} submit={t('Save the draft')} call={mutate} done={show} />
+        <Form {...ask('offers.create', client.offers.create.mutate, {}, show)} values={USUAL} />
       </Card>
     </Page>
   )
@@ -71,14 +68,7 @@ function Editor({ offer, changed }: { offer: Offer; changed: () => Promise<void>
           <p class="quiet">
             {t('Commission, days and products apply to later approvals: links keep their terms.')}
           </p>
-          <Form
-            fields={FIELDS}
-            values={offer}
-            submit={t('Save')}
-            call={update.mutate}
-            given={{ id }}
-            done={changed}
-          />
+          <Form {...ask('offers.update', update.mutate, { id }, changed)} values={offer} />
         </Card>
       )}
     </>

@@ -82,7 +82,7 @@ function Group({ by, rows }: { by: keyof typeof GROUPS; rows: Series }) {
   if (rows.length === 0) return null
   const columns = [by, 'clicks', 'sales', 'commission']
   const { label } = fieldOf(by)
-  return <Table label={label} rows={rows} keyOf={(row) => row.key} columns={columns} cells={{ [by]: cell }} />
+  return <Table label={label} rows={rows} columns={columns} cells={{ [by]: cell }} />
 }
 
 type Listed = Outputs['sales']['list']['items'][number]
@@ -151,10 +151,9 @@ export function Receipt({ params: { id = '' } }: { params: Record<string, string
 
 function Basis({ receipt, more }: { receipt: Sale['receipt']; more: string[] }) {
   const title = t('What commission is taken of')
-  const keyOf = (line: (typeof receipt.lines)[number]) => String(receipt.lines.indexOf(line))
   return (
     <Card title={title}>
-      {receipt.lines.length > 0 && <Table label={title} rows={receipt.lines} keyOf={keyOf} columns={LINE} />}
+      {receipt.lines.length > 0 && <Table label={title} rows={receipt.lines} columns={LINE} />}
       {receipt.unclear && <p>{t('The order does not tell all of its amounts. An operator looks at it.')}</p>}
       <Facts of={receipt} items={[...RARE.filter((name) => receipt[name]), ...RESULT, ...more]} />
     </Card>
@@ -174,7 +173,7 @@ function Checks({ checks }: { checks: Check[] }) {
   }
   return (
     <Card title={t('Checks')}>
-      <Table label={t('Checks')} rows={checks} keyOf={({ name }) => name} columns={columns} cells={cells} />
+      <Table label={t('Checks')} rows={checks} columns={columns} cells={cells} />
     </Card>
   )
 }

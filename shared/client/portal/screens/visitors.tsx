@@ -90,7 +90,7 @@ function Apply({ id }: { id: string }) {
               {status === 'approved' && <a href={`/app/links?offer_id=${id}`}>{t('Your link')}</a>}
               {status === 'pending' && <a href="/app/applications">{t('Your applications')}</a>}
               {status !== 'approved' && status !== 'pending' && (
-                <Form fields={fields} submit={t('Apply')} call={mutate} given={{ id }} done={mine.reload} />
+                <Form fields={fields} label={t('Apply')} call={mutate} given={{ id }} done={mine.reload} />
               )}
             </>
           )
@@ -124,7 +124,7 @@ export function LogIn() {
   const fields = ['email', 'password', ...(needsCode ? ['code'] : [])]
   return (
     <Page narrow title={t('Log in')}>
-      <Form fields={fields} submit={t('Log in')} call={send} />
+      <Form fields={fields} label={t('Log in')} call={send} />
       <p>
         {t('No account yet?')} <a href={`/app/register${location.search}`}>{t('Register')}</a>
       </p>
@@ -138,7 +138,7 @@ export function Register() {
   const fields = [field('role', { label: t('I am a') }), 'display_name', 'email', password]
   return (
     <Page narrow title={t('Register')} lead={t('Free of charge. Merchants sell; creators promote and earn.')}>
-      <Form fields={fields} submit={t('Register')} call={client.auth.register.mutate} done={logIn} />
+      <Form fields={fields} label={t('Register')} call={client.auth.register.mutate} done={logIn} />
       <p>
         {t('Have an account?')} <a href={`/app/login${location.search}`}>{t('Log in')}</a>
       </p>
@@ -156,7 +156,7 @@ export function ForgotPassword() {
           {t('If there is an account with this e-mail, a link is on its way. It is valid for one hour.')}
         </p>
       ) : (
-        <Form fields={['email']} submit={t('Send a link')} call={mutate} done={() => setSent(true)} />
+        <Form fields={['email']} label={t('Send a link')} call={mutate} done={() => setSent(true)} />
       )}
       <a href="/app/login">{t('Log in')}</a>
     </Page>
