@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { eventually } from '../../server/test/testkit/eventually.ts'
-import { type RunningAffiliate, runAffiliate, startAffiliate } from '../test/run-affiliate.ts'
+import { ENTRY, type RunningAffiliate, runAffiliate, startAffiliate } from '../test/run-affiliate.ts'
 import { runHere } from '../test/run-here.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'affiliate-serve-'))
@@ -26,16 +26,9 @@ const OTHER_KEY = Buffer.alloc(32, 9).toString('base64')
 const LONG_WORD = /\S{41}/
 
 const running = new Set<ChildProcess>()
-/** A server once it has printed `last`. */
-async function startServer(
-  args: string[],
-  last: string,
-  place: string,
-  more: Record<string, string> = {},
-  entry?: string,
-): Promise<RunningAffiliate> {
-  const environment = { ...settings, ...more }
-  const served = startAffiliate(args, { folder: place, environment, ...(entry && { entry }) })
+/** A server in this folder, once it has printed `last`. */
+async function startServer(place: string, args: string[], last: string, more = {}, entry = ENTRY) {
+  const served = startAffiliate(args, { folder: place, environment: { ...settings, ...more }, entry })
   running.add(served.child)
   await served.until(() => served.printed.stdout.includes(last))
   return served
@@ -48,7 +41,7 @@ let server: RunningAffiliate
 let announcement: any
 
 test.before(async () => {
-  server = await startServer(['serve', '--json'], '\n', folder)
+  server = await startServer(folder, ['serve', '--json'], '\n')
   announcement = JSON.parse(server.printed.stdout)
 })
 
@@ -88,7 +81,7 @@ test('a port in use, another key and a wrong setting end the start with one line
 test('in a container, SIGTERM makes it unready first, it serves on for DRAIN_SECONDS, and then ends', async () => {
   const own = mkdtempSync(join(tmpdir(), 'affiliate-drain-'))
   const more = { ...OWN_PLACES, DRAIN_SECONDS: '1' }
-  const { child, printed, ended } = await startServer(['--json'], '\n', own, more, MAIN)
+  const { child, printed, ended } = await startServer(own, ['--json'], '\n', more, MAIN)
   const { url } = JSON.parse(printed.stdout)
   const ready = () => fetch(`${url}/readyz`)
   assert.is((await ready()).status, 200)
@@ -133,7 +126,7 @@ test('the first signal drains, a second one ends it at once', async () => {
 
 test('the banner says what to do next, and a service whose folder was deleted still ends, and says so', async () => {
   const own = mkdtempSync(join(tmpdir(), 'affiliate-deleted-'))
-  const { child, printed, ended } = await startServer(['serve'], '--help', own, OWN_PLACES)
+  const { child, printed, ended } = await startServer(own, ['serve'], '--help', OWN_PLACES)
   for (const said of [
     /Service +http:\/\/127\.0\.0\.1:\d+\n/,
     /Portal +http:\/\/127\.0\.0\.1:\d+\/app\n/,
@@ -157,7 +150,7 @@ test('a seeded service begins with the portal and the accounts, also when it is 
   const own = mkdtempSync(join(tmpdir(), 'affiliate-seeded-'))
   const accounts: string[] = []
   for (const _ of ['seeded', 'started again']) {
-    const { child, printed, ended } = await startServer(['serve', '--seed'], 'Data:', own, OWN_PLACES)
+    const { child, printed, ended } = await startServer(own, ['serve', '--seed'], 'Data:', OWN_PLACES)
     const [, , open = '', account = ''] = printed.stdout.split('\n')
     assert.match(open, /^ {2}open +http:\/\/127\.0\.0\.1:\d+\/app$/)
     assert.match(account, /^ {2}merchant +owner@/)

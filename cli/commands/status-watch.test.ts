@@ -1,7 +1,6 @@
 // long
 import { stripVTControlCharacters } from 'node:util'
 import * as assert from 'uvu/assert'
-import { raiseFlag } from '../../server/flags/flags.service.ts'
 import { suiteOverBooks } from '../test/books.ts'
 import { startAffiliate } from '../test/run-affiliate.ts'
 
@@ -12,18 +11,11 @@ const ENTER = '\u001b[?1049h\u001b[?25l\u001b[?7l'
 const LEAVE = '\u001b[?7h\u001b[?25h\u001b[?1049l'
 const HOME = '\u001b[H'
 
-const raise = () => {
-  const { platform } = books.market
-  const about = { subjectType: 'user', subjectId: books.creatorId, evidence: {} } as const
-  const flag = { kind: 'self_purchase', summary: 'To be looked at.', ...about } as const
-  return platform.database.transaction((tx) => raiseFlag(platform, tx, flag))
-}
-
 it('is redrawn in one place, and Ctrl-C gives the terminal back as it was', async () => {
   const { code, screen } = await books.type(WATCH, {
     columns: 60,
     typed: [
-      { after: /Flags +1 high · 0 medium(.|\n)*Ctrl-C ends it/, keys: '', onSeen: raise },
+      { after: /Flags +1 high · 0 medium(.|\n)*Ctrl-C ends it/, keys: '', onSeen: () => books.flagCreator() },
       { after: /Flags +(?!1 high · 0 medium)\d(.|\n)*Ctrl-C ends it/, keys: CTRL_C },
     ],
   })

@@ -148,6 +148,26 @@ for (const dialect of proofDialects()) {
     }
   })
 
+  if (dialect === 'sqlite')
+    it('names a misspelt setting in .env, a missing database and a key that others can read', async () => {
+      const { folder, url } = bed.testDatabase
+      writeFileSync(join(folder, '.env'), 'PAYOUT_TRESHOLD=5\nUNRELATED_THING=1\n')
+      chmodSync(join(folder, 'app.key'), 0o644)
+      const doctor = (DATABASE_URL: string) =>
+        runHere(['doctor'], { DATABASE_URL, DATA_DIR: folder, APP_KEY: '' }, { folder })
+      const [run, missing] = [await doctor(url), await doctor('sqlite:./no.db')]
+      assert.is(run.code, 0, run.stdout)
+      const misspelt =
+        /! settings +\.env sets PAYOUT_TRESHOLD, which nothing reads\n +→ Did you mean PAYOUT_THRESHOLD\?/
+      assert.match(run.stdout, misspelt)
+      assert.not.match(run.stdout, /UNRELATED/)
+      assert.match(run.stdout, /! secrets .*app\.key is readable to others \(mode 644\)\n +→ chmod 600/)
+      assert.is(missing.code, 1)
+      const none = /✗ database +There is no database at .*no\.db \(sqlite:\.\/no\.db in the folder /
+      assert.match(missing.stdout, none)
+      assert.match(missing.stderr, /^affiliate: The doctor found database to be fixed\.\n$/)
+    })
+
   it.run()
 
   const after = suite<{ market: Marketplace; folder: string }>(`the doctor after a failover on ${dialect}`)
@@ -266,33 +286,6 @@ it('the runtime, the disk, the public address, metrics and proxies', () => {
     ['true', ['warn']],
   ] as const)
     assert.equal(states(examineProxies(readConfig({ TRUST_PROXY }))), expected, TRUST_PROXY)
-})
-
-it('a misspelt setting in .env, a missing database and a key that others can read', async () => {
-  const bed = await openServiceBed('sqlite')
-  try {
-    const { folder, url } = bed.testDatabase
-    writeFileSync(join(folder, '.env'), 'PAYOUT_TRESHOLD=5\nUNRELATED_THING=1\n')
-    chmodSync(join(folder, 'app.key'), 0o644)
-    const doctor = (database: string) =>
-      runHere(['doctor'], { DATABASE_URL: database, DATA_DIR: folder, APP_KEY: '' }, { folder })
-    const [run, missing] = [await doctor(url), await doctor('sqlite:./no.db')]
-    assert.is(run.code, 0, run.stdout)
-    assert.match(
-      run.stdout,
-      /! settings +\.env sets PAYOUT_TRESHOLD, which nothing reads\n +→ Did you mean PAYOUT_THRESHOLD\?/,
-    )
-    assert.not.match(run.stdout, /UNRELATED/)
-    assert.match(run.stdout, /! secrets .*app\.key is readable to others \(mode 644\)\n +→ chmod 600/)
-    assert.is(missing.code, 1)
-    assert.match(
-      missing.stdout,
-      /✗ database +There is no database at .*no\.db \(sqlite:\.\/no\.db in the folder /,
-    )
-    assert.match(missing.stderr, /^affiliate: The doctor found database to be fixed\.\n$/)
-  } finally {
-    await bed.close()
-  }
 })
 
 it.run()

@@ -22,20 +22,17 @@ const it = suite('a disk that is really full')
 const disk = openSmallDisk(16)
 if (disk === null) it.skip('this user can mount no small file system here to be filled', () => {})
 
-interface World {
-  disk: SmallDisk
-  bed: ServiceBed
-  creatorId: string
-  slug: string
-  affiliate(...args: string[]): Promise<EndedHere>
-}
+let bed: ServiceBed
+let creatorId: string
+let slug: string
+let affiliate: (...args: string[]) => Promise<EndedHere>
 
 const STORE = { domain: 'chenab-lawn.myshopify.com', secret: 'a-secret-of-the-store' }
 
 /** A service whose database and keys lie on the disk, with a link. */
-async function openWorld(disk: SmallDisk): Promise<World> {
+async function openService(disk: SmallDisk): Promise<void> {
   const settings = { DATABASE_URL: `sqlite:${join(disk.folder, 'affiliate.db')}`, DATA_DIR: disk.folder }
-  const bed = await openServiceBed('sqlite', settings)
+  bed = await openServiceBed('sqlite', settings)
   const { platform } = bed.service.app
   const merchant = await addUser(platform, 'merchant', 'Chenab Lawn')
   const creator = await addUser(platform, 'creator', 'Sana Mirza')
@@ -43,33 +40,30 @@ async function openWorld(disk: SmallDisk): Promise<World> {
   await connectStore(platform, merchant.userId, store)
   const terms = { commission_rate: 1250, product_ids: ['8123456789012'] }
   const offer = await addLiveOffer(platform, merchant, terms)
-  const { slug } = await addLink(platform, merchant, creator, offer.id)
+  ;({ slug } = await addLink(platform, merchant, creator, offer.id))
+  creatorId = creator.userId
   // The service has made a key of its own.
-  const affiliate = (...args: string[]) => runHere(args, { ...settings, APP_KEY: '' })
-  return { disk, bed, creatorId: creator.userId, slug, affiliate }
+  affiliate = (...args) => runHere(args, { ...settings, APP_KEY: '' })
 }
 
 const ONE_LINE = /^affiliate: [^\n]*\n$/
 const MEND = /The disk is full\. Free some space, .*\. Nothing was changed\./
 
 if (disk !== null) {
-  let world: World
-  it.before(async () => {
-    world = await openWorld(disk)
-  })
+  it.before(() => openService(disk))
   it.after(async () => {
     try {
-      await world?.bed.close()
+      await bed?.close()
     } finally {
       await disk.close()
     }
   })
-  it('refuses commands in one line with the fix, and does nothing by half', () => refusesCommands(world))
+  it('refuses commands in one line with the fix, and does nothing by half', () => refusesCommands(disk))
   it('makes the service refuse what it cannot keep, and take it when there is room', () =>
-    refusesEvents(world))
+    refusesEvents(disk))
 }
 
-async function refusesCommands({ disk, bed, creatorId, affiliate }: World): Promise<void> {
+async function refusesCommands(disk: SmallDisk): Promise<void> {
   const { reader } = bed.service.app.database
   const before = await tableDigests(reader)
   const commands = [
@@ -98,7 +92,7 @@ async function refusesCommands({ disk, bed, creatorId, affiliate }: World): Prom
   }
 }
 
-async function refusesEvents({ disk, bed, slug, affiliate }: World): Promise<void> {
+async function refusesEvents(disk: SmallDisk): Promise<void> {
   const replay = (...more: string[]) => affiliate('webhooks', 'replay', '--url', bed.url, ...more)
   const body = join(bed.testDatabase.folder, 'order.json')
   fs.writeFileSync(body, orderBody({ price: 250_000, createdAt: Date.now() }))

@@ -1,5 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { raiseFlag } from '../../server/flags/flags.service.ts'
 import type { TestDialect } from '../../server/test/testkit/databases.ts'
 import { type Marketplace, openMarketplace, type Shop } from '../../server/test/testkit/marketplace.ts'
 import { orderBody } from '../../server/test/testkit/orders.ts'
@@ -23,6 +24,8 @@ export interface Books {
   says(words: readonly string[], ...patterns: RegExp[]): Promise<string>
   /** Runs it, expects this exit code and these words on stderr. */
   refuses(words: readonly string[], why: RegExp, code?: number): Promise<EndedHere>
+  /** Raises a flag about the creator. */
+  flagCreator(summary?: string): Promise<unknown>
   /** What a process needs for commands over these books. */
   settings: Record<string, string>
   /** Runs it at a terminal. */
@@ -51,6 +54,11 @@ export async function openBooks(dialect: TestDialect): Promise<Books> {
     ...{ market, shop, otherShop, creatorId: creator.userId, slug: link.slug, affiliate, settings },
     type: (args, options = {}) =>
       typeHere(args, { folder, ...options, environment: { ...settings, ...options.environment } }),
+    flagCreator(summary = 'To be looked at.') {
+      const about = { subjectType: 'user', subjectId: creator.userId, evidence: {} } as const
+      const flag = { kind: 'self_purchase', summary, ...about } as const
+      return market.platform.database.transaction((tx) => raiseFlag(market.platform, tx, flag))
+    },
     async says(words, ...patterns) {
       const { code, stdout, stderr } = await affiliate([...words])
       assert.is(code, 0, `${words.join(' ')}: ${stderr}`)

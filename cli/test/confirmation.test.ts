@@ -1,43 +1,40 @@
 // long
 import * as assert from 'uvu/assert'
 import { changedTables, tableDigests } from '../../server/test/authorization/digest.ts'
+import { EXAMPLE_ID } from '../command.ts'
 import { suiteOverBooks } from './books.ts'
 
 const { it, books } = suiteOverBooks('commands that cannot be undone')
 
-const UNKNOWN_ID = '019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e'
-
 it('look whether it exists before they ask', async () => {
-  const domain = 'never-connected.myshopify.com'
   for (const [words, why] of [
-    [['billing', 'close', '--merchant', UNKNOWN_ID], /User .*not found/],
-    [['billing', 'credit', UNKNOWN_ID, '10', '--reference', 'CR-1', '--reason', 'x'], /User .*not found/],
-    [['billing', 'reissue', UNKNOWN_ID], /Billing cycle .* not found/],
-    [['payouts', 'retry', UNKNOWN_ID], /Payout .* not found/],
-    [['offers', 'vet', UNKNOWN_ID, '--approve'], /Offer .*not found/],
-    [['stores', 'release', domain], /No store in use/],
-    [['users', 'suspend', UNKNOWN_ID], /User .*not found/],
-    [['users', 'reinstate', UNKNOWN_ID], /User .*not found/],
-    [['sessions', 'end', UNKNOWN_ID], /User .*not found/],
-    [['users', 'reset-second-factor', UNKNOWN_ID, '--reason', 'x'], /User .*not found/],
-    [['users', 'set-password', UNKNOWN_ID, '--password-stdin'], /User .*not found/],
-    [['webhooks', 'retry', UNKNOWN_ID], /no event/],
-    [['webhooks', 'retry', '--type', 'never.seen'], /No event of type never\.seen waits/],
-  ] as const) {
-    assert.not.match((await books.refuses(words, why)).stderr, /--yes/, words.join(' '))
-  }
+    [`billing close --merchant ${EXAMPLE_ID}`, /User .*not found/],
+    [`billing credit ${EXAMPLE_ID} 10 --reference CR-1 --reason x`, /User .*not found/],
+    [`billing reissue ${EXAMPLE_ID}`, /Billing cycle .* not found/],
+    [`payouts retry ${EXAMPLE_ID}`, /Payout .* not found/],
+    [`offers vet ${EXAMPLE_ID} --approve`, /Offer .*not found/],
+    ['stores release never-connected.myshopify.com', /No store in use/],
+    [`users suspend ${EXAMPLE_ID}`, /User .*not found/],
+    [`users reinstate ${EXAMPLE_ID}`, /User .*not found/],
+    [`sessions end ${EXAMPLE_ID}`, /User .*not found/],
+    [`users reset-second-factor ${EXAMPLE_ID} --reason x`, /User .*not found/],
+    [`users set-password ${EXAMPLE_ID} --password-stdin`, /User .*not found/],
+    [`webhooks retry ${EXAMPLE_ID}`, /no event/],
+    ['webhooks retry --type never.seen', /No event of type never\.seen waits/],
+  ] as const)
+    assert.not.match((await books.refuses(words.split(' '), why)).stderr, /--yes/, words)
 })
 
 it('do not ask for a dry run, or when there is nothing to do', async () => {
   for (const words of [
-    ['billing', 'close', '--as-of', '2099-01-01', '--dry-run'],
-    ['billing', 'close', '--as-of', '2020-01-01'],
-    ['payouts', 'run', '--dry-run'],
-    ['payouts', 'run'],
-    ['users', 'suspend', books.creatorId, '--dry-run'],
-    ['users', 'reinstate', books.creatorId],
+    'billing close --as-of 2099-01-01 --dry-run',
+    'billing close --as-of 2020-01-01',
+    'payouts run --dry-run',
+    'payouts run',
+    `users suspend ${books.creatorId} --dry-run`,
+    `users reinstate ${books.creatorId}`,
   ])
-    await books.says(words)
+    await books.says(words.split(' '))
 })
 
 it('say before they ask what an early close does to the next cycle, and end with 130 at Ctrl-C', async () => {

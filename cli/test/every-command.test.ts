@@ -83,7 +83,7 @@ const it = suite<World>('every command')
 it.before(async (world) => {
   world.books = await openBooks('sqlite')
   world.stub = await openProcessorStub()
-  world.stub.onLookup = () => assertUnlocked(world.books)
+  world.stub.onLookup = () => look(world.books)
 })
 it.after(async ({ books, stub }) => {
   await stub.close()
@@ -114,6 +114,12 @@ async function runAtTerminal({ books, stub }: World, name: string, way: Terminal
   if (name !== WIDE) assertNone(text, (line) => [...line].length > COLUMNS)
 }
 
+/** Whether a command held the write lock while it asked a person or the processor. */
+let locked = false
+const look = ({ market }: World['books']) => {
+  locked ||= holdsWriteLock(market.bed.testDatabase.folder)
+}
+
 /** Without --yes it asks at a terminal, holds no lock meanwhile, and fails elsewhere. */
 async function decline({ books, stub }: World, name: string, args: string[]): Promise<void> {
   const words = [...name.split(' '), ...args.filter((arg) => arg !== '--yes')]
@@ -122,13 +128,11 @@ async function decline({ books, stub }: World, name: string, args: string[]): Pr
   assert.is(unasked.stderr, 'affiliate: Not a terminal; confirm with --yes.\n')
   // A password is asked for as well.
   if (inputOf(args) !== undefined) return
-  const typed = [{ after: /\[y\/N\] /, keys: 'n\n', onSeen: () => assertUnlocked(books) }]
+  const typed = [{ after: /\[y\/N\] /, keys: 'n\n', onSeen: () => look(books) }]
   const asked = await books.type(words, { environment: stub.settings, typed })
   assert.is(asked.code, 1, asked.screen)
+  assert.match(asked.screen, /Nothing was done\./)
 }
-
-const assertUnlocked = ({ market }: World['books']) =>
-  assert.not(holdsWriteLock(market.bed.testDatabase.folder), 'it holds the write lock while it asks')
 
 for (const [name, recipe] of Object.entries(OPERATOR_WORK)) {
   if (typeof recipe === 'string') {
@@ -147,6 +151,7 @@ for (const [name, recipe] of Object.entries(OPERATOR_WORK)) {
     if (args.includes('--yes')) await decline(world, name, args)
     assert.equal(changedTables(before.tables, await tableDigests(reader)), [])
     await runAtTerminal(world, name, { args })
+    assert.not(locked, 'it holds the write lock while it asks')
     // It writes a new file only.
     if (!action && name !== 'db backup') {
       JSON.parse((await runOperatorWork(world, name, [...args, '--json'])).stdout)

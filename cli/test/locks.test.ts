@@ -5,6 +5,7 @@ import * as assert from 'uvu/assert'
 import { testDialects } from '../../server/test/testkit/databases.ts'
 import { queuedMail } from '../../server/test/testkit/people.ts'
 import { mustOnlyRead } from '../../server/test/testkit/reading-only.ts'
+import { EXAMPLE_ID } from '../command.ts'
 import { openBooks } from './books.ts'
 import {
   freshEndpoint,
@@ -21,7 +22,7 @@ const OWN: Record<string, Recipe> = {
   'mail show': (books) => idIn(books, 'mails'),
   'endpoints show': (books) => idIn(books, 'webhook_endpoints'),
   // No payout has been made.
-  'payouts show': way('019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e'),
+  'payouts show': way(EXAMPLE_ID),
   doctor: way(),
   'webhooks replay': (books) => [
     ...['draft-order', '--store', books.shop.storeId, '--url', 'http://127.0.0.1:9'],

@@ -1,6 +1,5 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { raiseFlag } from '../../server/flags/flags.service.ts'
 import { createEndpoint } from '../../server/notifications/channels/webhooks/endpoints.service.ts'
 import { authorize } from '../../server/test/authorization/scene.ts'
 import { codeOf } from '../../server/test/testkit/authenticator.ts'
@@ -182,11 +181,9 @@ async function drainUntilIdle({ market }: Books, ...answers: 'refuse'[]): Promis
   await market.drainUntilIdle()
 }
 
-async function freshFlag({ market, creatorId }: Books): Promise<string> {
-  const about = { subjectType: 'user', subjectId: creatorId, evidence: {} } as const
-  const flag = { kind: 'self_purchase', summary: 'To be looked at.', ...about } as const
-  await market.platform.database.transaction((tx) => raiseFlag(market.platform, tx, flag))
-  return (await rowOf(market.platform, 'flags', { kind: flag.kind })).id
+async function freshFlag(books: Books): Promise<string> {
+  await books.flagCreator()
+  return (await rowOf(books.market.platform, 'flags', { kind: 'self_purchase' })).id
 }
 
 /** An endpoint at a closed port of this machine, of the creator whose application was approved. */

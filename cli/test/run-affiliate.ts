@@ -1,5 +1,4 @@
-import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
-import { createInterface } from 'node:readline'
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { eventually } from '../../server/test/testkit/eventually.ts'
 
@@ -81,6 +80,19 @@ export function startAffiliate(args: readonly string[], options: StartOptions = 
   }
 }
 
+/** The same once it has printed its first line: the JSON document of `serve --json`. */
+export async function startServing(
+  args: readonly string[],
+  options: StartOptions = {},
+  // biome-ignore lint/suspicious/noExplicitAny: the document of any command
+): Promise<RunningAffiliate & { document: any }> {
+  const running = startAffiliate(args, options)
+  await running.until(() => running.printed.stdout.includes('\n'))
+  const { stdout, stderr } = running.printed
+  if (stdout === '') throw new Error(`it did not start: ${stderr}`)
+  return { ...running, document: JSON.parse(stdout) }
+}
+
 /** Runs `affiliate` in a process of its own to its end. */
 export function runAffiliate(
   args: readonly string[],
@@ -89,17 +101,6 @@ export function runAffiliate(
   const { child, ended } = startAffiliate(args, options)
   child.stdin.end(input)
   return ended
-}
-
-/** The JSON document that `serve --json` prints once it listens; what it prints later is dropped. */
-// biome-ignore lint/suspicious/noExplicitAny: the document of any command
-export async function firstDocument({ stdout }: ChildProcess): Promise<any> {
-  if (!stdout) throw new Error('its output is not read')
-  for await (const line of createInterface(stdout)) {
-    stdout.resume()
-    return JSON.parse(line)
-  }
-  throw new Error('it ended before it printed one')
 }
 
 export function isAlive(pid: number): boolean {

@@ -1,16 +1,15 @@
 // long
 import { stripVTControlCharacters } from 'node:util'
 import * as assert from 'uvu/assert'
-import { raiseFlag } from '../../server/flags/flags.service.ts'
 import { setCoupon } from '../../server/links/coupons.service.ts'
 import { linkOfSlug } from '../../server/links/links.service.ts'
 import { RefusedDeliveries } from '../../server/stores/refused-deliveries.service.ts'
 import { testDialects } from '../../server/test/testkit/databases.ts'
 import { addUser, changeUser, logIn, queuedMail } from '../../server/test/testkit/people.ts'
 import { assertNone, pluck, pluckAll } from '../../server/test/testkit/pluck.ts'
+import { EXAMPLE_ID } from '../command.ts'
 import { suiteOverBooks } from './books.ts'
 
-const UNKNOWN_ID = '019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e'
 const COLUMNS = 80
 /** Lines of a terminal of usual height. */
 const LINES = 40
@@ -37,9 +36,7 @@ for (const dialect of testDialects()) {
     for (const _ of [1, 2, 3, 4]) {
       await logIn(platform, { userId: creatorId, role: 'creator', sessionId: platform.ids.next() })
     }
-    const about = { subjectType: 'user', subjectId: creatorId, evidence: {} } as const
-    const flag = { kind: 'self_purchase', summary: `${HOSTILE} bought.`, ...about } as const
-    await platform.database.transaction((tx) => raiseFlag(platform, tx, flag))
+    await books.flagCreator(`${HOSTILE} bought.`)
   })
 
   /** What the command shows at a terminal: it fits, and nothing of others' texts reaches the terminal raw. */
@@ -97,7 +94,7 @@ for (const dialect of testDialects()) {
     const whole = await books.json('offers', 'show', offerId)
     assert.equal(pluck(whole.statuses, 'status'), ['live', 'draft'])
     assert.equal([whole.id, whole.links.items.length, whole.sales.items.length], [offerId, 1, 3])
-    await books.refuses(['offers', 'show', UNKNOWN_ID], /Offer not found/)
+    await books.refuses(['offers', 'show', EXAMPLE_ID], /Offer not found/)
   })
 
   it('a link: figures, codes and sales, however its slug is typed', async () => {
@@ -118,7 +115,7 @@ for (const dialect of testDialects()) {
     const { amount, destination, calls, lines } = await books.json('payouts', 'show', payoutId)
     assert.equal([amount, destination.iban_last4, calls.length], ['6874.88', '6702', 1])
     assert.equal([lines.length, lines[0].merchant.id], [1, books.shop.merchantId])
-    await books.refuses(['payouts', 'show', UNKNOWN_ID], /Payout .* not found/)
+    await books.refuses(['payouts', 'show', EXAMPLE_ID], /Payout .* not found/)
   })
 
   it('the audit trail: by actor, by subject and since when', async () => {
@@ -139,8 +136,8 @@ for (const dialect of testDialects()) {
     assert.match(await screenOf('audit', 'list', ...person), /operator +user\.suspend +\S+ +fake posts/)
     assert.is((await books.json('flagged', 'list', '--subject', creatorId)).items.length, 1)
     assert.is((await books.json('mail', 'list', '--user', shop.merchantId)).items.length > 0, true)
-    await books.refuses(['audit', 'list', '--subject', UNKNOWN_ID], /^No audit entries\.\n$/, 0)
-    assert.is(await screenOf('audit', 'list', '--subject', UNKNOWN_ID), 'No audit entries.')
+    await books.refuses(['audit', 'list', '--subject', EXAMPLE_ID], /^No audit entries\.\n$/, 0)
+    assert.is(await screenOf('audit', 'list', '--subject', EXAMPLE_ID), 'No audit entries.')
     await books.refuses(['audit', 'list', '--actor', 'x@example.com'], /User x@example\.com not found/)
     await books.refuses(['audit', 'list', '--since', 'yesterday'], /is not a time/, 2)
   })
