@@ -1,6 +1,6 @@
 // proof only
 // database: none
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import * as fs from 'node:fs'
 import { createServer, type Server } from 'node:http'
@@ -14,7 +14,8 @@ import { build } from 'esbuild'
 import ts from 'typescript-5'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { firstDocument } from '../cli/test/run-affiliate.ts'
+import { startServing } from '../cli/test/run-affiliate.ts'
+import { runHere } from '../cli/test/run-here.ts'
 import { hasChromium, launchChromium } from '../server/test/testkit/chromium.ts'
 import { GIVE_UP_MS } from '../server/test/testkit/eventually.ts'
 import { pluck } from '../server/test/testkit/pluck.ts'
@@ -26,7 +27,6 @@ import { freePort } from './testing/postgres-server.ts'
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const MODULES = join(ROOT, 'node_modules')
 const CLIENT = join(ROOT, 'shared', 'client')
-const CLI = join(ROOT, 'cli', 'affiliate.mjs')
 const NAME = 'affiliate-marketplace-client'
 
 /** Where a picture of the example page is left for people to look at; none unless set. */
@@ -162,10 +162,10 @@ interface World {
   tarball: string
   /** A project that has the package installed. */
   project: string
-  service: ChildProcess
+  service: Awaited<ReturnType<typeof startServing>>
   url: string
-  /** Where the service's commands find its settings. */
-  env: NodeJS.ProcessEnv
+  /** Of the service. */
+  settings: Record<string, string>
   /** Answers files of `folder/page`; the service allows calls from its pages. */
   pages: Server
   origin: string
@@ -180,24 +180,15 @@ it.before(async (world) => {
   world.project = join(world.folder, 'project')
   world.pages = await servePages(join(world.folder, 'page'))
   world.origin = `http://127.0.0.1:${(world.pages.address() as AddressInfo).port}`
-  const { NODE_V8_COVERAGE, ...inherited } = process.env
-  world.env = {
-    ...inherited,
-    PATH: `${join(MODULES, '.bin')}:${process.env.PATH}`,
-    DATA_DIR: join(world.folder, 'data'),
-    CORS_ORIGINS: world.origin,
-    LOG_LEVEL: 'warn',
-    HOST: '127.0.0.1',
-    PORT: '0',
+  world.settings = {
+    ...{ DATA_DIR: join(world.folder, 'data'), CORS_ORIGINS: world.origin, APP_KEY: '' },
+    ...{ LOG_LEVEL: 'warn', HOST: '127.0.0.1', PORT: '0' },
   }
-  world.service = spawn(process.execPath, [CLI, 'serve', '--seed', '--json'], {
-    cwd: world.folder,
-    env: world.env,
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  const { url, seeded } = await firstDocument(world.service)
+  const serving = { folder: world.folder, environment: world.settings }
+  world.service = await startServing(['serve', '--seed', '--json'], serving)
+  const { url, seeded } = world.service.document
   world.url = url
-  world.env.PORT = new URL(url).port
+  world.settings.PORT = new URL(url).port
   const { password } = seeded
   const { email } = seeded.accounts.find(({ role }: { role: string }) => role === 'creator')
   const { token } = (await call(url, 'POST', '/auth/login', { body: { email, password } })).body
@@ -205,8 +196,8 @@ it.before(async (world) => {
   world.creator = { email, password, token, slug: items[0].slug }
 })
 it.after(async ({ folder, service, pages }) => {
-  service?.kill('SIGTERM')
-  if (service && service.exitCode === null) await once(service, 'exit')
+  service?.child.kill('SIGTERM')
+  await service?.ended
   pages?.close()
   fs.rmSync(folder, { recursive: true, force: true })
 })
@@ -325,12 +316,12 @@ it("runs the README's examples against a seeded service", async (world) => {
   const { key } = (await call(url, 'POST', '/auth/api-keys', { token: creator.token, body })).body
   for (const [index, expected] of prints.entries()) {
     const { stdout } = await run(process.execPath, [exampleOf(world, index + 1)], {
-      env: { ...world.env, AFFILIATE_API_KEY: key },
+      env: { ...process.env, AFFILIATE_API_KEY: key },
     })
     assert.match(stdout, expected, `example ${index + 1}`)
   }
   const follower = spawn(process.execPath, [exampleOf(world, 6)], {
-    env: { ...world.env, AFFILIATE_API_KEY: key },
+    env: { ...process.env, AFFILIATE_API_KEY: key },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const ended = once(follower, 'exit')
@@ -352,7 +343,7 @@ it("verifies the service's webhooks in the README's example", async (world) => {
   const file = exampleOf(world, 7)
   fs.writeFileSync(file, fs.readFileSync(file, 'utf8').replace('4000', String(port)))
   const receiver = spawn(process.execPath, [file], {
-    env: { ...world.env, AFFILIATE_WEBHOOK_SECRET: secret },
+    env: { ...process.env, AFFILIATE_WEBHOOK_SECRET: secret },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const ended = once(receiver, 'exit')
@@ -384,7 +375,7 @@ if (!hasChromium) {
     await run(process.execPath, [join(MODULES, 'typescript', 'bin', 'tsc'), '--project', example])
     await run('npm', ['run', 'build', '--', '--outDir', join(folder, 'page')], {
       cwd: example,
-      env: { ...world.env, VITE_SERVICE_URL: url },
+      env: { ...process.env, PATH: `${join(MODULES, '.bin')}:${process.env.PATH}`, VITE_SERVICE_URL: url },
     })
     const browser = await launchChromium()
     try {
@@ -440,11 +431,11 @@ function exampleOf({ project, url }: World, number: number): string {
 }
 
 /** Replays a paid order of a visitor of the creator's link. Each fixture is one order. */
-async function makeSale({ env, folder, creator }: World, fixture: string): Promise<void> {
-  await run(process.execPath, [CLI, 'webhooks', 'replay', fixture, '--link', creator.slug], {
-    cwd: folder,
-    env,
+async function makeSale({ settings, folder, creator }: World, fixture: string): Promise<void> {
+  const { code, stderr } = await runHere(['webhooks', 'replay', fixture, '--link', creator.slug], settings, {
+    folder,
   })
+  assert.is(code, 0, stderr)
 }
 
 function nodeOnThisMachine(major: string): string | undefined {

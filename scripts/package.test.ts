@@ -1,7 +1,6 @@
 // proof only
 // database: none
-import { execFile, execFileSync, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { execFile, execFileSync } from 'node:child_process'
 import * as fs from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -9,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { firstDocument } from '../cli/test/run-affiliate.ts'
+import { startServing } from '../cli/test/run-affiliate.ts'
 import { assertNone } from '../server/test/testkit/pluck.ts'
 import { describePackages } from './describe-packages.ts'
 import { packService } from './package.ts'
@@ -70,13 +69,13 @@ it('holds what is needed to run, and no tests, sources or secrets', ({ files }) 
 it('runs the whole service where it is installed', async ({ project, folder }) => {
   const own = join(project, 'node_modules/affiliate-marketplace')
   const { bin } = JSON.parse(fs.readFileSync(join(own, 'package.json'), 'utf8'))
-  const service = spawn(process.execPath, [join(own, bin.affiliate), 'serve', '--json'], {
-    cwd: folder,
-    env: { PATH: process.env.PATH, PORT: '0', LOG_LEVEL: 'warn', DRAIN_SECONDS: '0' },
-    stdio: ['ignore', 'pipe', 'inherit'],
+  const service = await startServing(['serve', '--json'], {
+    entry: join(own, bin.affiliate),
+    folder,
+    environment: { PORT: '0', LOG_LEVEL: 'warn' },
   })
+  const { url } = service.document
   try {
-    const { url } = await firstDocument(service)
     assert.is((await fetch(`${url}/readyz`)).status, 200)
     const document = (await (await fetch(`${url}/openapi.json`)).json()) as { info: { version: string } }
     assert.is(document.info.version, JSON.parse(fs.readFileSync(join(ROOT, 'package.json'), 'utf8')).version)
@@ -90,9 +89,8 @@ it('runs the whole service where it is installed', async ({ project, folder }) =
     const { name, version } = JSON.parse(fs.readFileSync(join(client, 'package.json'), 'utf8'))
     assert.equal([name, version], ['affiliate-marketplace-client', document.info.version])
   } finally {
-    service.kill('SIGTERM')
-    const [code] = service.exitCode === null ? await once(service, 'exit') : [service.exitCode]
-    assert.is(code, 0)
+    service.child.kill('SIGTERM')
+    assert.is((await service.ended).code, 0)
   }
 })
 
