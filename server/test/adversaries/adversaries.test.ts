@@ -2,9 +2,8 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { type TestDialect, testDialects } from '../testkit/databases.ts'
-import { pluck } from '../testkit/pluck.ts'
 import { PLAYS_ALL } from '../testkit/proof-size.ts'
-import { DAY, HOUR } from '../testkit/testbed.ts'
+import { HOUR } from '../testkit/testbed.ts'
 import { ADVERSARIES } from './adversaries.ts'
 import { type AdversaryWorld, openAdversaryWorld } from './adversary-world.ts'
 
@@ -20,17 +19,12 @@ for (const dialect of testDialects()) {
     const played: TestDialect = index % 12 === 0 ? 'postgresql' : 'sqlite'
     if (!PLAYS_ALL && (index % 3 > 0 || played !== dialect)) continue
     it(`a ${who} ${does}`, async ({ world }) => {
-      const answer = await act(world)
-      const refused = Array.isArray(answer) ? answer : []
+      await act(world)
       await world.work()
-      const { rejected = [], flagged = [], refused: statuses = [] } = expect
+      const { rejected = [], flagged = [] } = expect
       assert.equal(await world.rejections(), rejected)
       assert.equal(await world.flags(), flagged)
-      assert.equal(refused, statuses)
-      assert.ok(
-        rejected.length + flagged.length + statuses.length > 0,
-        'nothing was rejected, refused or flagged',
-      )
+      assert.ok(rejected.length + flagged.length > 0, 'nothing was rejected or flagged')
       await world.market.verify()
     })
   }
@@ -58,17 +52,6 @@ for (const dialect of testDialects()) {
     assert.equal(await world.rejections(), ['no_tracking_reference'])
     assert.equal(await world.flags(), [])
     await world.market.verify()
-  })
-
-  it('a creator sees the rejected sale of the own link with its reason', async ({ world }) => {
-    const { findSales } = await import('../../sales/sales.service.ts')
-    const click = await world.click()
-    await world.report({ click, createdAt: world.market.clock.now() + 31 * DAY })
-    await world.work()
-    const filter = { columns: { acceptance_status: 'rejected' as const }, limit: 10, before: null }
-    const scope = { creatorId: world.creator.userId }
-    const own = await findSales(world.platform.database.reader, scope, filter)
-    assert.equal(pluck(own, 'rejection_reason'), ['outside_attribution_window'])
   })
 
   it.run()

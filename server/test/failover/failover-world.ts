@@ -6,17 +6,17 @@ import { systemClock } from '../../platform/clock.ts'
 import { openDatabase } from '../../platform/database/open-database.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { killableEnvironment } from '../kill/killable-server.ts'
-import { openOutsideProcessor } from '../kill/outside-processor.ts'
 import { setScene } from '../kill/round.ts'
-import { missing } from '../kill/world.ts'
+import { missing, openOutsideProcessor } from '../kill/world.ts'
 import { eventually } from '../testkit/eventually.ts'
 import { verify } from '../testkit/marketplace.ts'
-import type { StoreAccess } from '../testkit/orders.ts'
+import { pluck } from '../testkit/pluck.ts'
+import { columnsOf, rowsOf } from '../testkit/rows.ts'
 import { registerMerchant } from '../testkit/service-bed.ts'
 import { openTcpProxy, type TcpProxy } from '../testkit/tcp-proxy.ts'
 import { lookInto, platformOver } from '../testkit/testbed.ts'
-import { type Front, openDirect } from './front.ts'
-import { Load, type Shop } from './load.ts'
+import { openDirect } from './front.ts'
+import { Load } from './load.ts'
 import { PostgresPair } from './postgres-pair.ts'
 import { type Role, ServiceProcess } from './service-process.ts'
 
@@ -28,6 +28,7 @@ export class FailoverWorld {
   readonly proxy: TcpProxy
   readonly processes: Record<Role, [ServiceProcess, ServiceProcess]>
   readonly load: Load
+  readonly random: () => number
   readonly #storeId: string
   /** Closes what the processes use. */
   readonly #close: () => Promise<void>
@@ -36,9 +37,9 @@ export class FailoverWorld {
     const pair = await PostgresPair.open()
     const proxy = await openTcpProxy({ host: '127.0.0.1', port: pair.primary.port })
     const folder = mkdtempSync(join(tmpdir(), 'affiliate-failover-'))
-    const processor = await openOutsideProcessor('http', { webhookUrl: () => null, now: Date.now })
+    const { sandbox, settings } = await openOutsideProcessor({ webhookUrl: () => null, now: Date.now })
     const close = async () => {
-      await processor.close()
+      await sandbox.close()
       await proxy.close()
       await pair.close()
       rmSync(folder, { recursive: true, force: true })
@@ -47,7 +48,7 @@ export class FailoverWorld {
       const scene = await prepare(pair.primary.url)
       const environment = (url: string) => ({
         ...killableEnvironment({ url, folder }),
-        ...processor.settings,
+        ...settings,
         DRAIN_SECONDS: String(DRAIN_SECONDS),
         LOG_LEVEL: 'warn',
       })
@@ -63,11 +64,11 @@ export class FailoverWorld {
         worker: await two('worker'),
         scheduler: await two('scheduler'),
       }
-      await Promise.all(Object.values(processes).flatMap((both) => both.map((one) => one.start())))
+      await Promise.all(Object.values(processes).flatMap((both) => both.map((one) => one.alive())))
       const token = await registerMerchant(processes.web[0].url)
-      const shop: Shop = { slug: scene.slug, domain: scene.domain, secret: scene.secret, token }
+      const shop = { ...scene, slug: scene.links.ayesha.slug, token }
       const load = new Load(shop, openDirect(processes.web), options)
-      return new FailoverWorld({ pair, proxy, processes, load, storeId: scene.storeId, close })
+      return new FailoverWorld({ pair, proxy, processes, load, random: options.random }, scene.storeId, close)
     } catch (error) {
       await close()
       throw error
@@ -75,28 +76,21 @@ export class FailoverWorld {
   }
 
   private constructor(
-    parts: Pick<FailoverWorld, 'pair' | 'proxy' | 'processes' | 'load'> & {
-      storeId: string
-      close: () => Promise<void>
-    },
+    parts: Pick<FailoverWorld, 'pair' | 'proxy' | 'processes' | 'load' | 'random'>,
+    storeId: string,
+    close: () => Promise<void>,
   ) {
     this.pair = parts.pair
     this.proxy = parts.proxy
     this.processes = parts.processes
     this.load = parts.load
-    this.#storeId = parts.storeId
-    this.#close = parts.close
+    this.random = parts.random
+    this.#storeId = storeId
+    this.#close = close
   }
 
   get all(): ServiceProcess[] {
     return Object.values(this.processes).flat()
-  }
-
-  /** Sends the load through another front. */
-  async useFront(front: Front): Promise<void> {
-    const former = this.load.front
-    this.load.front = front
-    await former.close()
   }
 
   /** Looks into the primary's database. */
@@ -157,22 +151,13 @@ export class FailoverWorld {
       (rows) => rows.length === 0,
     )
     return this.look(async (platform) => {
-      const { reader } = platform.database
-      const sales = await reader
-        .selectFrom('sales')
-        .select('order_id as id')
-        .where('store_id', '=', this.#storeId)
-        .execute()
-      const events = await reader
-        .selectFrom('inbound_events')
-        .select('delivery_id as id')
-        .where('scope', '=', this.#storeId)
-        .execute()
-      const stored = await reader.selectFrom('clicks').select('id').execute()
+      const sales = pluck(await rowsOf(platform, 'sales', { store_id: this.#storeId }), 'order_id')
+      const events = pluck(await rowsOf(platform, 'inbound_events', { scope: this.#storeId }), 'delivery_id')
+      const stored = pluck(await columnsOf(platform, 'clicks', ['id']), 'id')
       assert.equal(missing(acknowledged.values(), sales), [], 'acknowledged orders that are no sale')
       assert.equal(missing(acknowledged.keys(), events), [], 'acknowledged webhooks that are lost')
       assert.equal(missing(clicks, stored), [], 'answered clicks that are lost')
-      for (const rows of [sales, events]) assert.is(new Set(rows.map(({ id }) => id)).size, rows.length)
+      for (const ids of [sales, events]) assert.is(new Set(ids).size, ids.length)
       // Every webhook was acknowledged in the end, so that there is no other sale.
       assert.is(sales.length, acknowledged.size)
       await verify(platform)
@@ -187,18 +172,12 @@ export class FailoverWorld {
   }
 }
 
-interface Scene extends StoreAccess {
-  storeId: string
-  slug: string
-}
-
-async function prepare(url: string): Promise<Scene> {
+async function prepare(url: string) {
   const { migrate } = await import('../../migrator.ts')
   const database = await openDatabase(url, { create: true })
   try {
     await migrate(database)
-    const { storeId, links, domain, secret } = await setScene(platformOver(database, url, systemClock))
-    return { storeId, slug: links.ayesha.slug, domain, secret }
+    return await setScene(platformOver(database, url, systemClock))
   } finally {
     await database.close()
   }

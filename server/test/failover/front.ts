@@ -81,11 +81,8 @@ export function openDirect(webs: readonly { url: string }[]): Front {
   })
 }
 
-/**
- * A load balancer that sends only to processes whose `/readyz` answers 200. With `retries`, a request whose connection broke without an
- * answer is sent to the other process once.
- */
-export function openBalancer(webs: readonly ServiceProcess[], { retries }: { retries: boolean }): Front {
+/** A load balancer that sends only to processes whose `/readyz` answers 200, each request once. */
+export function openBalancer(webs: readonly ServiceProcess[]): Front {
   const backends = webs.map((web) => ({ web, pool: connectTo(web), isReady: true }))
   let turn = 0
   let running = true
@@ -95,17 +92,10 @@ export function openBalancer(webs: readonly ServiceProcess[], { retries }: { ret
       await pause(CHECK_EVERY_MS)
     }
   })
-  const choose = (except?: Pool) => {
-    const ready = backends.filter(({ isReady, pool }) => isReady && pool !== except)
-    turn += 1
-    return (ready[turn % ready.length] ?? backends[turn % backends.length])?.pool as Pool
-  }
   const send = (request: OutgoingRequest) => {
-    const first = choose()
-    return exchange(first, request).catch((error) => {
-      if (!retries) throw error
-      return exchange(choose(first), request)
-    })
+    const ready = backends.filter(({ isReady }) => isReady)
+    turn += 1
+    return exchange((ready[turn % ready.length] ?? backends[turn % backends.length])?.pool as Pool, request)
   }
   return frontOf(send, async () => {
     running = false

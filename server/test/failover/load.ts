@@ -28,20 +28,14 @@ export interface Sample {
   problem: string
 }
 
-export interface Delivery {
-  id: string
-  orderId: string
-  body: string
-}
-
 /** Requests at a fixed rate, which does not wait for answers unless `mostUnderWay` says so: webhooks, clicks, public and authenticated reads. */
 export class Load {
   readonly samples: Sample[] = []
   /** Orders by delivery id, of every webhook that was answered 200. */
   readonly acknowledged = new Map<string, string>()
   readonly clicks = new Set<string>()
-  /** Sent, and not acknowledged so far. */
-  readonly #open = new Map<string, Delivery>()
+  /** Webhooks that were sent and not acknowledged so far. */
+  open = 0
   readonly #shop: Shop
   readonly #rate: number
   readonly #random: () => number
@@ -79,9 +73,11 @@ export class Load {
     while (this.#underWay.size > 0) await Promise.all(this.#underWay)
   }
 
-  /** Webhooks that were not acknowledged so far. */
-  get open(): number {
-    return this.#open.size
+  /** Sends through another front. */
+  async useFront(front: Front): Promise<void> {
+    const former = this.front
+    this.front = front
+    await former.close()
   }
 
   #track(work: Promise<void>): void {
@@ -91,42 +87,31 @@ export class Load {
 
   async #next(): Promise<void> {
     const chosen = this.#random()
-    if (chosen < 0.5) return this.#report(this.#newDelivery())
+    if (chosen < 0.5) return this.#report()
     if (chosen < 0.75) return this.#follow()
     if (chosen < 0.9) return this.#read('list', '/offers', {})
     return this.#read('account', '/summary', { authorization: `Bearer ${this.#shop.token}` })
   }
 
-  #newDelivery(): Delivery {
+  /** A store sends again, with the same delivery id, until it is answered 200. */
+  async #report(): Promise<void> {
     this.#count += 1
+    const id = `failover-${this.#count}`
     const orderId = String(9_000_000_000_000 + this.#count)
     const click = this.#unusedClicks.pop()
     const price = 100_000 + Math.floor(this.#random() * 100_000)
     const body = orderBody({ id: orderId, price, createdAt: Date.now(), ...(click && { click }) })
-    return { id: `failover-${this.#count}`, orderId, body }
-  }
-
-  /** A store sends again, with the same delivery id, until it is answered 200. */
-  async #report(delivery: Delivery): Promise<void> {
-    const { id, orderId, body } = delivery
-    this.#open.set(id, delivery)
     const headers = orderHeaders(this.#shop, id, body)
     const request: OutgoingRequest = { method: 'POST', path: '/webhooks/store-sales', headers, body }
-    for (;;) {
-      const { status } = await this.#send('webhook', request, () => id)
-      if (status === 200) break
-      await pause(SEND_AGAIN_MS)
-    }
-    this.#open.delete(id)
+    this.open += 1
+    while ((await this.#send('webhook', request, () => id)).status !== 200) await pause(SEND_AGAIN_MS)
+    this.open -= 1
     this.acknowledged.set(id, orderId)
   }
 
   async #follow(): Promise<void> {
-    const request = {
-      method: 'GET',
-      path: `/go/${this.#shop.slug}`,
-      headers: { 'user-agent': BROWSER },
-    } as const
+    const headers = { 'user-agent': BROWSER }
+    const request = { method: 'GET', path: `/go/${this.#shop.slug}`, headers } as const
     const reference = (answer: Answer) => /aff_ref=([0-9a-f-]{36})/.exec(answer.location)?.[1] ?? ''
     const answer = await this.#send('click', request, reference)
     if (answer.status !== 302) return

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
 import type { FailoverWorld } from './failover-world.ts'
 import { calmSecond, isTaken, type Sample } from './load.ts'
@@ -7,14 +8,15 @@ export const worst = { answer: 0, requestsBack: 0, workerBack: 0, schedulersBack
 
 /**
  * Has `outage` take the database away and calls back when it is there again; then requires that all works again: both web
- * processes, a worker and both schedulers. Returns the requests of that time.
+ * processes, a worker and both schedulers.
  */
 export async function duringOutage(
   world: FailoverWorld,
   outage: (returned: () => void) => Promise<void>,
-): Promise<Sample[]> {
+): Promise<void> {
   const { load } = world
   await calmSecond(load)
+  await pause(world.random() * 500)
   const from = load.samples.length
   let returnedAt = Number.NaN
   let working = Promise.resolve<number[]>([])
@@ -29,12 +31,10 @@ export async function duringOutage(
   })
   const [soldAfter = 0, scheduledAfter = 0] = await working
   await calmSecond(load)
-  const samples = load.samples.slice(from)
-  report('outage', samples, returnedAt)
+  report('outage', load.samples.slice(from), returnedAt)
   worst.workerBack = Math.max(worst.workerBack, soldAfter)
   worst.schedulersBack = Math.max(worst.schedulersBack, scheduledAfter)
   console.log(`a worker after ${soldAfter} ms, both schedulers after ${scheduledAfter} ms`)
-  return samples
 }
 
 /**

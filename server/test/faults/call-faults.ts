@@ -23,7 +23,6 @@ export interface CallContext {
 }
 
 export interface CallFault {
-  words: string
   /** Whether the processor does what it was asked for, whatever it then answers. */
   takesEffect: boolean
   /** The event about it reaches us, and is tried, before the answer goes out. */
@@ -57,66 +56,48 @@ const BUSY_S = 120
 const BUSY = { waitMs: BUSY_S * 1000 }
 const busyUntil = (now: number) => new Date(now + BUSY_S * 1000 + 999).toUTCString()
 
-const fault =
-  (takesEffect: boolean) =>
-  (words: string, reply: CallFault['reply'], more: Partial<CallFault> = {}): CallFault => ({
-    words,
-    takesEffect,
-    reply,
-    ...more,
-  })
-const did = fault(true)
-const none = fault(false)
+type More = Partial<Omit<CallFault, 'takesEffect' | 'reply'>>
+const did = (reply: CallFault['reply'], more: More = {}): CallFault => ({ takesEffect: true, reply, ...more })
+const none = (reply: CallFault['reply'], more: More = {}): CallFault => ({
+  takesEffect: false,
+  reply,
+  ...more,
+})
 
+/** Each answer to a call: the processor `did` it, or did `none` of it. */
 export const CALL_FAULTS = {
-  ok: did('answered 201', created),
-  ok_200: did('answered 200 instead of 201', ({ id }) => json(200, { id })),
-  refused_400: none('refused with 400', error(400), { means: 'refused' }),
-  refused_422: none('refused with 422', error(422), { means: 'refused' }),
-  too_early: none('answered 425, nothing done', error(425)),
-  busy: none(
-    'answered 429 with seconds to wait, nothing done',
-    error(429, { 'retry-after': `${BUSY_S}` }),
-    BUSY,
-  ),
-  busy_until: none(
-    'answered 429 with a date to wait for, nothing done',
-    ({ now }) => json(429, {}, { 'retry-after': busyUntil(now) }),
-    BUSY,
-  ),
-  slow_408: none('answered 408, nothing done', error(408)),
-  in_use_409: did('did it, and answered 409', error(409)),
-  error_500: none('answered 500, nothing done', error(500)),
-  error_500_done: did('did it, and answered 500', error(500)),
-  error_503: none('answered 503 with a time to wait, nothing done', error(503, { 'retry-after': '30' }), {
-    waitMs: 30_000,
-  }),
-  error_503_done: did('did it, and answered 503', error(503)),
-  malformed: did('did it, and answered half of a JSON text', () => raw(201, '{"id":"')),
-  malformed_nothing: none('answered 201 with no JSON, nothing done', () => raw(201, '<html>')),
-  wrong_shape: did('did it, and answered without an id', () => json(201, { ok: true })),
-  unreadable_id: did('did it, and answered an id that no id can be', () => json(201, { id: ['a\u0000b'] })),
-  unknown_id: did(
-    'did it, and answered an id that it does not know itself',
-    ({ id }) => json(201, { id: `${id}_not` }),
-    { means: 'wrong_id' },
-  ),
-  others_id: did("did it, and answered the id of another account's", ({ othersId }) =>
-    json(201, { id: othersId }),
-  ),
-  empty: did('did it, and answered 201 without a body', () => raw(201)),
-  no_content: did('did it, and answered 204', () => raw(204)),
-  huge: did('did it, and answered without an end', ({ id }) => json(201, { id, more: HUGE })),
-  redirect_302: none('sent us elsewhere with 302, nothing done', elsewhere(302)),
-  redirect_307: did('did it, and sent us elsewhere with 307', elsewhere(307)),
-  silent_nothing: none('no answer in time, nothing done', silence),
-  silent_done: did('did it, and no answer in time', silence),
-  reset_nothing: none('the connection broke, nothing done', reset(false)),
-  reset_done: did('did it, and the connection broke before the answer', reset(false)),
-  reset_mid_body: did('did it, and the connection broke in the middle of the answer', reset(true)),
-  no_connection: none('nothing listened at its address', noConnection),
-  event_first: did('did it, and its event came before the answer', created, { eventFirst: true }),
-  event_only: did('did it, its event came, and no answer in time', silence, { eventFirst: true }),
+  ok: did(created),
+  ok_200: did(({ id }) => json(200, { id })),
+  refused_400: none(error(400), { means: 'refused' }),
+  refused_422: none(error(422), { means: 'refused' }),
+  too_early: none(error(425)),
+  busy: none(error(429, { 'retry-after': `${BUSY_S}` }), BUSY),
+  busy_until: none(({ now }) => json(429, {}, { 'retry-after': busyUntil(now) }), BUSY),
+  slow_408: none(error(408)),
+  in_use_409: did(error(409)),
+  error_500: none(error(500)),
+  error_500_done: did(error(500)),
+  error_503: none(error(503, { 'retry-after': '30' }), { waitMs: 30_000 }),
+  error_503_done: did(error(503)),
+  malformed: did(() => raw(201, '{"id":"')),
+  malformed_nothing: none(() => raw(201, '<html>')),
+  wrong_shape: did(() => json(201, { ok: true })),
+  unreadable_id: did(() => json(201, { id: ['a\u0000b'] })),
+  unknown_id: did(({ id }) => json(201, { id: `${id}_not` }), { means: 'wrong_id' }),
+  others_id: did(({ othersId }) => json(201, { id: othersId })),
+  empty: did(() => raw(201)),
+  no_content: did(() => raw(204)),
+  huge: did(({ id }) => json(201, { id, more: HUGE })),
+  redirect_302: none(elsewhere(302)),
+  redirect_307: did(elsewhere(307)),
+  silent_nothing: none(silence),
+  silent_done: did(silence),
+  reset_nothing: none(reset(false)),
+  reset_done: did(reset(false)),
+  reset_mid_body: did(reset(true)),
+  no_connection: none(noConnection),
+  event_first: did(created, { eventFirst: true }),
+  event_only: did(silence, { eventFirst: true }),
 } satisfies Record<string, CallFault>
 
 export type CallFaultName = keyof typeof CALL_FAULTS
@@ -133,7 +114,6 @@ export interface HeldItem {
 }
 
 export interface LookupFault {
-  words: string
   /** `nothing`: it says nothing of what the processor holds. `false`: it says something that is not so. */
   means: 'true' | 'nothing' | 'false'
   reply(items: HeldItem[]): Reply
@@ -144,39 +124,32 @@ export interface LookupFault {
 /** Processors show what they have done a little later; one that never does cannot be asked at all. */
 const LAGS_FOR_MS = 5 * 60_000
 const STRANGER = {
-  id: 'd_stranger',
-  reference: 'not-asked-for',
-  amount: '1.00',
-  currency: 'PKR',
-  status: 'open',
+  ...{ id: 'd_stranger', reference: 'not-asked-for' },
+  ...{ amount: '1.00', currency: 'PKR', status: 'open' },
 }
 
 const list = (items: unknown) => raw(200, JSON.stringify({ items }))
 const says = (
-  words: string,
   reply: LookupFault['reply'],
   means: LookupFault['means'] = 'nothing',
-): LookupFault => ({ words: `the look-up ${words}`, means, reply })
+  atMostMs?: number,
+): LookupFault => ({ means, reply, ...(atMostMs !== undefined && { atMostMs }) })
 
 export const LOOKUP_FAULTS = {
-  fine: says('was right', list, 'true'),
-  error_503: says('answered 503', () => raw(503)),
-  not_found: says('answered 404', () => raw(404, '{}')),
-  malformed: says('answered no JSON', () => raw(200, '{"items":[')),
-  wrong_shape: says('answered another shape', () => raw(200, '{"items":[{"id":7}]}')),
-  empty_body: says('answered nothing at all', () => raw(200)),
-  unfiltered: says('answered other references', () => list([STRANGER])),
-  huge: says('answered without an end', () => list([HUGE])),
-  redirect: says('sent us elsewhere', elsewhere(302)),
-  silence: says('got no answer in time', silence),
-  reset: says('lost its connection', reset(true)),
-  no_connection: says('found nothing that listened', noConnection),
-  lags: { ...says('knew nothing of it yet', () => list([]), 'false'), atMostMs: LAGS_FOR_MS },
-  other_amount: says(
-    'answered another amount',
-    (items) => list(items.map((item) => ({ ...item, amount: '7.77' }))),
-    'false',
-  ),
+  fine: says(list, 'true'),
+  error_503: says(() => raw(503)),
+  not_found: says(() => raw(404, '{}')),
+  malformed: says(() => raw(200, '{"items":[')),
+  wrong_shape: says(() => raw(200, '{"items":[{"id":7}]}')),
+  empty_body: says(() => raw(200)),
+  unfiltered: says(() => list([STRANGER])),
+  huge: says(() => list([HUGE])),
+  redirect: says(elsewhere(302)),
+  silence: says(silence),
+  reset: says(reset(true)),
+  no_connection: says(noConnection),
+  lags: says(() => list([]), 'false', LAGS_FOR_MS),
+  other_amount: says((items) => list(items.map((item) => ({ ...item, amount: '7.77' }))), 'false'),
 } satisfies Record<string, LookupFault>
 
 export type LookupFaultName = keyof typeof LOOKUP_FAULTS

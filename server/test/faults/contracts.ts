@@ -2,8 +2,7 @@ import { GENERIC_PROCESSOR_EVENTS, type ProcessorEventRules } from '../../proces
 import { createHttpProcessor } from '../../processor/http-processor.ts'
 import type { Processor } from '../../processor/processor.ts'
 import { safepayEventRules } from '../../processor/safepay/safepay-events.ts'
-import { createSafepayProcessor } from '../../processor/safepay/safepay-processor.ts'
-import { SAFEPAY_SETTINGS } from '../safepay/safepay-market.ts'
+import { SAFEPAY_SETTINGS, safepayClient } from '../safepay/safepay-market.ts'
 import { safepayWire } from '../safepay/safepay-wire.ts'
 import type { Marketplace } from '../testkit/marketplace.ts'
 import { GENERIC_WIRE, type Wire } from './wire.ts'
@@ -24,21 +23,12 @@ export const CONTRACT_PARTS: Record<Contract, ContractParts> = {
     settings: {},
     eventRules: GENERIC_PROCESSOR_EVENTS,
     wire: () => GENERIC_WIRE,
-    client: (url, now) => createHttpProcessor({ url, apiKey: 'sk_double', timeoutMs: 10_000, now }),
+    client: (url, now) => createHttpProcessor({ url, apiKey: 'sk_double', timeoutMs: 60_000, now }),
   },
   'safepay-raast': {
     settings: SAFEPAY_SETTINGS,
     eventRules: safepayEventRules('rupees'),
     wire: ({ platform }) => safepayWire(platform.database.reader),
-    client: (url, now) =>
-      createSafepayProcessor({
-        url,
-        aggregatorId: SAFEPAY_SETTINGS.SAFEPAY_AGGREGATOR_ID,
-        merchantId: SAFEPAY_SETTINGS.SAFEPAY_MERCHANT_ID,
-        secretKey: SAFEPAY_SETTINGS.SAFEPAY_SECRET_KEY,
-        payoutEventUnit: 'rupees',
-        timeoutMs: 10_000,
-        now,
-      }),
+    client: safepayClient,
   },
 }

@@ -3,7 +3,6 @@ import { nextEventDueAt } from '../../inbox/inbox.service.ts'
 import { makeDueCalls } from '../../jobs/processor-calls.ts'
 import { drainUntilIdle } from '../../jobs/worker.ts'
 import { runPayouts } from '../../payouts/payout-run.service.ts'
-import type { ProcessorEventRules } from '../../processor/events.settings.ts'
 import type { Processor } from '../../processor/processor.ts'
 import type { TestDialect } from '../testkit/databases.ts'
 import { giveDestination, type Marketplace, openMarketplace } from '../testkit/marketplace.ts'
@@ -14,10 +13,10 @@ import { writeUnsynced } from '../testkit/unsynced.ts'
 import { Announcer } from './announcer.ts'
 import { CONTRACT_PARTS, type Contract, type ContractParts } from './contracts.ts'
 import { complaintsInBetween, judgeStory, type StoryOutcome } from './judge.ts'
-import { type Moments, openProcessorDouble, type ProcessorDouble } from './processor-double.ts'
+import { ProcessorDouble } from './processor-double.ts'
 import type { Round, Story } from './story.ts'
 import { type Subject, Subjects } from './subjects.ts'
-import { installTimeouts, type Timeouts } from './timeouts.ts'
+import { installTimeouts } from './timeouts.ts'
 
 /** The batch size of a worker; a whole batch dies with it. */
 export const MOST_STORIES = 20
@@ -32,34 +31,30 @@ const OTHER_IBAN = 'PK24SCBL0000001171495101'
 export class FaultWorld {
   readonly market: Marketplace
   readonly #double: ProcessorDouble
-  readonly #client: ReturnType<typeof storyProcessor>
-  readonly #processor: Processor
   readonly #announcer: Announcer
-  readonly #eventRules: ProcessorEventRules
+  readonly #parts: ContractParts
+  readonly #timeouts = installTimeouts()
+  readonly #client: ReturnType<ContractParts['client']>
+  readonly #processor: Processor
   readonly #subjects: Subjects
-  readonly #timeouts: Timeouts
+  /** Whether nothing listens for the call that is made now. */
+  #away = false
 
-  static async open(dialect: TestDialect, contract: Contract = 'generic'): Promise<FaultWorld> {
-    const timeouts = installTimeouts()
+  static async open(dialect: TestDialect, contract: Contract): Promise<FaultWorld> {
     const parts = CONTRACT_PARTS[contract]
     const market = await openMarketplace(dialect, parts.settings)
-    const wire = parts.wire(market)
     await writeUnsynced(market.bed.testDatabase.database)
+    const wire = parts.wire(market)
     const announcer = new Announcer(market, wire)
-    const moments: Moments = {
+    const moments = {
       now: () => market.clock.now(),
-      onSilence: (reference) => timeouts.end(reference),
-      async onEventFirst(held) {
+      onSilence: (reference: string) => world.#timeouts.end(reference),
+      async onEventFirst(held: ProcessorDouble['held'][number]) {
         await announcer.announceEarly(held)
-        await drainUntilIdle({
-          platform: market.platform,
-          processor: world.#processor,
-          eventRules: parts.eventRules,
-        })
+        await world.#drain()
       },
     }
-    const double = await openProcessorDouble(moments, wire)
-    const world = new FaultWorld(market, double, announcer, timeouts, parts)
+    const world = new FaultWorld(market, await ProcessorDouble.open(moments, wire), announcer, parts)
     await world.#makeStrangers().catch(async (error: unknown) => {
       await world.close()
       throw error
@@ -71,16 +66,21 @@ export class FaultWorld {
     market: Marketplace,
     double: ProcessorDouble,
     announcer: Announcer,
-    timeouts: Timeouts,
-    contract: ContractParts,
+    parts: ContractParts,
   ) {
     this.market = market
     this.#double = double
-    this.#client = storyProcessor(market, double, timeouts, contract)
-    this.#processor = this.#client.processor
     this.#announcer = announcer
-    this.#timeouts = timeouts
-    this.#eventRules = contract.eventRules
+    this.#parts = parts
+    this.#client = parts.client(
+      () => (this.#away ? NO_LISTENER : double.url),
+      () => market.clock.now(),
+    )
+    this.#processor = askedThrough(this.#client, (what, reference, ask) => {
+      // The address is read as soon as the call is made, before anything else can run.
+      this.#away = what !== 'title' && double.isAway(what, reference)
+      return this.#timeouts.during(reference, ask)
+    })
     this.#subjects = new Subjects(market, this.#processor, () => this.#settle())
   }
 
@@ -100,7 +100,7 @@ export class FaultWorld {
     for (const held of this.#double.held) this.#double.othersIds[held.kind] = held.id
   }
 
-  /** Lets the stories happen side by side, in rounds that they share; answers what became of each. */
+  /** Lets stories of one kind happen side by side, in rounds that they share; answers what became of each. */
   async tell(stories: readonly Story[], rounds: readonly Round[]): Promise<StoryOutcome[]> {
     if (stories.length > MOST_STORIES) throw new Error('more stories than a worker takes up at once')
     const subjects = await this.#cast(stories)
@@ -123,31 +123,43 @@ export class FaultWorld {
     }
     judged[0]?.complaints.push(...complaints, ...this.#double.complaints.splice(0))
     for (const { id } of subjects) this.#double.plan(id, { calls: [], lookups: [] })
-    await this.#settleWithPayouts()
+    // A payout that failed is made once more.
+    await this.#settle()
+    await runPayouts(this.market.platform, this.#processor)
+    await this.#settle()
     return judged
   }
 
-  /** Makes what the stories are about, each with the processor's behaviour towards it. */
+  /** An event that contradicted another leaves a creator whose payouts wait for a person: the next payouts need others. */
+  forgetCreators(): void {
+    this.#subjects.forgetCreators()
+  }
+
+  /** Makes what the stories are about, each with the processor's behaviour towards it. To make one kind, what waits of the other is sent. */
   async #cast(stories: readonly Story[]): Promise<Subject[]> {
-    const count = (kind: Story['kind']) => stories.filter((story) => story.kind === kind).length
-    // Payouts last: to make them, what waits is sent.
-    const payouts = count('payout') > 0 ? await this.#subjects.payouts(count('payout')) : []
-    const invoices = count('invoice') > 0 ? await this.#subjects.invoices(count('invoice')) : []
-    return stories.map((story) => {
-      const subject = (story.kind === 'payout' ? payouts : invoices).shift()
-      if (!subject) throw new Error('fewer subjects than stories')
+    const kinds = new Set(stories.map(({ kind }) => kind))
+    if (kinds.size > 1) throw new Error('stories of two kinds')
+    const count = stories.length
+    const subjects = kinds.has('payout')
+      ? await this.#subjects.payouts(count)
+      : await this.#subjects.invoices(count)
+    return subjects.map((subject, index) => {
+      const story = stories[index] as Story
       this.#double.plan(subject.id, story)
       this.#announcer.expect(subject, story)
       return subject
     })
   }
 
+  #waiting() {
+    const columns = ['next_try_at', 'lease_until'] as const
+    return columnsOf(this.market.platform, 'processor_attempts', columns, { state: 'waiting' })
+  }
+
   /** Moves the clock to the next due attempt. Returns false if nothing waits. */
   async #pass(wait: Round['wait']): Promise<boolean> {
-    const { platform, clock } = this.market
-    const waiting = await columnsOf(platform, 'processor_attempts', ['next_try_at', 'lease_until'], {
-      state: 'waiting',
-    })
+    const { clock } = this.market
+    const waiting = await this.#waiting()
     if (waiting.length === 0) return false
     const due = Math.max(...waiting.map((row) => Math.max(row.next_try_at, row.lease_until)))
     clock.pass({ due: Math.max(0, due - clock.now()), minute: MINUTE, hour: HOUR, day: DAY }[wait])
@@ -157,31 +169,18 @@ export class FaultWorld {
   /** A worker that hears every answer and records none: for the rest of the world it has died in between. */
   async #dyingWorker(): Promise<void> {
     const { platform, clock } = this.market
-    const { due } = await platform.database.reader
-      .selectFrom('processor_attempts')
-      .select((query) => query.fn.countAll<number>().as('due'))
-      .where('state', '=', 'waiting')
-      .where('next_try_at', '<=', clock.now())
-      .where('lease_until', '<=', clock.now())
-      .executeTakeFirstOrThrow()
-    if (due === 0) return
-    let left = due
+    const now = clock.now()
+    const due = (await this.#waiting()).filter((row) => row.next_try_at <= now && row.lease_until <= now)
+    if (due.length === 0) return
+    let left = due.length
     const { promise: dead, resolve: die } = Promise.withResolvers<void>()
-    const last = async (call: Promise<unknown>): Promise<never> => {
-      await call
+    const dying = askedThrough(this.#processor, async (what, _reference, ask) => {
+      const answer = await ask()
+      if (what === 'title') return answer
       left -= 1
       if (left === 0) die()
       return new Promise<never>(() => {})
-    }
-    const { createInvoice, createPayout, findInvoices, findPayouts } = this.#processor
-    const dying: Processor = {
-      createInvoice: (call) => last(createInvoice(call)),
-      createPayout: (call) => last(createPayout(call)),
-      payoutUnit: this.#processor.payoutUnit,
-      needsBillingAccount: this.#processor.needsBillingAccount ?? false,
-      findInvoices: (keys) => last(findInvoices(keys)),
-      findPayouts: (keys) => last(findPayouts(keys)),
-    }
+    })
     await Promise.race([dead, makeDueCalls(platform, dying)])
   }
 
@@ -200,12 +199,17 @@ export class FaultWorld {
     await runPayouts(this.market.platform, this.#processor)
   }
 
+  async #drain(): Promise<void> {
+    const { platform } = this.market
+    const { eventRules } = this.#parts
+    await drainUntilIdle({ platform, processor: this.#processor, eventRules })
+  }
+
   /** Applies what the processor said, until nothing waits for another try. */
   async #applyEvents(): Promise<void> {
     const { platform, clock } = this.market
-    const parts = { platform, processor: this.#processor, eventRules: this.#eventRules }
     for (;;) {
-      await drainUntilIdle(parts)
+      await this.#drain()
       const due = await nextEventDueAt(platform, 'processor')
       if (due === null) return
       clock.pass(Math.max(1, due - clock.now()))
@@ -222,46 +226,20 @@ export class FaultWorld {
     }
     throw new Error('what waits does not come to an end')
   }
-
-  /** The same, and a payout that failed is made once more. */
-  async #settleWithPayouts(): Promise<void> {
-    await this.#settle()
-    await runPayouts(this.market.platform, this.#processor)
-    await this.#settle()
-  }
 }
 
-/** The real client; where a story has no listener, it calls an address without one. */
-function storyProcessor(
-  market: Marketplace,
-  double: ProcessorDouble,
-  timeouts: Timeouts,
-  contract: ContractParts,
-) {
-  let away = false
-  const client = contract.client(
-    () => (away ? NO_LISTENER : double.url),
-    () => market.clock.now(),
-  )
-  const ask = <T>(what: 'call' | 'lookup', reference: string, call: () => Promise<T>) => {
-    // The address is read as soon as the call is made, before anything else can run.
-    away = double.isAway(what, reference)
-    return timeouts.during(reference, call)
+type Around = <T>(what: 'call' | 'lookup' | 'title', reference: string, ask: () => Promise<T>) => Promise<T>
+
+/** The same processor, whatever is asked of it `around` asks. */
+function askedThrough(processor: Processor, around: Around): Processor {
+  const { accountTitle } = processor
+  return {
+    payoutUnit: processor.payoutUnit,
+    needsBillingAccount: processor.needsBillingAccount ?? false,
+    createInvoice: (call) => around('call', call.reference, () => processor.createInvoice(call)),
+    createPayout: (call) => around('call', call.reference, () => processor.createPayout(call)),
+    findInvoices: (keys) => around('lookup', keys.reference, () => processor.findInvoices(keys)),
+    findPayouts: (keys) => around('lookup', keys.reference, () => processor.findPayouts(keys)),
+    ...(accountTitle && { accountTitle: (iban) => around('title', iban, () => accountTitle(iban)) }),
   }
-  const processor: Processor = {
-    createInvoice: (call) => ask('call', call.reference, () => client.createInvoice(call)),
-    createPayout: (call) => ask('call', call.reference, () => client.createPayout(call)),
-    payoutUnit: client.payoutUnit,
-    needsBillingAccount: client.needsBillingAccount ?? false,
-    findInvoices: (keys) => ask('lookup', keys.reference, () => client.findInvoices(keys)),
-    findPayouts: (keys) => ask('lookup', keys.reference, () => client.findPayouts(keys)),
-  }
-  if (client.accountTitle) {
-    const { accountTitle } = client
-    processor.accountTitle = (iban) => {
-      away = false
-      return accountTitle(iban)
-    }
-  }
-  return { processor, close: () => client.close() }
 }

@@ -1,4 +1,6 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import {
   CALL_FAULTS,
@@ -48,58 +50,52 @@ export interface Moments {
   now(): number
 }
 
-export interface ProcessorDouble {
-  readonly url: string
-  /** The processor's own ledger. */
-  readonly held: HeldCall[]
-  /** What no client of its contract may do. */
-  readonly complaints: string[]
-  /** Ids of another account's invoice and payout, once a test has some. */
-  readonly othersIds: Record<CallKind, string>
-  plan(reference: string, behaviour: Behaviour): void
-  /** Takes the next fault if it is `no_connection`; the client must then call another address. */
-  isAway(what: Seen['what'], reference: string): boolean
-  seen(reference: string): readonly Seen[]
-  close(): Promise<void>
-}
-
 const QUIET: Moments = { onEventFirst: async () => {}, onSilence: () => {}, now: () => 0 }
 
-/** A processor over real HTTP with a ledger of what took effect, which misbehaves as planned for each reference. */
-export async function openProcessorDouble(
-  moments: Moments = QUIET,
-  wire: Wire = GENERIC_WIRE,
-): Promise<ProcessorDouble> {
-  const state = new State(moments)
-  // A connection that it closed while a busy machine stood still would look like a fault.
-  const server = createServer({ keepAliveTimeout: 0 }, (asked, answer) => {
-    serve(state, wire, asked, answer).catch((error: unknown) => {
-      state.complaints.push(String(error))
-      answer.destroy()
-    })
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  if (typeof address !== 'object' || address === null) throw new Error('the processor does not listen')
-  return Object.assign(state, {
-    url: `http://127.0.0.1:${address.port}`,
-    async close() {
-      server.closeAllConnections()
-      await new Promise((resolve) => server.close(resolve))
-    },
-  })
+interface ReplyTo {
+  reference: string
+  reply: Reply
 }
 
-class State {
+/** A processor over real HTTP with a ledger of what took effect, which misbehaves as planned for each reference. */
+export class ProcessorDouble {
+  /** The processor's own ledger. */
   readonly held: HeldCall[] = []
+  /** What no client of its contract may do. */
   readonly complaints: string[] = []
+  /** Ids of another account's invoice and payout, once a test has some. */
   readonly othersIds: Record<CallKind, string> = { invoice: 'd_none', payout: 'd_none' }
-  readonly moments: Moments
+  readonly #moments: Moments
+  readonly #wire: Wire
   readonly #plans = new Map<string, Behaviour>()
   readonly #seen = new Map<string, Seen[]>()
+  readonly #server: Server
 
-  constructor(moments: Moments) {
-    this.moments = moments
+  static async open(moments: Moments = QUIET, wire: Wire = GENERIC_WIRE): Promise<ProcessorDouble> {
+    const double = new ProcessorDouble(moments, wire)
+    await once(double.#server.listen(0, '127.0.0.1'), 'listening')
+    return double
+  }
+
+  private constructor(moments: Moments, wire: Wire) {
+    this.#moments = moments
+    this.#wire = wire
+    // A connection that it closed while a busy machine stood still would look like a fault.
+    this.#server = createServer({ keepAliveTimeout: 0 }, (asked, answer) => {
+      this.#serve(asked, answer).catch((error: unknown) => {
+        this.complaints.push(String(error))
+        answer.destroy()
+      })
+    })
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
+  }
+
+  async close(): Promise<void> {
+    this.#server.closeAllConnections()
+    await new Promise((resolve) => this.#server.close(resolve))
   }
 
   plan(reference: string, behaviour: Behaviour): void {
@@ -110,18 +106,7 @@ class State {
     return this.#seen.get(reference) ?? []
   }
 
-  noteCall(reference: string, call: { key: string; body: string; fault: CallFaultName }): void {
-    this.#note(reference, { at: this.moments.now(), what: 'call', ...call })
-  }
-
-  noteLookup(reference: string, said: number | null): void {
-    this.#note(reference, { at: this.moments.now(), what: 'lookup', said })
-  }
-
-  #note(reference: string, seen: Seen): void {
-    this.#seen.set(reference, [...this.seen(reference), seen])
-  }
-
+  /** Takes the next fault if it is `no_connection`; the client must then call another address. */
   isAway(what: Seen['what'], reference: string): boolean {
     const plan = this.#plans.get(reference)
     const list: string[] = (what === 'call' ? plan?.calls : plan?.lookups) ?? []
@@ -132,94 +117,86 @@ class State {
     return away
   }
 
-  nextCall(reference: string): CallFaultName {
-    const plan = this.#plans.get(reference)
-    return plan?.calls.shift() ?? plan?.callsEndAs ?? 'ok'
+  #note(reference: string, seen: Seen): void {
+    this.#seen.set(reference, [...this.seen(reference), seen])
   }
 
-  nextLookup(reference: string): LookupFaultName {
+  async #serve(asked: IncomingMessage, answer: ServerResponse): Promise<void> {
+    const meaning = await this.#wire.read({
+      method: asked.method ?? '',
+      url: new URL(asked.url ?? '/', 'http://double'),
+      headers: asked.headers,
+      text: await text(asked),
+    })
+    if (meaning.what === 'other') return this.#give({ reference: '', reply: meaning.reply }, answer)
+    const { reference, reply } =
+      meaning.what === 'call' ? await this.#takeCall(meaning) : this.#lookUp(meaning)
+    await this.#give({ reference, reply: this.#wire.write(reply, meaning) }, answer)
+  }
+
+  async #takeCall(call: Extract<WireMeaning, { what: 'call' }>): Promise<ReplyTo> {
+    const { kind, key, reference, body } = call
     const plan = this.#plans.get(reference)
-    return plan?.lookups.shift() ?? plan?.lookupsEndAs ?? 'fine'
+    const name = plan?.calls.shift() ?? plan?.callsEndAs ?? 'ok'
+    const fault = CALL_FAULTS[name]
+    const now = this.#moments.now()
+    this.#note(reference, { at: now, what: 'call', key, body, fault: name })
+    const held = fault.takesEffect ? this.#takeEffect(call, now) : null
+    if (held && held.body !== body) this.complaints.push(`key ${key} came with two bodies`)
+    if (held && fault.eventFirst) await this.#moments.onEventFirst(held)
+    return {
+      reference,
+      reply: fault.reply({ id: held?.id ?? 'd_nothing', othersId: this.othersIds[kind], now }),
+    }
   }
 
   /** Like a real processor it knows a key again, and does nothing twice under one; another key is another call. */
-  takeEffect(kind: CallKind, key: string, body: string): HeldCall {
+  #takeEffect({ kind, key, body }: Extract<WireMeaning, { what: 'call' }>, doneAt: number): HeldCall {
     const known = this.held.find((held) => held.key === key)
     if (known) return known
     const { reference, amount, currency } = JSON.parse(body)
     const id = `d_${kind}_${this.held.length + 1}`
     const status = kind === 'invoice' ? 'open' : 'processing'
-    const doneAt = this.moments.now()
     const held = { kind, key, body, id, reference, amount, currency, status, doneAt }
     this.held.push(held)
     return held
   }
-}
 
-async function serve(
-  state: State,
-  wire: Wire,
-  asked: IncomingMessage,
-  answer: ServerResponse,
-): Promise<void> {
-  const meaning = await wire.read({
-    method: asked.method ?? '',
-    url: new URL(asked.url ?? '/', 'http://double'),
-    headers: asked.headers,
-    text: await text(asked),
-  })
-  if (meaning.what === 'other') return give(state, { reference: '', reply: meaning.reply }, answer)
-  const { reference, reply } =
-    meaning.what === 'call' ? await takeCall(state, meaning) : lookUp(state, meaning)
-  await give(state, { reference, reply: wire.write(reply, meaning) }, answer)
-}
+  #lookUp({ kind, reference }: Extract<WireMeaning, { what: 'lookup' }>): ReplyTo {
+    const plan = this.#plans.get(reference)
+    const named = LOOKUP_FAULTS[plan?.lookups.shift() ?? plan?.lookupsEndAs ?? 'fine']
+    const held = this.held.filter((one) => one.kind === kind && one.reference === reference)
+    const shownFrom = Math.min(...held.map(({ doneAt }) => doneAt)) + (named.atMostMs ?? Infinity)
+    const now = this.#moments.now()
+    const fault = shownFrom <= now ? LOOKUP_FAULTS.fine : named
+    const reply = fault.reply(
+      held.map(({ id, amount, currency, status }) => ({ id, reference, amount, currency, status })),
+    )
+    const says = fault.means !== 'nothing' && reply.kind === 'send'
+    this.#note(reference, {
+      at: now,
+      what: 'lookup',
+      said: says ? JSON.parse(reply.body).items.length : null,
+    })
+    return { reference, reply }
+  }
 
-interface ReplyTo {
-  reference: string
-  reply: Reply
-}
-
-async function takeCall(
-  state: State,
-  { kind, key, reference, body }: Extract<WireMeaning, { what: 'call' }>,
-): Promise<ReplyTo> {
-  const name = state.nextCall(reference)
-  const fault = CALL_FAULTS[name]
-  state.noteCall(reference, { key, body, fault: name })
-  const held = fault.takesEffect ? state.takeEffect(kind, key, body) : null
-  if (held && held.body !== body) state.complaints.push(`key ${key} came with two bodies`)
-  if (held && fault.eventFirst) await state.moments.onEventFirst(held)
-  const context = { id: held?.id ?? 'd_nothing', othersId: state.othersIds[kind], now: state.moments.now() }
-  return { reference, reply: fault.reply(context) }
-}
-
-function lookUp(state: State, { kind, reference }: Extract<WireMeaning, { what: 'lookup' }>): ReplyTo {
-  const named = LOOKUP_FAULTS[state.nextLookup(reference)]
-  const held = state.held.filter((one) => one.kind === kind && one.reference === reference)
-  const shownFrom = Math.min(...held.map(({ doneAt }) => doneAt)) + (named.atMostMs ?? Infinity)
-  const fault = shownFrom <= state.moments.now() ? LOOKUP_FAULTS.fine : named
-  const items = held.map(({ id, amount, currency, status }) => ({ id, reference, amount, currency, status }))
-  const reply = fault.reply(items)
-  const says = fault.means !== 'nothing' && reply.kind === 'send'
-  state.noteLookup(reference, says ? JSON.parse(reply.body).items.length : null)
-  return { reference, reply }
-}
-
-async function give(state: State, { reference, reply }: ReplyTo, answer: ServerResponse): Promise<void> {
-  switch (reply.kind) {
-    case 'send':
-      answer.writeHead(reply.status, reply.headers).end(reply.body)
-      return
-    case 'silence':
-      return state.moments.onSilence(reference)
-    case 'reset':
-      if (reply.midBody) {
-        answer.writeHead(200, { 'content-length': '1000' })
-        await new Promise((sent) => answer.write('{"id":"d_', sent))
-      }
-      answer.socket?.resetAndDestroy()
-      return
-    case 'no_connection':
-      throw new Error('a call reached a processor that was away')
+  async #give({ reference, reply }: ReplyTo, answer: ServerResponse): Promise<void> {
+    switch (reply.kind) {
+      case 'send':
+        answer.writeHead(reply.status, reply.headers).end(reply.body)
+        return
+      case 'silence':
+        return this.#moments.onSilence(reference)
+      case 'reset':
+        if (reply.midBody) {
+          answer.writeHead(200, { 'content-length': '1000' })
+          await new Promise((sent) => answer.write('{"id":"d_', sent))
+        }
+        answer.socket?.resetAndDestroy()
+        return
+      case 'no_connection':
+        throw new Error('a call reached a processor that was away')
+    }
   }
 }

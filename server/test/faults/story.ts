@@ -1,11 +1,9 @@
-import { fc } from '../testkit/property.ts'
+import { fc, oftener } from '../testkit/property.ts'
 import {
   CALL_FAULT_NAMES,
-  CALL_FAULTS,
   type CallFaultName,
   type CallKind,
   LOOKUP_FAULT_NAMES,
-  LOOKUP_FAULTS,
   type LookupFaultName,
 } from './call-faults.ts'
 import type { Behaviour } from './processor-double.ts'
@@ -30,66 +28,29 @@ export interface Round {
   dies: boolean
 }
 
-const WAITS = {
-  due: 'as soon as it was due',
-  minute: 'a minute later',
-  hour: 'an hour later',
-  day: 'a day later',
-}
+/** How many stories happen side by side on an average. */
+export const STORIES_AT_ONCE = 3
 
-const DELIVERY_WORDS: Record<Delivery, string> = {
-  once: 'it sent its event once',
-  twice: 'it sent its event twice, under two delivery ids',
-  with_another_amount: 'it sent its event with another amount first',
-  contradicting: 'it sent an event that contradicts the first as well',
+const anyEvents = {
+  word: fc.constantFrom<Word[]>('paid', 'failed'),
+  delivery: oftener<Delivery>([6, 'once'], ...DELIVERIES.map((one) => [1, one] as const)),
+  calls: fc.array(fc.constantFrom<CallFaultName[]>(...CALL_FAULT_NAMES), { maxLength: 5 }),
+  lookups: fc.array(fc.constantFrom<LookupFaultName[]>(...LOOKUP_FAULT_NAMES), { maxLength: 5 }),
 }
+const storiesOf = (kind: CallKind) =>
+  fc.array(fc.record({ kind: fc.constant(kind), ...anyEvents }), {
+    minLength: 1,
+    maxLength: 2 * STORIES_AT_ONCE - 1,
+    size: 'max',
+  })
 
-/** A story as a person would tell it, one line a step. */
-export function inWords(story: Story, rounds: readonly Round[]): string {
-  const { kind, word, delivery, calls, callsEndAs, lookups, lookupsEndAs } = story
-  return [
-    `One ${kind} was to be made.`,
-    ...calls.map((name, index) => `  call ${index + 1}: the processor ${wordsOf(CALL_FAULTS[name].words)}`),
-    `  ${calls.length === 0 ? 'every call' : 'later calls'}: the processor ${wordsOf(CALL_FAULTS[callsEndAs ?? 'ok'].words)}`,
-    ...lookups.map((name, index) => `  look-up ${index + 1}: ${LOOKUP_FAULTS[name].words}`),
-    ...(lookupsEndAs ? [`  every later look-up: ${LOOKUP_FAULTS[lookupsEndAs].words}`] : []),
-    ...rounds.map(
-      ({ wait, dies }, index) =>
-        `  try ${index + 1} came ${index === 0 ? 'at once' : WAITS[wait]}${dies ? ', and the worker died before it recorded anything' : ''}`,
-    ),
-    `  in the end ${kind === 'payout' && word === 'failed' ? 'the payout failed' : 'it was paid'}; ${DELIVERY_WORDS[delivery]}.`,
-  ].join('\n')
-}
-
-/** "did it, and …" fits after its subject; what begins otherwise is said beside it. */
-function wordsOf(words: string): string {
-  return /^(did|answered|refused|sent)/.test(words) ? words : `was called: ${words}`
-}
-
-export interface RandomStory {
-  story: Story
-  rounds: Round[]
-}
-
-/** Any story, shrinking towards fewer faults, fewer rounds and no deaths. */
-export const anyStory: fc.Arbitrary<RandomStory> = fc.record({
-  story: fc.record({
-    kind: fc.constantFrom<CallKind[]>('invoice', 'payout'),
-    word: fc.constantFrom<Word[]>('paid', 'failed'),
-    delivery: fc.oneof(
-      { weight: 3, arbitrary: fc.constant<Delivery>('once') },
-      { weight: 2, arbitrary: fc.constantFrom(...DELIVERIES) },
-    ),
-    calls: fc.array(fc.constantFrom<CallFaultName[]>(...CALL_FAULT_NAMES), { maxLength: 5 }),
-    lookups: fc.array(fc.constantFrom<LookupFaultName[]>(...LOOKUP_FAULT_NAMES), { maxLength: 5 }),
-  }),
+/** Any stories of one kind that share their rounds, shrinking towards one story, fewer faults, fewer rounds and no deaths. */
+export const anyStories = fc.record({
+  stories: fc.oneof(storiesOf('invoice'), storiesOf('payout')),
   rounds: fc.array(
     fc.record({
       wait: fc.constantFrom<Round['wait'][]>('due', 'minute', 'hour', 'day'),
-      dies: fc.oneof(
-        { weight: 4, arbitrary: fc.constant(false) },
-        { weight: 1, arbitrary: fc.constant(true) },
-      ),
+      dies: oftener<boolean>([4, false], [1, true]),
     }),
     { maxLength: 8 },
   ),

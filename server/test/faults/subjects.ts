@@ -54,21 +54,17 @@ export class Subjects {
     await this.#close(payer.shop)
     await this.#settle()
     const made = await runPayouts(this.#market.platform, this.#processor)
-    const [first] = paid
-    const held = made.some(
-      (outcome) => outcome.creatorId === first?.creator.userId && outcome.kind === 'waits',
-    )
-    // An earlier story left a flagged payout: this one needs another creator.
-    if (count === 1 && held) {
-      this.#paid.shift()
-      return this.payouts(1)
-    }
     return paid.map(({ creator: { userId } }) => {
       const outcome = made.find(({ creatorId }) => creatorId === userId)
       if (outcome?.kind !== 'paid_out' || !outcome.payoutId)
         throw new Error(`no payout for ${userId}: ${JSON.stringify(outcome)}`)
       return { kind: 'payout', id: outcome.payoutId, userId }
     })
+  }
+
+  /** The next payouts are to creators who have none so far. */
+  forgetCreators(): void {
+    this.#paid.length = 0
   }
 
   async #close(shop: Shop): Promise<Subject> {

@@ -48,7 +48,7 @@ export interface Cell {
 export function cellsOf(name: SequelName, kind: CallKind): Cell[] {
   const sequel: Sequel = SEQUELS[name]
   return CALL_FAULT_NAMES.map((fault, index) => ({
-    name: `${kind}: ${CALL_FAULTS[fault].words}`,
+    name: `${kind}: ${fault}`,
     // Every second payout fails in the end.
     story: {
       ...{ kind, calls: [fault], lookups: [...sequel.lookups] },
@@ -76,7 +76,7 @@ function endingOf(fault: CallFaultName, { rounds, lookupsEndAs, callsEndAs }: Se
 export function lookupCells(kind: CallKind): Cell[] {
   return (['silent_done', 'silent_nothing'] as const).flatMap((call) =>
     LOOKUP_FAULT_NAMES.map((fault) => ({
-      name: `${kind}: ${CALL_FAULTS[call].words}, ${fault}`,
+      name: `${kind}: ${call}, ${fault}`,
       story: { kind, calls: [call], lookups: [fault, fault, fault], word: 'paid', delivery: 'once' } as const,
       ends: 'settled' as const,
     })),

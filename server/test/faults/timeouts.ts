@@ -4,16 +4,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
  * Stands in for `AbortSignal.timeout`, so that no test waits for the timeout of a call: it ends when the
  * processor's double says that no answer will come.
  */
-export interface Timeouts {
-  /** Does `call`, which asks about this reference. */
-  during<T>(reference: string, call: () => Promise<T>): Promise<T>
-  /** The time of what is under way about this reference is over. */
-  end(reference: string): void
-  /** Gives the real one back. */
-  close(): void
-}
-
-export function installTimeouts(): Timeouts {
+export function installTimeouts() {
   const real = AbortSignal.timeout
   const present = new AsyncLocalStorage<string>()
   const waiting = new Map<string, AbortController>()
@@ -25,13 +16,16 @@ export function installTimeouts(): Timeouts {
     return controller.signal
   }
   return {
-    during: (reference, call) => present.run(reference, call),
-    end(reference) {
+    /** Does `call`, which asks about this reference. */
+    during: <T>(reference: string, call: () => Promise<T>): Promise<T> => present.run(reference, call),
+    /** The time of what is under way about this reference is over. */
+    end(reference: string): void {
       const controller = waiting.get(reference)
       if (!controller) throw new Error(`no call waits for ${reference}`)
       controller.abort(new DOMException('The operation was aborted due to timeout', 'TimeoutError'))
     },
-    close() {
+    /** Gives the real one back. */
+    close(): void {
       AbortSignal.timeout = real
     },
   }

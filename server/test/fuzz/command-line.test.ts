@@ -9,7 +9,7 @@ import { type EndedHere, runHere } from '../../../cli/test/run-here.ts'
 import { type Marketplace, openMarketplace } from '../testkit/marketplace.ts'
 import { orderBody } from '../testkit/orders.ts'
 import { proofCount } from '../testkit/proof-size.ts'
-import { fc } from '../testkit/property.ts'
+import { either, fc } from '../testkit/property.ts'
 import { badString } from './hostile.ts'
 
 const COMMANDS = proofCount('FUZZ_COMMANDS', 150)
@@ -23,13 +23,10 @@ const ENDLESS = '--follow'
 
 /** Words that commands know what to do with, and words that they do not. */
 function wordOf(known: readonly string[]): fc.Arbitrary<string> {
-  return fc.oneof(
-    { weight: 4, arbitrary: fc.constantFrom(...known) },
-    { weight: 2, arbitrary: badString.map((text) => text.replaceAll('\0', '').slice(0, 3000)) },
-    {
-      weight: 1,
-      arbitrary: fc.constantFrom(...'-- - --- -x --json=1 --yes --no-json --help -1 0 1e9'.split(' ')),
-    },
+  return either(
+    [4, fc.constantFrom(...known)],
+    [2, badString.map((text) => text.replaceAll('\0', '').slice(0, 3000))],
+    [1, fc.constantFrom(...'-- - --- -x --json=1 --yes --no-json --help -1 0 1e9'.split(' '))],
   )
 }
 
@@ -54,9 +51,9 @@ function lineOf({ name, command }: Leaf, known: readonly string[]): fc.Arbitrary
     .map((option) => optionWords(option, word))
   return fc
     .record({
-      words: fc.oneof(
-        { weight: 4, arbitrary: fc.array(word, { minLength: wanted, maxLength: wanted }) },
-        { weight: 1, arbitrary: fc.array(word, { maxLength: 4 }) },
+      words: either(
+        [4, fc.array(word, { minLength: wanted, maxLength: wanted })],
+        [1, fc.array(word, { maxLength: 4 })],
       ),
       flags: fc.array(fc.oneof(...options), { maxLength: 4 }),
       json: fc.boolean(),
@@ -126,9 +123,9 @@ it.after(async () => {
 it('end with 0, 1 or 2, in words, and as one JSON document where that was asked for', async () => {
   const leaves = leavesOf(buildProgram()).filter(({ name }) => !LEFT_OUT.includes(name))
   const codes = new Map<string, number>()
-  const line = fc.oneof(
-    { weight: 20, arbitrary: fc.oneof(...leaves.map((leaf) => lineOf(leaf, known))) },
-    { weight: 1, arbitrary: fc.array(wordOf(known), { maxLength: 5 }) },
+  const line = either(
+    [20, fc.oneof(...leaves.map((leaf) => lineOf(leaf, known)))],
+    [1, fc.array(wordOf(known), { maxLength: 5 })],
   )
   const property = fc.asyncProperty(line, async (args) => {
     const ended = await runHere(args, environment)

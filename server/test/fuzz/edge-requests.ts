@@ -1,4 +1,4 @@
-import { fc } from '../testkit/property.ts'
+import { either, fc } from '../testkit/property.ts'
 import type { Targets } from './fuzzed-service.ts'
 import { badQuery, badSegment, oddHeaders } from './odd-parts.ts'
 import type { FuzzRequest } from './requests.ts'
@@ -31,13 +31,10 @@ export function edgeRequest({ slugs, ids, tokens }: Targets): fc.Arbitrary<FuzzR
   return fc
     .record({
       path,
-      query: fc.oneof({ weight: 3, arbitrary: fc.constant('') }, { weight: 1, arbitrary: badQuery }),
-      method: fc.oneof(
-        { weight: 8, arbitrary: fc.constant('GET') },
-        {
-          weight: 3,
-          arbitrary: fc.constantFrom(...'HEAD POST PUT DELETE OPTIONS PATCH TRACE PROPFIND'.split(' ')),
-        },
+      query: either([3, fc.constant('')], [1, badQuery]),
+      method: either(
+        [8, fc.constant('GET')],
+        [3, fc.constantFrom(...'HEAD POST PUT DELETE OPTIONS PATCH TRACE PROPFIND'.split(' '))],
       ),
       odd: oddHeaders,
       token: fc.constantFrom(...Object.values(tokens)),

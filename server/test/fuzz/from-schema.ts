@@ -1,6 +1,6 @@
 import type { JsonSchema } from '../../http/rest-input.ts'
 import { idFieldsOf } from '../authorization/foreign-ids.ts'
-import { fc } from '../testkit/property.ts'
+import { either, fc } from '../testkit/property.ts'
 import { ID_WORDS, type IdWord, type Targets } from './fuzzed-service.ts'
 
 /** Texts that fit what the pattern of a schema cannot tell, by the field's name. */
@@ -77,11 +77,7 @@ function textOf(
   name: string,
 ): fc.Arbitrary<unknown> {
   if (idFieldsOf(schema).length > 0) {
-    return fc.oneof(
-      { weight: 20, arbitrary: fc.constantFrom(...likelyIds) },
-      { weight: 3, arbitrary: fc.constantFrom(...targets.ids) },
-      { weight: 1, arbitrary: fc.uuid() },
-    )
+    return either([20, fc.constantFrom(...likelyIds)], [3, fc.constantFrom(...targets.ids)], [1, fc.uuid()])
   }
   const known = knownTexts(targets)[name]
   const examples = [schema.example ?? schema.examples].flat().filter((value) => typeof value === 'string')
@@ -98,10 +94,7 @@ function textOf(
     .map((text) => text.padEnd(least, 'x'))
   if (name === 'cursor')
     return fc.constantFrom(...targets.ids).map((id) => Buffer.from(JSON.stringify(id)).toString('base64url'))
-  return fc.oneof(
-    { weight: 4, arbitrary: known ?? (examples.length > 0 ? fc.constantFrom(...examples) : words) },
-    { weight: 1, arbitrary: words },
-  )
+  return either([4, known ?? (examples.length > 0 ? fc.constantFrom(...examples) : words)], [1, words])
 }
 
 function numberIn(value: unknown, otherwise: number): number {

@@ -1,6 +1,5 @@
 import { sql } from 'kysely'
 import { applyToOffer } from '../../applications/applications.service.ts'
-import { closeDueCycles } from '../../billing/close-cycle.service.ts'
 import { startExport } from '../../exports/exports.service.ts'
 import { sendTestEvent } from '../../notifications/channels/webhooks/deliveries.service.ts'
 import { createEndpoint, MAX_ENDPOINTS } from '../../notifications/channels/webhooks/endpoints.service.ts'
@@ -13,11 +12,12 @@ import { hashPassword } from '../../users/passwords.ts'
 import { authorize } from '../authorization/scene.ts'
 import type { TestDialect } from '../testkit/databases.ts'
 import { eventually } from '../testkit/eventually.ts'
-import { addLink, addLiveOffer, addMerchant, OFFER } from '../testkit/listings.ts'
+import { accessOf, addLink, addLiveOffer, addMerchant, OFFER } from '../testkit/listings.ts'
 import { measureLoopCpu } from '../testkit/loop-cpu.ts'
-import { breachesIn, giveDestination } from '../testkit/marketplace.ts'
-import { orderBody, orderHeaders } from '../testkit/orders.ts'
+import { breachesIn, closeOpenCycle, giveDestination } from '../testkit/marketplace.ts'
+import { orderBody, orderHeaders, type StoreAccess } from '../testkit/orders.ts'
 import { addApiKey, addUser } from '../testkit/people.ts'
+import { columnsOf } from '../testkit/rows.ts'
 import { call, openServiceBed, type ServiceBed } from '../testkit/service-bed.ts'
 
 export const ID_WORDS = [
@@ -32,32 +32,16 @@ export const ID_WORDS = [
   'webhook-deliveries',
 ] as const
 export type IdWord = (typeof ID_WORDS)[number]
+type IdsOf = Record<IdWord, string[]>
 
-/** What the requests can hit: everything is there more than once, so that using it up takes a while. */
-export interface Targets {
-  url: string
-  /** `Authorization` headers that stay good: what can end a session is called with those of `spare`. */
-  tokens: Record<'merchant' | 'creator' | 'admin', string>
-  spare: string[]
-  /** The same of API keys. */
-  keys: string[]
-  /** Ids of what may be changed, suspended or removed, by the word that stands before an id in the paths. */
-  idsOf: Record<IdWord, string[]>
-  /** All of them together. */
-  ids: string[]
-  slugs: string[]
-  clicks: string[]
-  password: string
-  emails: string[]
-  store: { domain: string; secret: string }
-  processorSecret: string
-}
+/** What the requests can hit. */
+export type Targets = Awaited<ReturnType<typeof openFuzzedService>>['targets']
 
 export interface Aftermath {
   /** CPU milliseconds of the loop's thread in its longest turn. */
   longestStall: number
-  /** How the events ended, with the reasons. */
-  events: { source: string; state: string; reason: string | null; count: number }[]
+  /** How many events came in. */
+  events: number
   breaches: string[]
 }
 
@@ -65,23 +49,19 @@ const PASSWORD = 'a long passphrase'
 const SPARES = 200
 const OF_EACH = 25
 
-/** Opens the whole service in this process, with its world. */
-export async function openFuzzedService(
-  dialect: TestDialect,
-): Promise<{ bed: ServiceBed; targets: Targets }> {
+/** Opens the whole service in this process, with its world: everything is there more than once, so that using it up takes a while. */
+async function openFuzzedService(dialect: TestDialect) {
   const bed = await openServiceBed(dialect, { LOG_LEVEL: 'error' })
   const { platform, processorSignature } = bed.service.app
   const merchant = await addMerchant(platform, 'merchant')
   const creator = await addUser(platform, 'creator')
   const admin = await addUser(platform, 'admin')
-  const store = { domain: `s${merchant.userId}.myshopify.com`, secret: `secret-${merchant.userId}` }
+  const store = accessOf(merchant)
   await giveDestination(platform, creator.userId)
   const { idsOf, slugs, clicks } = await addThings(platform, merchant, creator)
   await sellOnce(bed, store, clicks)
   // Closed early, so that there is an invoice to confirm; the sales to come go into the next cycle.
-  const asOf = platform.clock.now() + 40 * 86_400_000
-  await closeDueCycles(platform, { merchantId: merchant.userId, asOf })
-  const cycles = await idsIn(platform, 'billing_cycles')
+  const cycle = await closeOpenCycle(platform, { merchantId: merchant.userId })
   for (const user of [merchant, creator, admin]) {
     const request = { resource: 'sales', format: 'csv', from: null, to: null } as const
     for (let n = 0; n < 3; n += 1) idsOf.jobs.push((await startExport(platform, user, request)).id)
@@ -98,17 +78,21 @@ export async function openFuzzedService(
       keys.push(`Bearer ${(await addApiKey(platform, userId, scope)).key}`)
     }
   }
-  const targets: Targets = {
+  const targets = {
     url: bed.url,
+    /** `Authorization` headers that stay good: what can end a session is called with those of `spare`. */
     tokens: {
       merchant: await tokenOf(merchant),
       creator: await tokenOf(creator),
       admin: await tokenOf(admin),
     },
     spare,
+    /** The same of API keys. */
     keys,
+    /** Ids of what may be changed, suspended or removed, by the word that stands before an id in the paths. */
     idsOf,
-    ids: [...Object.values(idsOf).flat(), ...cycles],
+    /** All of them together. */
+    ids: [...Object.values(idsOf).flat(), cycle],
     slugs,
     clicks,
     password: PASSWORD,
@@ -121,17 +105,14 @@ export async function openFuzzedService(
 
 /** Offers in several states with applications and links, stores and people, so many of each. */
 async function addThings(platform: Platform, merchant: Actor, creator: Actor) {
-  const idsOf = Object.fromEntries(ID_WORDS.map((word) => [word, [] as string[]])) as Targets['idsOf']
+  const idsOf = Object.fromEntries(ID_WORDS.map((word) => [word, []])) as unknown as IdsOf
   const clicks: string[] = []
   const slugs: string[] = []
   const application = { message: null, promotion_url: null }
   const vetted = { ...OFFER, commission_rate: 4500 }
   for (let n = 0; n < OF_EACH; n += 1) {
-    const [linked, open, free] = [
-      await addLiveOffer(platform, merchant),
-      await addLiveOffer(platform, merchant),
-      await addLiveOffer(platform, merchant),
-    ]
+    const live = () => addLiveOffer(platform, merchant)
+    const [linked, open, free] = [await live(), await live(), await live()]
     const draft = await createOffer(platform, merchant.userId, vetted)
     idsOf.offers.push(linked.id, open.id, free.id, draft.id)
     const link = await addLink(platform, merchant, creator, linked.id)
@@ -148,7 +129,7 @@ async function addThings(platform: Platform, merchant: Actor, creator: Actor) {
 }
 
 /** Endpoints at a closed port of this machine, with a delivery each; leaves room below the quota. */
-async function addEndpoints(platform: Platform, owner: Actor, idsOf: Targets['idsOf']): Promise<void> {
+async function addEndpoints(platform: Platform, owner: Actor, idsOf: IdsOf): Promise<void> {
   const endpoint = { url: 'http://127.0.0.1:8009/', events: ['sale.accepted'], description: '' }
   for (let n = 0; n < MAX_ENDPOINTS / 2; n += 1) {
     const { id } = await createEndpoint(platform, owner, endpoint)
@@ -158,9 +139,8 @@ async function addEndpoints(platform: Platform, owner: Actor, idsOf: Targets['id
 }
 
 async function addSpareStore(platform: Platform, { userId }: Actor): Promise<string> {
-  const domain = `s${platform.ids.next()}.myshopify.com`
-  return (await connectStore(platform, userId, { shop_domain: domain, webhook_secret: `secret-${domain}` }))
-    .id
+  const shop_domain = `s${platform.ids.next()}.myshopify.com`
+  return (await connectStore(platform, userId, { shop_domain, webhook_secret: `secret-${shop_domain}` })).id
 }
 
 async function addClick(platform: Platform, linkId: string): Promise<string> {
@@ -173,7 +153,7 @@ async function addClick(platform: Platform, linkId: string): Promise<string> {
 /** An order for each click, as the store reports it. */
 async function sellOnce(
   { url, service }: ServiceBed,
-  store: Targets['store'],
+  store: StoreAccess,
   clicks: readonly string[],
 ): Promise<void> {
   for (const click of clicks) {
@@ -187,12 +167,12 @@ async function sellOnce(
   )
 }
 
-async function idsIn({ database }: Platform, table: 'sales' | 'billing_cycles' | 'flags'): Promise<string[]> {
-  return (await database.reader.selectFrom(table).select('id').execute()).map(({ id }) => id)
+async function idsIn(platform: Platform, table: 'sales' | 'flags'): Promise<string[]> {
+  return (await columnsOf(platform, table, ['id'])).map(({ id }) => id)
 }
 
 /** People whose sessions may end, who may be logged in and whose password may change. */
-async function addSpares(platform: Platform): Promise<Pick<Targets, 'emails' | 'spare'>> {
+async function addSpares(platform: Platform) {
   const emails: string[] = []
   const spare: string[] = []
   for (let n = 0; n < SPARES; n += 1) {
@@ -205,20 +185,10 @@ async function addSpares(platform: Platform): Promise<Pick<Targets, 'emails' | '
 
 /** Lets the worker apply what it can apply now, then looks at what it has come to. */
 async function takeStock(platform: Platform, longestStall: number): Promise<Aftermath> {
-  const { reader } = platform.database
-  const untried = () =>
-    reader.selectFrom('inbound_events').select('id').where('state', '=', 'pending').where('attempts', '=', 0)
-  await eventually(async () => !(await untried().executeTakeFirst()))
-  const events = await reader
-    .selectFrom('inbound_events')
-    .select(({ fn }) => ['source', 'state', 'reason', fn.countAll<number>().as('count')])
-    .groupBy(['source', 'state', 'reason'])
-    .execute()
-  return {
-    longestStall,
-    events: events.map((row) => ({ ...row, count: Number(row.count) })),
-    breaches: await breachesIn(platform),
-  }
+  const untried = () => columnsOf(platform, 'inbound_events', ['id'], { state: 'pending', attempts: 0 })
+  await eventually(untried, (events) => events.length === 0)
+  const events = await columnsOf(platform, 'inbound_events', ['id'])
+  return { longestStall, events: events.length, breaches: await breachesIn(platform) }
 }
 
 /** As a process of its own, so that what the fuzzer does holds up nothing here; the parent asks for the end. */

@@ -1,4 +1,4 @@
-import { anyCharacter, fc } from '../testkit/property.ts'
+import { anyCharacter, either, fc } from '../testkit/property.ts'
 
 const DEEP = 3000
 const LONG = 70_000
@@ -53,19 +53,19 @@ const BAD_JSON = [
   `[${'0,'.repeat(5000)}0]`,
 ]
 
-export const badString: fc.Arbitrary<string> = fc.oneof(
-  { weight: 3, arbitrary: fc.constantFrom(...BAD_STRINGS) },
-  { weight: 1, arbitrary: fc.string({ unit: anyCharacter, maxLength: 60 }) },
-  { weight: 1, arbitrary: fc.string({ unit: 'grapheme', maxLength: 300 }) },
+export const badString: fc.Arbitrary<string> = either(
+  [3, fc.constantFrom(...BAD_STRINGS)],
+  [1, fc.string({ unit: anyCharacter, maxLength: 60 })],
+  [1, fc.string({ unit: 'grapheme', maxLength: 300 })],
 )
 
 /** The text of an invalid JSON value. */
-export const badJson: fc.Arbitrary<string> = fc.oneof(
-  { weight: 3, arbitrary: fc.constantFrom(...BAD_JSON) },
-  { weight: 3, arbitrary: badString.map((text) => JSON.stringify(text)) },
-  { weight: 1, arbitrary: fc.double().map((value) => JSON.stringify(value)) },
-  { weight: 1, arbitrary: fc.bigInt().map(String) },
-  { weight: 1, arbitrary: fc.json({ maxDepth: 6 }) },
+export const badJson: fc.Arbitrary<string> = either(
+  [3, fc.constantFrom(...BAD_JSON)],
+  [3, badString.map((text) => JSON.stringify(text))],
+  [1, fc.double().map((value) => JSON.stringify(value))],
+  [1, fc.bigInt().map(String)],
+  [1, fc.json({ maxDepth: 6 })],
 )
 
 export const badName: fc.Arbitrary<string> = fc.oneof(
@@ -87,9 +87,9 @@ export interface Injection {
 
 export const injection: fc.Arbitrary<Injection> = fc.record({
   place,
-  how: fc.oneof(
-    { weight: 4, arbitrary: fc.constant('replace' as const) },
-    { weight: 1, arbitrary: fc.constantFrom('drop' as const, 'repeat' as const, 'wrap' as const) },
+  how: either(
+    [4, fc.constant('replace' as const)],
+    [1, fc.constantFrom('drop' as const, 'repeat' as const, 'wrap' as const)],
   ),
   json: badJson,
 })

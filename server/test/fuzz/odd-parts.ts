@@ -1,4 +1,4 @@
-import { fc } from '../testkit/property.ts'
+import { either, fc } from '../testkit/property.ts'
 import { badName, badString } from './hostile.ts'
 
 const CONTENT_TYPES = [
@@ -57,15 +57,15 @@ const oddHeader = fc
   .chain(([name, values]) => fc.constantFrom(...values).map((value) => ({ [name]: value })))
 
 /** Mostly none. */
-export const oddHeaders = fc.oneof(
-  { weight: 5, arbitrary: fc.constant({}) },
-  { weight: 2, arbitrary: oddHeader },
-  { weight: 1, arbitrary: fc.tuple(oddHeader, oddHeader).map(([one, two]) => ({ ...one, ...two })) },
+export const oddHeaders = either(
+  [5, fc.constant({})],
+  [2, oddHeader],
+  [1, fc.tuple(oddHeader, oddHeader).map(([one, two]) => ({ ...one, ...two }))],
 )
 
-export const contentType = fc.oneof(
-  { weight: 12, arbitrary: fc.constant('application/json') },
-  { weight: 2, arbitrary: fc.constantFrom(...CONTENT_TYPES) },
+export const contentType = either(
+  [12, fc.constant('application/json')],
+  [2, fc.constantFrom(...CONTENT_TYPES)],
 )
 
 export const rawBytes = fc.oneof(
@@ -86,14 +86,9 @@ export const rawBytes = fc.oneof(
 
 /** A text in a path or a query: as it should be written, or not. */
 export const segment = (text: string) => encodeURIComponent(text.toWellFormed())
-export const badSegment = fc.oneof(
-  { weight: 3, arbitrary: badString.map((text) => segment(text).slice(0, 6000)) },
-  {
-    weight: 1,
-    arbitrary: fc.constantFrom(
-      ...'% %zz %ff %00 %c0%ae .. . %2e%2e%2f * :id // [object%20Object]'.split(' '),
-    ),
-  },
+export const badSegment = either(
+  [3, badString.map((text) => segment(text).slice(0, 6000))],
+  [1, fc.constantFrom(...'% %zz %ff %00 %c0%ae .. . %2e%2e%2f * :id // [object%20Object]'.split(' '))],
 )
 
 export const badQuery = fc.oneof(

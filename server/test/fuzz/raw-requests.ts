@@ -1,4 +1,4 @@
-import { fc } from '../testkit/property.ts'
+import { either, fc } from '../testkit/property.ts'
 import type { Targets } from './fuzzed-service.ts'
 
 const REQUEST_LINES = [
@@ -85,11 +85,8 @@ export function rawRequest({ tokens }: Targets): fc.Arbitrary<Buffer> {
       headers: fc.array(fc.constantFrom(...HEADERS), { maxLength: 5 }),
       token: fc.boolean(),
       body: fc.constantFrom(...BODIES),
-      newline: fc.oneof(
-        { weight: 9, arbitrary: fc.constant('\r\n') },
-        { weight: 1, arbitrary: fc.constantFrom('\n', '\r', '\r\n\r\n') },
-      ),
-      cut: fc.oneof({ weight: 4, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: fc.nat(300) }),
+      newline: either([9, fc.constant('\r\n')], [1, fc.constantFrom('\n', '\r', '\r\n\r\n')]),
+      cut: either([4, fc.constant(null)], [1, fc.nat(300)]),
     })
     .map(({ line, headers, token, body, newline, cut }) => {
       const lines = [line, ...headers, ...(token ? [`Authorization: ${tokens.merchant}`] : [])]
@@ -97,5 +94,5 @@ export function rawRequest({ tokens }: Targets): fc.Arbitrary<Buffer> {
       return cut === null ? bytes : bytes.subarray(0, cut)
     })
   const noise = fc.uint8Array({ maxLength: 400 }).map((bytes) => Buffer.from(bytes))
-  return fc.oneof({ weight: 12, arbitrary: built }, { weight: 1, arbitrary: noise })
+  return either([12, built], [1, noise])
 }

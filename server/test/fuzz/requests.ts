@@ -1,6 +1,6 @@
 import { inputShapeOf, takesBody } from '../../http/rest-input.ts'
 import type { ProcedureRecord } from '../../platform/api/procedure.ts'
-import { fc } from '../testkit/property.ts'
+import { either, fc } from '../testkit/property.ts'
 import { fromSchema, idsFor } from './from-schema.ts'
 import type { Targets } from './fuzzed-service.ts'
 import { badJson, badName, inject, injection } from './hostile.ts'
@@ -19,27 +19,24 @@ export interface FuzzRequest {
 /** JSON text of an input: as the schema wants it, with one thing wrong, or wrong altogether. */
 export function inputText(input: fc.Arbitrary<unknown>): fc.Arbitrary<string> {
   const right = input.map((value) => JSON.stringify(value))
-  return fc.oneof(
-    { weight: 6, arbitrary: right },
-    { weight: 5, arbitrary: fc.tuple(input, injection).map(([value, change]) => inject(value, change)) },
-    {
-      weight: 1,
-      arbitrary: fc
+  return either(
+    [6, right],
+    [5, fc.tuple(input, injection).map(([value, change]) => inject(value, change))],
+    [
+      1,
+      fc
         .tuple(right, badName, badJson)
         .map(([text, name, json]) =>
           text.replace(/\}$/, `${text === '{}' ? '' : ','}${JSON.stringify(name)}:${json}}`),
         ),
-    },
-    { weight: 1, arbitrary: badJson },
-    { weight: 1, arbitrary: fc.tuple(right, fc.nat(200)).map(([text, length]) => text.slice(0, length)) },
+    ],
+    [1, badJson],
+    [1, fc.tuple(right, fc.nat(200)).map(([text, length]) => text.slice(0, length))],
   )
 }
 
 export function bodyOf(text: fc.Arbitrary<string>): fc.Arbitrary<Buffer> {
-  return fc.oneof(
-    { weight: 12, arbitrary: text.map((json) => Buffer.from(json)) },
-    { weight: 1, arbitrary: rawBytes },
-  )
+  return either([12, text.map((json) => Buffer.from(json))], [1, rawBytes])
 }
 
 /** Ends sessions, so it is called by those whose session may end. */
@@ -52,25 +49,17 @@ export function callerOf(
   { tokens, spare, keys }: Targets,
 ): fc.Arbitrary<Record<string, string>> {
   if (endsSessions(record)) {
-    return fc.oneof(
-      { weight: 1, arbitrary: fc.constant({}) },
-      {
-        weight: 1,
-        arbitrary: fc.constantFrom(...spare, ...keys).map((authorization) => ({ authorization })),
-      },
+    return either(
+      [1, fc.constant({})],
+      [1, fc.constantFrom(...spare, ...keys).map((authorization) => ({ authorization }))],
     )
   }
   const rightful =
     record.meta.callers === 'public' ? (['merchant', 'creator', 'admin'] as const) : record.meta.callers
-  return fc.oneof(
-    { weight: 8, arbitrary: fc.constantFrom(...rightful).map((role) => ({ authorization: tokens[role] })) },
-    {
-      weight: 1,
-      arbitrary: fc
-        .constantFrom(...Object.values(tokens), ...keys)
-        .map((authorization) => ({ authorization })),
-    },
-    { weight: 1, arbitrary: fc.constant({}) },
+  return either(
+    [8, fc.constantFrom(...rightful).map((role) => ({ authorization: tokens[role] }))],
+    [1, fc.constantFrom(...Object.values(tokens), ...keys).map((authorization) => ({ authorization }))],
+    [1, fc.constant({})],
   )
 }
 
@@ -93,10 +82,7 @@ export function restRequest(record: ProcedureRecord, targets: Targets): fc.Arbit
       idsFor(rest.path, targets),
     )
   const path = fc
-    .tuple(
-      given('path'),
-      fc.oneof({ weight: 9, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: badSegment }),
-    )
+    .tuple(given('path'), either([9, fc.constant(null)], [1, badSegment]))
     .map(([values, bad]) =>
       rest.path.replace(
         /:(\w+)/g,
@@ -104,13 +90,7 @@ export function restRequest(record: ProcedureRecord, targets: Targets): fc.Arbit
       ),
     )
   const query = fc
-    .tuple(
-      given('query'),
-      fc.oneof(
-        { weight: 3, arbitrary: fc.constant([]) },
-        { weight: 1, arbitrary: fc.array(badQuery, { maxLength: 3 }) },
-      ),
-    )
+    .tuple(given('query'), either<string[]>([3, fc.constant([])], [1, fc.array(badQuery, { maxLength: 3 })]))
     .map(([values, bad]) =>
       [
         ...Object.entries(values as object).map(([name, value]) => `${name}=${segment(String(value))}`),
@@ -126,10 +106,10 @@ export function restRequest(record: ProcedureRecord, targets: Targets): fc.Arbit
       type: contentType,
       body: takesBody(rest)
         ? bodyOf(inputText(given('body')))
-        : fc.oneof({ weight: 9, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: rawBytes }),
-      method: fc.oneof(
-        { weight: 40, arbitrary: fc.constant(rest.method as string) },
-        { weight: 1, arbitrary: fc.constantFrom('HEAD', 'OPTIONS', 'PUT', 'TRACE', 'PATCH', 'DELETE') },
+        : either([9, fc.constant(null)], [1, rawBytes]),
+      method: either(
+        [40, fc.constant(rest.method as string)],
+        [1, fc.constantFrom('HEAD', 'OPTIONS', 'PUT', 'TRACE', 'PATCH', 'DELETE')],
       ),
     })
     .map(({ path, query, caller, odd, type, body, method }) => ({

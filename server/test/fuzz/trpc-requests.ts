@@ -1,6 +1,6 @@
 import { inputShapeOf } from '../../http/rest-input.ts'
 import type { ProcedureRecord } from '../../platform/api/procedure.ts'
-import { fc } from '../testkit/property.ts'
+import { either, fc } from '../testkit/property.ts'
 import { fromSchema, idsFor } from './from-schema.ts'
 import type { Targets } from './fuzzed-service.ts'
 import { contentType, oddHeaders, segment } from './odd-parts.ts'
@@ -48,20 +48,15 @@ export function trpcBatch(records: readonly ProcedureRecord[], targets: Targets)
   const one = fc.oneof(
     ...calm.map((record) => {
       const input = inputOf(record, targets)
-      return fc
-        .oneof(
-          { weight: 15, arbitrary: input.map((value) => JSON.stringify(value)) },
-          { weight: 1, arbitrary: inputText(input) },
-        )
-        .map((text) => ({ name: record.name, text: text === '' ? 'null' : text }))
+      return either([15, input.map((value) => JSON.stringify(value))], [1, inputText(input)]).map((text) => ({
+        name: record.name,
+        text: text === '' ? 'null' : text,
+      }))
     }),
   )
-  const name = fc.oneof(
-    { weight: 15, arbitrary: fc.constant(null) },
-    {
-      weight: 1,
-      arbitrary: fc.constantFrom('', '.', 'offers', '__proto__', 'constructor', 'offers.list.x', 'toString'),
-    },
+  const name = either(
+    [15, fc.constant(null)],
+    [1, fc.constantFrom('', '.', 'offers', '__proto__', 'constructor', 'offers.list.x', 'toString')],
   )
   return fc
     .record({

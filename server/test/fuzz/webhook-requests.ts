@@ -3,7 +3,7 @@ import { FIXTURE_PRODUCT_ID, fillFixture } from '../../../fixtures/fill-fixture.
 import { standardWebhooks } from '../../processor/signatures/choose-scheme.ts'
 import { signShopifyBody } from '../../shopify/signature.ts'
 import { SHAPES } from '../hostile/hostile-bodies.ts'
-import { fc } from '../testkit/property.ts'
+import { either, fc } from '../testkit/property.ts'
 import type { Targets } from './fuzzed-service.ts'
 import { badJson, badString, inject, injection } from './hostile.ts'
 import type { FuzzRequest } from './requests.ts'
@@ -71,26 +71,15 @@ export function storeWebhook(targets: Targets): fc.Arbitrary<FuzzRequest> {
   const { store } = targets
   return fc
     .record({
-      body: fc.oneof(
-        { weight: 12, arbitrary: orderBytes(targets) },
-        { weight: 2, arbitrary: anyBytes },
-        { weight: 1, arbitrary: hostileBytes },
+      body: either([12, orderBytes(targets)], [2, anyBytes], [1, hostileBytes]),
+      forged: either([12, fc.constant(null)], [1, headerText]),
+      domain: either([12, fc.constant(store.domain)], [1, headerText]),
+      topic: either(
+        [8, fc.constant('orders/paid')],
+        [4, fc.constantFrom('orders/create', 'orders/updated', 'orders/cancelled')],
+        [1, headerText],
       ),
-      forged: fc.oneof({ weight: 12, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: headerText }),
-      domain: fc.oneof(
-        { weight: 12, arbitrary: fc.constant(store.domain) },
-        { weight: 1, arbitrary: headerText },
-      ),
-      topic: fc.oneof(
-        { weight: 8, arbitrary: fc.constant('orders/paid') },
-        { weight: 4, arbitrary: fc.constantFrom('orders/create', 'orders/updated', 'orders/cancelled') },
-        { weight: 1, arbitrary: headerText },
-      ),
-      delivery: fc.oneof(
-        { weight: 4, arbitrary: fc.uuid() },
-        { weight: 1, arbitrary: fc.constantFrom('once', '') },
-        { weight: 1, arbitrary: headerText },
-      ),
+      delivery: either([4, fc.uuid()], [1, fc.constantFrom('once', '')], [1, headerText]),
       type: fc.constantFrom('application/json', 'application/json', 'text/plain', ''),
     })
     .map(({ body, forged, domain, topic, delivery, type }) => ({
@@ -137,23 +126,16 @@ export function processorWebhook(targets: Targets): fc.Arbitrary<FuzzRequest> {
   )
   return fc
     .record({
-      body: fc.oneof(
-        { weight: 12, arbitrary: json.map((text) => Buffer.from(text)) },
-        { weight: 2, arbitrary: anyBytes },
-        { weight: 1, arbitrary: hostileBytes },
-      ),
-      delivery: fc.oneof(
-        { weight: 6, arbitrary: fc.uuid() },
-        { weight: 1, arbitrary: fc.constantFrom('once') },
-      ),
-      spoiled: fc.oneof(
-        { weight: 10, arbitrary: fc.constant({}) },
-        {
-          weight: 1,
-          arbitrary: fc
+      body: either([12, json.map((text) => Buffer.from(text))], [2, anyBytes], [1, hostileBytes]),
+      delivery: either([6, fc.uuid()], [1, fc.constantFrom('once')]),
+      spoiled: either(
+        [10, fc.constant({})],
+        [
+          1,
+          fc
             .tuple(fc.constantFrom('webhook-id', 'webhook-timestamp', 'webhook-signature'), headerText)
             .map(([name, value]) => ({ [name]: value })),
-        },
+        ],
       ),
     })
     .map(({ body, delivery, spoiled }) => ({

@@ -9,19 +9,13 @@ export interface PileWork {
   databaseUrl: string
   /** Epoch ms. */
   now: number
-  /** The process is killed when it is about to parse the body of this delivery; `null`: never. */
-  deadly: string | null
 }
 
-async function work({ databaseUrl, now, deadly }: PileWork): Promise<void> {
+async function work({ databaseUrl, now }: PileWork): Promise<void> {
   const database = await openDatabase(databaseUrl, { create: false })
   const platform = platformOver(database, databaseUrl, { now: () => now })
   const reader = createOrderReader(platform)
-  const apply: typeof applyStoreEvents = (own, events, read) => {
-    if (events.some(({ delivery_id }) => delivery_id === deadly)) process.kill(process.pid, 'SIGKILL')
-    return applyStoreEvents(own, events, read)
-  }
-  while ((await drainEvents(platform, 'store', 500, apply, reader)) > 0);
+  while ((await drainEvents(platform, 'store', 500, applyStoreEvents, reader)) > 0);
   await reader.close()
   await database.close()
 }

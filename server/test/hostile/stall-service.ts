@@ -1,14 +1,13 @@
 // The whole service in a process of its own, which measures how long its event loop is kept busy.
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { TestDialect } from '../testkit/databases.ts'
-import { addMerchant } from '../testkit/listings.ts'
+import { eventually } from '../testkit/eventually.ts'
+import { accessOf, addMerchant } from '../testkit/listings.ts'
 import { measureLoopCpu } from '../testkit/loop-cpu.ts'
+import type { StoreAccess } from '../testkit/orders.ts'
 import { openServiceBed } from '../testkit/service-bed.ts'
 
-export interface StallTarget {
+export interface StallTarget extends StoreAccess {
   url: string
-  domain: string
-  secret: string
   processorSecret: string
 }
 
@@ -25,29 +24,27 @@ export interface Stall {
 async function serve(dialect: TestDialect): Promise<void> {
   const bed = await openServiceBed(dialect, { LOG_LEVEL: 'error' })
   const { platform, processorSignature } = bed.service.app
-  const { userId } = await addMerchant(platform)
+  const store = accessOf(await addMerchant(platform))
   let meter = measureLoopCpu()
 
-  const untilSettled = async () => {
-    for (;;) {
-      const event = await platform.database.reader
-        .selectFrom('inbound_events')
-        .select(['state', 'reason'])
-        .orderBy('id', 'desc')
-        .limit(1)
-        .executeTakeFirst()
-      if (event && event.state !== 'pending') return event
-      await sleep(5)
-    }
-  }
+  const latest = () =>
+    platform.database.reader
+      .selectFrom('inbound_events')
+      .select(['state', 'reason'])
+      .orderBy('id', 'desc')
+      .limit(1)
+      .executeTakeFirst()
   process.on('message', async (order: Order) => {
     if (order === 'begin') {
       meter.stop()
       meter = measureLoopCpu()
       process.send?.('begun')
     } else if (order === 'end') {
-      const { state, reason } = await untilSettled()
-      process.send?.({ cpuMs: meter.stop(), state, reason } satisfies Stall)
+      const settled = await eventually(async () => {
+        const event = await latest()
+        return event?.state !== 'pending' && event
+      })
+      process.send?.({ cpuMs: meter.stop(), ...settled } satisfies Stall)
     } else {
       await bed.close()
       process.disconnect()
@@ -55,8 +52,7 @@ async function serve(dialect: TestDialect): Promise<void> {
   })
   process.send?.({
     url: bed.url,
-    domain: `s${userId}.myshopify.com`,
-    secret: `secret-${userId}`,
+    ...store,
     processorSecret: processorSignature.secrets[0] ?? '',
   } satisfies StallTarget)
 }

@@ -1,8 +1,7 @@
 import * as assert from 'uvu/assert'
 import type { Database } from '../../platform/database/database.ts'
+import type { Sandbox } from '../../processor/sandbox/start-sandbox.ts'
 import { rowsOf } from '../testkit/rows.ts'
-import type { Arrival } from './mails.ts'
-import type { HeldOutside } from './outside-processor.ts'
 
 export interface Cast {
   merchantId: string
@@ -10,12 +9,13 @@ export interface Cast {
   creators: Record<string, string>
 }
 
+type Held = ReturnType<Sandbox['state']>
+
 /** What the outside world has seen of the server. */
 export interface Outside {
-  held: { invoices: HeldOutside[]; payouts: HeldOutside[] }
+  held: Pick<Held, 'invoices' | 'payouts'>
   /** Webhooks, in the order of their arrival. */
   webhooks: readonly { id: string }[]
-  mails: readonly Arrival[]
 }
 
 /** What came of one round, without ids and times: the same whatever happened to the server. Lists are sorted. */
@@ -36,7 +36,7 @@ export async function readFigures(database: Database, outside: Outside, cast: Ca
   const balances = [
     ...Map.groupBy(postings, ({ account, owner_id }) => `${account} of ${nameOf.get(owner_id)}`),
   ]
-  const there = (items: HeldOutside[], own: { id: string }[]) =>
+  const there = (items: Held['invoices'], own: { id: string }[]) =>
     items
       .filter(({ reference }) => own.some(({ id }) => id === reference))
       .map(({ amount, status }) => `${amount} ${status}`)
@@ -53,7 +53,6 @@ export async function readFigures(database: Database, outside: Outside, cast: Ca
     'invoices there': there(outside.held.invoices, cycles),
     'payouts there': there(outside.held.payouts, payouts),
     notices: await readNotices(database, outside.webhooks, nameOf),
-    mails: await readMails(database, outside.mails, nameOf),
   }
   return Object.fromEntries(Object.entries(figures).map(([what, lines]) => [what, lines.sort()]))
 }
@@ -83,17 +82,4 @@ async function readNotices(
     )
   }
   return rows.map(({ account_id, type }) => `${nameOf.get(account_id)}: ${type}`)
-}
-
-/** The mails to each of a round's people. Fails for one that has not arrived. */
-async function readMails(
-  database: Database,
-  arrivals: readonly Arrival[],
-  nameOf: ReadonlyMap<string, string>,
-): Promise<string[]> {
-  const rows = (await rowsOf({ database }, 'mails')).filter(({ user_id }) => nameOf.has(user_id))
-  const arrived = new Set(arrivals.map(({ id }) => id))
-  const late = rows.filter(({ id, state }) => state !== 'sent' || !arrived.has(id))
-  assert.equal(late, [], 'mails that have not arrived')
-  return rows.map(({ user_id, kind }) => `${nameOf.get(user_id)}: ${kind}`)
 }

@@ -1,21 +1,23 @@
 // Loaded before the real server (`node --import`), so that a proof can have it die at a named point, and move its clock,
 // without a word about either in the server's own code.
 import diagnostics from 'node:diagnostics_channel'
-import { Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { isCommitOf, type Moment, type Target, Transactions } from './points.ts'
 
 export type ScheduledJob = 'billing' | 'payouts'
 
 export type Order =
-  /** Die at the target the next time that it is reached. */
-  | { kind: 'arm'; target: Target }
-  | { kind: 'disarm' }
+  /** Die at the target the next time that it is reached, or with `cut` only lose the connection to PostgreSQL. */
+  | { kind: 'arm'; target: Target; cut?: true }
+  /** Fails unless the target was reached. */
+  | { kind: 'reached' }
   /** How far this process's clock stands before the machine's, ms. */
   | { kind: 'clock'; ahead: number }
   /** Run a scheduled job now, as cron would. */
   | { kind: 'schedule'; job: ScheduledJob }
 
 let target: Target | null = process.env.KILL_AT ? JSON.parse(process.env.KILL_AT) : null
+let cuts = false
 let ahead = Number(process.env.CLOCK_AHEAD ?? 0)
 
 const machineTime = Date.now.bind(Date)
@@ -33,10 +35,14 @@ function isTarget(moment: Moment, statements: readonly string[]): boolean {
 class Listener {
   readonly #transactions = new Transactions()
 
-  /** Runs `send`, and dies around it if it is the commit that is meant. */
-  around<T>(sql: string, send: () => T): T {
+  /** Runs `send`, and dies around it if it is the commit that is meant, or has `cut` do without it or without its answer. */
+  around<T>(sql: string, send: () => T, cut?: (moment: Moment) => void): T {
     const statements = this.#transactions.endedBy(sql)
     if (statements === null) return send()
+    if (cuts && cut && target && isTarget(target.moment, statements)) {
+      cut(target.moment)
+      target = null
+    }
     if (isTarget('before', statements)) die()
     const result = send()
     if (isTarget('sent', statements)) die()
@@ -88,7 +94,12 @@ async function watchPostgres(): Promise<void> {
     const sql = typeof statement === 'string' ? statement : statement.text
     const [, ...rest] = parts
     const first = sql.includes(DATABASE_CLOCK) ? withMovedClock(statement) : statement
-    return listenerOf(this).around(sql, () => query.apply(this, [first, ...rest]))
+    const { stream } = (this as { connection: { stream: Socket } }).connection
+    const cut = (moment: Moment) => {
+      if (moment === 'before') return stream.destroy()
+      stream.removeAllListeners('data').once('data', () => stream.destroy())
+    }
+    return listenerOf(this).around(sql, () => query.apply(this, [first, ...rest]), cut)
   } as typeof Client.prototype.query
 }
 
@@ -109,30 +120,6 @@ function watchCalls(): void {
   }
 }
 
-/** The end of a mail's text (RFC 5321, section 4.1.1.4). */
-const END_OF_MAIL = /(?:^|\r\n)\.\r\n$/
-
-/** A mail goes over a plain connection, whose lines can be read here. */
-function watchMails(): void {
-  const isTarget = (moment: Moment) =>
-    target !== null && 'mail' in target.point.seam && target.moment === moment
-  const write = Socket.prototype.write as (...parts: unknown[]) => boolean
-  Socket.prototype.write = function (this: Socket, ...parts: unknown[]): boolean {
-    const [chunk] = parts
-    if (target === null || !('mail' in target.point.seam)) return write.apply(this, parts)
-    const text = typeof chunk === 'string' || chunk instanceof Uint8Array ? Buffer.from(chunk).toString() : ''
-    if (isTarget('before') && text.startsWith('MAIL FROM:')) die()
-    const isSent = write.apply(this, parts)
-    if (END_OF_MAIL.test(text)) {
-      if (isTarget('sent')) die()
-      this.prependOnceListener('data', () => {
-        if (isTarget('after')) die()
-      })
-    }
-    return isSent
-  }
-}
-
 async function runSchedule(job: ScheduledJob): Promise<void> {
   const { getTasks } = await import('node-cron')
   const task = [...getTasks().values()].find(({ name }) => name === job)
@@ -141,9 +128,12 @@ async function runSchedule(job: ScheduledJob): Promise<void> {
 }
 
 async function obey(order: Order): Promise<void> {
-  if (order.kind === 'arm') target = order.target
-  else if (order.kind === 'disarm') target = null
-  else if (order.kind === 'clock') ahead = order.ahead
+  if (order.kind === 'arm') {
+    target = order.target
+    cuts = order.cut === true
+  } else if (order.kind === 'reached') {
+    if (target) throw new Error('the target was not reached')
+  } else if (order.kind === 'clock') ahead = order.ahead
   else await runSchedule(order.job)
 }
 
@@ -158,4 +148,3 @@ process.channel?.unref()
 process.on('disconnect', die)
 await (process.env.DATABASE_URL?.startsWith('postgres') ? watchPostgres() : watchSqlite())
 watchCalls()
-watchMails()

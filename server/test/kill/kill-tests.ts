@@ -1,13 +1,10 @@
 import type { Test } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { TestDialect } from '../testkit/databases.ts'
-import { PROOF_FORM, proofCount } from '../testkit/proof-size.ts'
+import { proofCount } from '../testkit/proof-size.ts'
 import { seededRandom, testSeed } from '../testkit/seeded-random.ts'
-import { dieAt, planRounds, playRounds, targetsOn } from './kill.ts'
-import { killDrains } from './killed-drains.ts'
-import { PROCESSORS } from './outside-processor.ts'
+import { dieAt, dieAtRandom, planRounds, playRounds, targetsOn } from './kill.ts'
 import { describe, type Stage } from './points.ts'
-import { dieAtRandom } from './random-kills.ts'
 import type { World } from './world.ts'
 
 const USUAL_SEED = 20_261_122
@@ -17,66 +14,38 @@ const KILLS_PER_POINT = proofCount('KILLS_PER_POINT', 0)
 const RANDOM_KILLS = proofCount('RANDOM_KILLS', 0)
 
 export function addKillTests(it: Test, dialect: TestDialect): void {
-  for (const processor of PROCESSORS)
-    it(`keeps what it acknowledged and doubles nothing, wherever it dies on ${dialect}, PROCESSOR=${processor}`, async () => {
-      const targets = targetsOn(dialect, processor, KILLS_PER_POINT > 1)
-      const allPlans = planRounds(targets, Math.max(1, KILLS_PER_POINT), processor)
-      const plans = KILLS_PER_POINT > 0 ? allPlans : [examplePlan(allPlans[0] ?? {}, dialect)]
-      const conducts = plans.map((plan) => (world: World) => dieAt(world, plan))
-      const report = progress(`kill points on ${dialect}, ${processor}`, targets.length * KILLS_PER_POINT)
-      const { deaths, rounds } = await playRounds({ dialect, processor }, conducts, report)
-      const ordered = plans.reduce((sum, plan) => sum + Object.keys(plan).length, 0)
-      if (KILLS_PER_POINT > 0) assert.is(ordered, targets.length * KILLS_PER_POINT)
-      // One that is to die at its start is killed first.
-      const atStart = plans.filter((plan) => plan.start).length
-      assert.is(deaths, ordered + atStart, targets.map(describe).join('\n'))
-      console.log(
-        `\nsize: kills on ${dialect}, ${processor}: ${ordered} deaths, ${targets.length} named points, ${rounds} rounds`,
-      )
-    })
+  it(`keeps what it acknowledged and doubles nothing, wherever it dies on ${dialect}`, async () => {
+    const targets = targetsOn(dialect, KILLS_PER_POINT > 1)
+    const allPlans = planRounds(targets, Math.max(1, KILLS_PER_POINT))
+    const plans = KILLS_PER_POINT > 0 ? allPlans : [examplePlan(allPlans[0] ?? {}, dialect)]
+    const conducts = plans.map((plan) => (world: World) => dieAt(world, plan))
+    const report = progress(`kill points on ${dialect}`, targets.length * KILLS_PER_POINT)
+    const { deaths, rounds } = await playRounds(dialect, conducts, report)
+    const ordered = plans.reduce((sum, plan) => sum + Object.keys(plan).length, 0)
+    if (KILLS_PER_POINT > 0) assert.is(ordered, targets.length * KILLS_PER_POINT)
+    // One that is to die at its start is killed first.
+    const atStart = plans.filter((plan) => plan.start).length
+    assert.is(deaths, ordered + atStart, targets.map(describe).join('\n'))
+    console.log(
+      `\nsize: kills on ${dialect}: ${ordered} deaths, ${targets.length} named points, ${rounds} rounds`,
+    )
+  })
 
-  // As an example, PostgreSQL is enough.
-  if (PROOF_FORM || dialect === 'postgresql')
-    it(`sells each order of a pile once, although workers die while a thread reads ahead on ${dialect}`, async () => {
+  if (RANDOM_KILLS > 0)
+    it(`the same at ${RANDOM_KILLS} random moments on ${dialect}`, async () => {
       const seed = testSeed(USUAL_SEED)
       const random = seededRandom(seed)
-      const total = { piles: 0, deaths: 0, orders: 0, readAhead: 0 }
-      for (; total.piles < Math.max(1, KILLS_PER_POINT); total.piles += 1) {
-        const { deaths, orders, readAhead } = await killDrains(dialect, random).catch((error: Error) => {
-          error.message += `\npile ${total.piles}, TEST_SEED=${seed}`
-          throw error
-        })
-        total.deaths += deaths
-        total.orders += orders
-        total.readAhead += readAhead
-      }
-      const { piles, deaths, orders, readAhead } = total
-      console.log(
-        `\nsize: killed drains on ${dialect}: ${deaths} deaths over ${piles} piles of ${orders} orders in all, ` +
-          `${readAhead} taken as read ahead, TEST_SEED=${seed}`,
-      )
-    })
-
-  const randomKills = Math.ceil(RANDOM_KILLS / PROCESSORS.length)
-  for (const processor of randomKills > 0 ? PROCESSORS : []) {
-    it(`the same at ${randomKills} random moments on ${dialect}, PROCESSOR=${processor}`, async () => {
-      const seed = testSeed(USUAL_SEED)
-      const random = seededRandom(seed)
-      const report = progress(`random kills on ${dialect}, ${processor}`, randomKills)
+      const report = progress(`random kills on ${dialect}`, RANDOM_KILLS)
       let deaths = 0
       function* untilEnough() {
-        while (deaths < randomKills) yield (world: World) => dieAtRandom(world, random)
+        while (deaths < RANDOM_KILLS) yield (world: World) => dieAtRandom(world, random)
       }
-      await playRounds({ dialect, processor }, untilEnough(), (rounds, soFar) => {
+      await playRounds(dialect, untilEnough(), (rounds, soFar) => {
         deaths = soFar
         report(rounds, soFar)
       })
-      assert.ok(deaths >= randomKills)
-      console.log(
-        `\nsize: kills on ${dialect}, ${processor}: ${deaths} deaths at random moments, TEST_SEED=${seed}`,
-      )
+      console.log(`\nsize: kills on ${dialect}: ${deaths} deaths at random moments, TEST_SEED=${seed}`)
     })
-  }
 }
 
 /** Up to three kills in one round, in other stages on each database. */

@@ -5,7 +5,7 @@ import { createEndpoint } from '../../notifications/channels/webhooks/endpoints.
 import type { Actor } from '../../platform/api/procedure.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { accessOf, addLink, addLiveOffer, addMerchant, storeIdOf } from '../testkit/listings.ts'
-import { giveBillingAccount, giveDestination } from '../testkit/marketplace.ts'
+import { giveDestination } from '../testkit/marketplace.ts'
 import { orderBody, orderHeaders, type StoreAccess } from '../testkit/orders.ts'
 import { addUser } from '../testkit/people.ts'
 import { columnsOf } from '../testkit/rows.ts'
@@ -75,24 +75,23 @@ export async function playRound(world: World, conduct: Conduct = calmly): Promis
   })
   // From here on the processor loses its first answer in each stage, so that it is asked what it holds.
   await conduct('billing', async () => {
-    world.processor.loseAnswers(1)
+    world.processor.switches({ lose_next_answers: 1 })
     await world.passTime(untilTomorrow(world.now()))
     await world.runSchedule('billing')
     await world.settleDown((platform) => hasCycles(platform, scene, { charged: 2 }), 'billing')
   })
   await conduct('payouts', async () => {
-    world.processor.loseAnswers(1)
+    world.processor.switches({ lose_next_answers: 1 })
     await world.runSchedule('payouts')
     await world.settleDown((platform) => hasPaid(platform, scene, 3), 'payouts')
   })
-  world.processor.loseAnswers(0)
+  world.processor.switches({ lose_next_answers: 0 })
   await world.settleDown(async () => true)
   await world.verify()
-  const { processor, receiver, mails } = world
-  return world.look(async ({ database }) => {
-    const held = await processor.held(database.reader)
-    return readFigures(database, { held, webhooks: receiver.received, mails }, scene)
-  })
+  const { processor, receiver } = world
+  return world.look(({ database }) =>
+    readFigures(database, { held: processor.state(), webhooks: receiver.received }, scene),
+  )
 }
 
 /** With webhook endpoints of all of them at `hooksUrl`, if given. */
@@ -103,8 +102,6 @@ export async function setScene(platform: Platform, hooksUrl?: string): Promise<S
   }
   const merchant = await addMerchant(platform)
   await hook(merchant, MERCHANT_EVENTS)
-  // Only where the processor requests payments is it used.
-  await giveBillingAccount(platform, merchant.userId)
   const link = async (name: string, rate: number) => {
     const creator = await addUser(platform, 'creator', name)
     await hook(creator, CREATOR_EVENTS)
@@ -130,7 +127,7 @@ function ibanOf(userId: string): string {
 }
 
 /** A visitor who tries again until sent on with a reference, which is the answer. While the database is down, there is none. */
-export async function followLink(world: World, link: LinkRecord): Promise<string> {
+async function followLink(world: World, link: LinkRecord): Promise<string> {
   const headers = { 'user-agent': BROWSER }
   for (;;) {
     const answer = await world.insist(302, { method: 'GET', path: `/go/${link.slug}`, headers })
@@ -155,27 +152,23 @@ function untilTomorrow(now: number): number {
   return DAY_MS - ((now + KARACHI_MS) % DAY_MS) + HOUR_MS
 }
 
-async function hasSales({ database }: Platform, { merchantId }: Cast, count: number): Promise<boolean> {
-  const sales = await columnsOf({ database }, 'sales', ['id'], { merchant_id: merchantId })
-  return sales.length === count
+async function hasSales(platform: Platform, { merchantId }: Cast, count: number): Promise<boolean> {
+  return (await columnsOf(platform, 'sales', ['id'], { merchant_id: merchantId })).length === count
 }
 
 async function hasCycles(
-  { database }: Platform,
+  platform: Platform,
   { merchantId }: Cast,
   wanted: Partial<Record<'open' | 'closed' | 'charged', number>>,
 ): Promise<boolean> {
-  const cycles = await columnsOf({ database }, 'billing_cycles', ['state'], { merchant_id: merchantId })
+  const cycles = await columnsOf(platform, 'billing_cycles', ['state'], { merchant_id: merchantId })
   return (['open', 'closed', 'charged'] as const).every(
     (state) => cycles.filter((cycle) => cycle.state === state).length === (wanted[state] ?? 0),
   )
 }
 
-async function hasPaid({ database }: Platform, { creators }: Cast, count: number): Promise<boolean> {
-  const payouts = await database.reader
-    .selectFrom('payouts')
-    .select('state')
-    .where('creator_id', 'in', Object.values(creators))
-    .execute()
-  return payouts.length === count && payouts.every(({ state }) => state === 'paid')
+async function hasPaid(platform: Platform, { creators }: Cast, count: number): Promise<boolean> {
+  const payouts = await columnsOf(platform, 'payouts', ['creator_id', 'state'])
+  const theirs = payouts.filter(({ creator_id }) => Object.values(creators).includes(creator_id))
+  return theirs.length === count && theirs.every(({ state }) => state === 'paid')
 }

@@ -2,17 +2,16 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'kysely'
 import * as assert from 'uvu/assert'
 import type { Platform } from '../../platform/platform.ts'
+import { type Sandbox, type SandboxOptions, startSandbox } from '../../processor/sandbox/start-sandbox.ts'
 import { openTestDatabase, type TestDatabase, type TestDialect } from '../testkit/databases.ts'
-import { type MailServerDouble, startMailServer } from '../testkit/mail-server.ts'
 import { verify } from '../testkit/marketplace.ts'
-import { rowsOf } from '../testkit/rows.ts'
+import { pluck } from '../testkit/pluck.ts'
+import { columnsOf, rowsOf } from '../testkit/rows.ts'
 import { type Answer, call } from '../testkit/service-bed.ts'
 import { lookInto } from '../testkit/testbed.ts'
 import { openWebhookReceiver, type WebhookReceiver } from '../testkit/webhook-receiver.ts'
 import type { ScheduledJob } from './kill-at.ts'
 import { KillableServer, killableEnvironment } from './killable-server.ts'
-import { type Arrival, arrivalOf } from './mails.ts'
-import { type OutsideProcessor, openOutsideProcessor, type ProcessorName } from './outside-processor.ts'
 
 /** A restart takes longer than any lease of the dead server. */
 const DOWN_MS = 30_000
@@ -30,85 +29,87 @@ const WORLD_SETTINGS = {
   BILLING_PERIOD: 'daily',
   PAYOUT_THRESHOLD: '1.00',
   LOG_LEVEL: 'silent',
+  SMTP_URL: 'off',
 }
 
-interface WorldParts {
-  dialect: TestDialect
-  testDatabase: TestDatabase
-  processor: OutsideProcessor
-  receiver: WebhookReceiver
-  mailServer: MailServerDouble
-  /** The server's life in which a connection to the mail server was opened, by session. */
-  lives: Map<string, number>
+const API_KEY = 'key-of-the-processor'
+const WEBHOOK_SECRET = `whsec_${Buffer.alloc(24, 9).toString('base64')}`
+
+/** A processor in the process of the proof, which outlives the server, and the settings of a server that uses it. */
+export async function openOutsideProcessor({
+  webhookUrl,
+  now,
+}: Required<Pick<SandboxOptions, 'webhookUrl' | 'now'>>) {
+  const sandbox = await startSandbox({
+    databasePath: ':memory:',
+    host: '127.0.0.1',
+    port: 0,
+    apiKey: API_KEY,
+    webhookSecret: WEBHOOK_SECRET,
+    webhookUrl,
+    now,
+    random: () => 0.5,
+    retryBaseMs: 20,
+  })
+  const settings = {
+    PROCESSOR: 'http',
+    PROCESSOR_URL: sandbox.url,
+    PROCESSOR_API_KEY: API_KEY,
+    PROCESSOR_WEBHOOK_SECRETS: WEBHOOK_SECRET,
+  }
+  return { sandbox, settings }
 }
 
 /**
- * The outside world of one server: the store that sends again what was not answered, the processor in a process of its
- * own, the restarts of the server, and the clock.
+ * The outside world of one server: the store that sends again what was not answered, the processor in the process of the
+ * proof, the restarts of the server, and the clock.
  */
 export class World {
-  readonly dialect: TestDialect
   readonly server: KillableServer
-  readonly processor: OutsideProcessor
+  readonly processor: Sandbox
   /** The own system of all merchants and creators. */
   readonly receiver: WebhookReceiver
-  readonly #mailServer: MailServerDouble
-  readonly #lives: Map<string, number>
   /** What the server has answered 302 or 200: it must be on disk. */
   readonly acknowledged = { clicks: new Set<string>(), deliveries: new Set<string>() }
   readonly #testDatabase: TestDatabase
   #ahead = 0
   /** The latest start whose own runs are known to be over. */
   #settledStart = Number.NaN
+  #isClosed = false
 
-  /** `settingsFor` is given the database's address, and may put another one in its place. */
-  static async open(
-    dialect: TestDialect,
-    settingsFor: (databaseUrl: string) => Promise<Record<string, string>> = async () => ({}),
-    processorName: ProcessorName = 'http',
-  ): Promise<World> {
+  static async open(dialect: TestDialect): Promise<World> {
     const testDatabase = await openTestDatabase(dialect)
-    const settings = await settingsFor(testDatabase.url)
     // Opens the file for each look: a connection that stays open would keep SQLite from recovering it after a death.
     if (dialect === 'sqlite') await testDatabase.database.close()
     let world: World | undefined
-    const processor = await openOutsideProcessor(processorName, {
+    const processor = await openOutsideProcessor({
       webhookUrl: () => (world?.server.url ? `${world.server.url}/webhooks/processor` : null),
       now: () => world?.now() ?? Date.now(),
     })
-    const receiver = await openWebhookReceiver()
-    const lives = new Map<string, number>()
-    const mailServer = await startMailServer({
-      disabledCommands: ['STARTTLS'],
-      onConnect(session, done) {
-        lives.set(session.id, world?.server.deaths ?? 0)
-        done()
-      },
-    })
-    world = new World({ dialect, testDatabase, processor, receiver, mailServer, lives }, settings)
+    world = new World(testDatabase, processor, await openWebhookReceiver())
     return world
   }
 
   private constructor(
-    { dialect, testDatabase, processor, receiver, mailServer, lives }: WorldParts,
-    settings: Record<string, string>,
+    testDatabase: TestDatabase,
+    { sandbox, settings }: Awaited<ReturnType<typeof openOutsideProcessor>>,
+    receiver: WebhookReceiver,
   ) {
-    this.dialect = dialect
     this.#testDatabase = testDatabase
-    this.processor = processor
+    this.processor = sandbox
     this.receiver = receiver
-    this.#mailServer = mailServer
-    this.#lives = lives
-    const mail = { SMTP_URL: `smtp://127.0.0.1:${mailServer.port}`, MAIL_FROM: 'no-reply@bazaar.pk' }
-    const given = { ...mail, ...processor.settings, ...settings }
     this.server = new KillableServer({
-      environment: { ...killableEnvironment(testDatabase), ...WORLD_SETTINGS, ...given },
+      environment: { ...killableEnvironment(testDatabase), ...WORLD_SETTINGS, ...settings },
       clockAhead: () => this.#ahead,
       onDeath: async () => {
         await this.verify()
         this.#ahead += DOWN_MS
       },
     })
+  }
+
+  get databaseUrl(): string {
+    return this.#testDatabase.url
   }
 
   now(): number {
@@ -134,6 +135,8 @@ export class World {
   /** The server's address; one that is dead is started first, as often as it takes. */
   async up(): Promise<string> {
     for (;;) {
+      // A visitor may still try again when another one's failure has ended the round.
+      if (this.#isClosed) throw new Error('the world is closed')
       const url = await this.server.alive().catch((error: Error) => {
         if (!error.message.includes('before it listened')) throw error
         return null
@@ -156,11 +159,6 @@ export class World {
       }
       await pause(20)
     }
-  }
-
-  /** Mails that the mail server has accepted, in order. */
-  get mails(): Arrival[] {
-    return this.#mailServer.received.map((mail) => arrivalOf(mail, this.#lives.get(mail.sessionId) ?? 0))
   }
 
   async passTime(ms: number): Promise<void> {
@@ -243,54 +241,34 @@ export class World {
   async verify(): Promise<void> {
     await this.look(async (platform) => {
       await verify(platform)
-      const { reader } = platform.database
-      const clicks = await reader.selectFrom('clicks').select('id').execute()
-      const events = await reader.selectFrom('inbound_events').select('delivery_id as id').execute()
-      assert.equal(
-        missing(this.acknowledged.clicks, clicks),
-        [],
-        'clicks that were answered 302 and are lost',
-      )
-      assert.equal(
-        missing(this.acknowledged.deliveries, events),
-        [],
-        'events that were answered 200 and are lost',
-      )
-      const delivered = await reader
-        .selectFrom('webhook_deliveries')
-        .select('event_id')
-        .where('state', '=', 'delivered')
-        .execute()
-      assert.equal(
-        missing(new Set(delivered.map(({ event_id }) => event_id)), this.receiver.received),
-        [],
-        'webhooks that are noted as delivered and never arrived',
-      )
-      const sent = await reader.selectFrom('mails').select('id').where('state', '=', 'sent').execute()
-      assert.equal(
-        missing(new Set(sent.map(({ id }) => id)), this.mails),
-        [],
-        'mails that are noted as sent and never arrived',
-      )
+      const clicks = await columnsOf(platform, 'clicks', ['id'])
+      const events = await columnsOf(platform, 'inbound_events', ['delivery_id'])
+      const delivered = await columnsOf(platform, 'webhook_deliveries', ['event_id'], { state: 'delivered' })
+      const { acknowledged, receiver } = this
+      const lost = {
+        'clicks that were answered 302': missing(acknowledged.clicks, pluck(clicks, 'id')),
+        'events that were answered 200': missing(acknowledged.deliveries, pluck(events, 'delivery_id')),
+        'webhooks noted as delivered': missing(pluck(delivered, 'event_id'), pluck(receiver.received, 'id')),
+      }
+      for (const [what, ids] of Object.entries(lost)) assert.equal(ids, [], `lost: ${what}`)
     })
-    const { invoices, payouts } = await this.look(({ database }) => this.processor.held(database.reader))
-    const references = [...invoices, ...payouts].map(({ reference }) => reference)
+    const { invoices, payouts } = this.processor.state()
+    const references = pluck([...invoices, ...payouts], 'reference')
     assert.is(new Set(references).size, references.length, 'the processor holds something twice')
-    assert.equal(this.processor.complaints(), [])
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true
     await this.server.stop()
     await this.processor.close()
     this.receiver.close()
-    await this.#mailServer.close()
     await this.#testDatabase.close()
   }
 }
 
 /** What was acknowledged and is not stored. */
-export function missing(acknowledged: Iterable<string>, stored: readonly { id: string }[]): string[] {
-  const ids = new Set(stored.map(({ id }) => id))
+export function missing(acknowledged: Iterable<unknown>, stored: readonly unknown[]): unknown[] {
+  const ids = new Set(stored)
   return [...acknowledged].filter((id) => !ids.has(id))
 }
 
@@ -307,7 +285,6 @@ const WAITING = [
   ['processor_attempts', 'tries', 'next_try_at', 'lease_until', "state = 'waiting'"],
   ['outbox_events', 'sequence', 'created_at', 'created_at', 'distributed_at is null'],
   ['webhook_deliveries', 'attempts', 'due_at', 'lease_until', "state = 'pending'"],
-  ['mails', 'attempts', 'next_try_at', 'lease_until', "state = 'queued'"],
 ] as const
 
 /** When the last of what waits falls due, and all of it as one text. */

@@ -25,62 +25,40 @@ export type Books = Record<(typeof TABLES)[number], Table>
 
 export function booksOf(state: State): Books {
   return {
-    links: tableOf(
-      state.links.values(),
-      (link) => link.name,
-      ({ terms }) => ({
-        rate: terms.rate,
-        window_days: terms.windowDays,
-        products: terms.productIds.join(' '),
-      }),
-    ),
-    clicks: tableOf(
-      state.clicks.values(),
-      (click) => click.id,
-      ({ link, at, tracked }) => ({ link: link.name, at: clockText(at), tracked: tracked ? 1 : 0 }),
-    ),
-    sales: tableOf(state.sales, (sale) => `${sale.store} order ${sale.orderId}`, saleRow),
-    'pending orders': tableOf(
-      state.pendingOrders,
-      ({ store, orderId }) => `${store} order ${orderId}`,
-      (pending) => pendingRow(state, pending),
-    ),
-    cycles: tableOf(
-      state.cycles,
-      (cycle) => cycle.name,
-      (cycle) => cycleRow(state, cycle),
-    ),
-    credits: tableOf(
-      state.credits,
-      (credit) => credit.reference,
-      ({ merchant, amount }) => ({ merchant, amount: rupees(amount) }),
-    ),
-    payouts: tableOf(
-      state.payouts,
-      (payout) => payout.name,
-      (payout) => payoutRow(state, payout),
-    ),
+    links: tableOf(state.links.values(), ({ name, terms }) => [
+      name,
+      { rate: terms.rate, window_days: terms.windowDays, products: terms.productIds.join(' ') },
+    ]),
+    clicks: tableOf(state.clicks.values(), ({ id, link, at, tracked }) => [
+      id,
+      { link: link.name, at: clockText(at), tracked: tracked ? 1 : 0 },
+    ]),
+    sales: tableOf(state.sales, (sale) => [`${sale.store} order ${sale.orderId}`, saleRow(sale)]),
+    'pending orders': tableOf(state.pendingOrders, (one) => [
+      `${one.store} order ${one.orderId}`,
+      pendingRow(state, one),
+    ]),
+    cycles: tableOf(state.cycles, (cycle) => [cycle.name, cycleRow(state, cycle)]),
+    credits: tableOf(state.credits, ({ reference, merchant, amount }) => [
+      reference,
+      { merchant, amount: rupees(amount) },
+    ]),
+    payouts: tableOf(state.payouts, (payout) => [payout.name, payoutRow(state, payout)]),
     balances: tableOf(
       [...state.balances].filter(([, balance]) => balance !== 0),
-      ([account]) => account,
-      ([, balance]) => ({ balance: rupees(balance) }),
+      ([account, balance]) => [account, { balance: rupees(balance) }],
     ),
-    events: tableOf(
-      state.events,
-      (event) => event.key,
-      (event) => ({ state: event.state, tries: event.tries }),
-    ),
+    events: tableOf(state.events, (event) => [event.key, { state: event.state, tries: event.tries }]),
     flags: flagTable(state),
     'at the processor': tableOf(
       state.calls.filter((call) => call.held !== null),
-      (call) => call.subject,
-      (call) => ({ amount: rupees(call.amount) }),
+      (call) => [call.subject, { amount: rupees(call.amount) }],
     ),
   }
 }
 
-export function tableOf<T>(things: Iterable<T>, key: (thing: T) => string, row: (thing: T) => Row): Table {
-  return new Map([...things].map((thing) => [key(thing), row(thing)]))
+export function tableOf<T>(things: Iterable<T>, entry: (thing: T) => [key: string, row: Row]): Table {
+  return new Map([...things].map(entry))
 }
 
 export function timeText(moment: number | null): string | null {

@@ -28,8 +28,6 @@ export interface Match {
 
 export interface Game {
   name: string
-  /** Whether it sends calls to the processor, and nothing of the processor but calls comes into it. */
-  sends?: true
   /** Makes what its contests share; what it answers makes the match of each round. */
   open(arena: Arena): Promise<(round: number) => Promise<Match>>
 }
@@ -49,6 +47,8 @@ export function differs(what: string, found: unknown, wanted: unknown): string[]
   return is === should ? [] : [`${what}: ${is}, not ${should}`]
 }
 
+export const twice = (task: Task): [Task, Task] => [task, task]
+
 /** The outcomes as text, in an order that does not depend on who won. */
 export function outcomeTexts(outcomes: readonly Outcome[]): string[] {
   return outcomes
@@ -59,6 +59,12 @@ export function outcomeTexts(outcomes: readonly Outcome[]): string[] {
 /** How many sides were refused with this code. */
 export function refusedAs(outcomes: readonly Outcome[], code: string): number {
   return outcomes.filter((outcome) => 'refused' in outcome && outcome.refused === code).length
+}
+
+/** A shop and a creator's link to its offer. */
+export async function shopWithLink({ market }: Arena): Promise<{ shop: Shop; link: LinkRecord }> {
+  const shop = await market.addShop()
+  return { shop, link: await market.addLink(shop, await market.addCreator()) }
 }
 
 /** Sells once, and answers the shop's open cycle. */

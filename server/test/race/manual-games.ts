@@ -1,7 +1,16 @@
 import { manualMarket } from '../testkit/manual-market.ts'
 import { cycleOf } from '../testkit/marketplace.ts'
 import { addUser } from '../testkit/people.ts'
-import { type Arena, BILLED, differs, flagsAbout, type Game, outcomeTexts, SALE } from './game.ts'
+import {
+  type Arena,
+  BILLED,
+  differs,
+  flagsAbout,
+  type Game,
+  outcomeTexts,
+  SALE,
+  shopWithLink,
+} from './game.ts'
 
 /** Bank transfers that two operators confirm and export at once. */
 export const MANUAL_GAMES: Game[] = [
@@ -87,10 +96,10 @@ export const MANUAL_GAMES: Game[] = [
 ]
 
 /** A shop and a creator of a marketplace whose processor is worked by hand. */
-async function handsOf({ market }: Arena) {
+async function handsOf(arena: Arena) {
+  const { market } = arena
   const manual = manualMarket(market)
-  const shop = await market.addShop()
-  const link = await market.addLink(shop, await market.addCreator())
+  const { shop, link } = await shopWithLink(arena)
   const { userId: admin } = await addUser(market.platform, 'admin')
   const make = {
     ...manual,

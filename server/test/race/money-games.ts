@@ -1,7 +1,7 @@
 import { connectStore } from '../../stores/stores.service.ts'
 import { attemptsOf, cycleOf, cyclesOf } from '../testkit/marketplace.ts'
 import { pluck, pluckAll } from '../testkit/pluck.ts'
-import { columnsOf, rowsOf } from '../testkit/rows.ts'
+import { rowsOf } from '../testkit/rows.ts'
 import {
   type Arena,
   BILLED,
@@ -13,16 +13,18 @@ import {
   payoutsOf,
   SALE,
   sell,
+  shopWithLink,
+  twice,
 } from './game.ts'
 
 /** Cycles and payouts: what the schedule does, done by two at once. */
 export const MONEY_GAMES: Game[] = [
   {
     name: 'two workers decide an unpaid order again',
-    async open({ market }) {
+    async open(arena) {
+      const { market } = arena
       const { platform } = market
-      const shop = await market.addShop()
-      const link = await market.addLink(shop, await market.addCreator())
+      const { shop, link } = await shopWithLink(arena)
       return async (round) => {
         const unpaid = await market.order(shop, link, SALE, { financialStatus: 'pending' })
         await market.drainUntilIdle()
@@ -32,27 +34,22 @@ export const MONEY_GAMES: Game[] = [
         await market.deliver(shop, paid)
         const drain = { do: 'drain_store', batch: 1 } as const
         return {
-          tasks: [drain, drain],
+          tasks: twice(drain),
           ...(round % 2 === 1 && { ahead: PAST_EVENT_LEASE }),
           async check() {
             await market.drainUntilIdle()
             const [sale] = (await rowsOf(platform, 'sales')).slice(-1)
-            const former = await columnsOf(
-              platform,
-              'sale_decisions',
-              ['decided_at'],
-              { sale_id: sale?.id ?? '' },
-              'sale_id',
-            )
-            const entries = await rowsOf(platform, 'ledger_entries', { subject_id: sale?.id ?? '' })
+            const sale_id = sale?.id ?? ''
+            const former = await rowsOf(platform, 'sale_decisions', { sale_id }, 'sale_id')
+            const entries = await rowsOf(platform, 'ledger_entries', { subject_id: sale_id })
             const [cycle] = (await cyclesOf(platform, shop.merchantId)).slice(-1)
             const accepted = { merchant_id: shop.merchantId, acceptance_status: 'accepted' } as const
             const sold = await rowsOf(platform, 'sales', accepted)
             return [
               ...differs(
                 'sale',
-                [sale?.acceptance_status, sale?.commission, former, entries.length],
-                ['accepted', COMMISSION, [{ decided_at: sale?.created_at }], 1],
+                [sale?.acceptance_status, sale?.commission, pluck(former, 'decided_at'), entries.length],
+                ['accepted', COMMISSION, [sale?.created_at], 1],
               ),
               ...differs('sales of the cycle', cycle?.sales_count, sold.length),
             ]
@@ -65,13 +62,12 @@ export const MONEY_GAMES: Game[] = [
     name: 'two schedulers close one cycle',
     async open(arena) {
       const { market } = arena
-      const shop = await market.addShop()
-      const link = await market.addLink(shop, await market.addCreator())
+      const { shop, link } = await shopWithLink(arena)
       return async () => {
         const cycle = await sell(arena, shop, link)
         const task = { do: 'close', merchantId: shop.merchantId, asOf: cycle.period_end } as const
         return {
-          tasks: [task, task],
+          tasks: twice(task),
           async check(outcomes) {
             const { state, amount_due } = await cycleOf(market.platform, cycle.id)
             const attempts = await attemptsOf(market.platform, cycle.id)
@@ -88,8 +84,7 @@ export const MONEY_GAMES: Game[] = [
     name: 'a scheduler closes the cycle that a late sale closes',
     async open(arena) {
       const { market } = arena
-      const shop = await market.addShop()
-      const link = await market.addLink(shop, await market.addCreator())
+      const { shop, link } = await shopWithLink(arena)
       return async () => {
         const cycle = await sell(arena, shop, link)
         market.clock.pass(cycle.period_end - market.clock.now())
@@ -126,7 +121,7 @@ export const MONEY_GAMES: Game[] = [
         const before = (await payoutsOf(arena, creator.userId)).length
         market.clock.pass(Math.max(0, cycle.period_end - market.clock.now()))
         return {
-          tasks: [{ do: 'schedule' }, { do: 'schedule' }],
+          tasks: twice({ do: 'schedule' }),
           async check() {
             const made = (await payoutsOf(arena, creator.userId)).slice(before)
             const { state } = await cycleOf(market.platform, cycle.id)
@@ -151,7 +146,7 @@ export const MONEY_GAMES: Game[] = [
         await market.earn(shop, link, SALE)
         const before = (await payoutsOf(arena, creator.userId)).length
         return {
-          tasks: [{ do: 'run_payouts' }, { do: 'run_payouts' }],
+          tasks: twice({ do: 'run_payouts' }),
           async check(outcomes) {
             const made = (await payoutsOf(arena, creator.userId)).slice(before)
             const attempts = await attemptsOf(market.platform, made[0]?.id ?? '')
@@ -204,10 +199,7 @@ export const MONEY_GAMES: Game[] = [
         const link = await market.addLink(shop, await market.addCreator())
         for (const storeId of storeIds) await market.order({ ...shop, storeId }, link, SALE)
         return {
-          tasks: [
-            { do: 'drain_store', batch: 1 },
-            { do: 'drain_store', batch: 1 },
-          ],
+          tasks: twice({ do: 'drain_store', batch: 1 }),
           async check(outcomes) {
             const cycles = await cyclesOf(market.platform, shop.merchantId)
             return [

@@ -1,9 +1,5 @@
-import {
-  CompiledQuery,
-  type KyselyPlugin,
-  type PluginTransformQueryArgs,
-  type PluginTransformResultArgs,
-} from 'kysely'
+import { setTimeout as pause } from 'node:timers/promises'
+import { CompiledQuery, type KyselyPlugin } from 'kysely'
 import type { Database } from '../../platform/database/database.ts'
 import { DatabaseBusy } from '../../platform/database/database-faults.ts'
 
@@ -15,25 +11,13 @@ export function sharedNow(): number {
 const LONGEST_PAUSE_MS = 2
 
 /** Pauses by the dice after a statement, so that two sides meet at other statements in each contest. */
-class Pauses implements KyselyPlugin {
-  readonly #roll: () => number
-
-  constructor(roll: () => number) {
-    this.#roll = roll
-  }
-
-  transformQuery({ node }: PluginTransformQueryArgs) {
-    return node
-  }
-
-  async transformResult({ result }: PluginTransformResultArgs) {
-    if (this.#roll() < 0.5) {
-      const ms = this.#roll() * LONGEST_PAUSE_MS
-      await new Promise((resolve) => setTimeout(resolve, ms))
-    }
+const pausing = (roll: () => number): KyselyPlugin => ({
+  transformQuery: ({ node }) => node,
+  async transformResult({ result }) {
+    if (roll() < 0.5) await pause(roll() * LONGEST_PAUSE_MS)
     return result
-  }
-}
+  },
+})
 
 /** Some five milliseconds. */
 const LONGEST_BUSY_STEPS = 50_000
@@ -69,7 +53,7 @@ async function patiently<T>(begin: () => Promise<T>): Promise<T> {
 
 /** The same database with pauses between its statements, which notes when transactions were under way. */
 export function noisyDatabase(database: Database, roll: () => number, trace: Trace): Database {
-  const pauses = new Pauses(roll)
+  const pauses = pausing(roll)
   return {
     dialect: database.dialect,
     reader: database.reader.withPlugin(pauses),

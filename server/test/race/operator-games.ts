@@ -1,6 +1,8 @@
 import { applyToOffer } from '../../applications/applications.service.ts'
 import { raiseFlag } from '../../flags/flags.service.ts'
 import type { LinkRecord } from '../../links/links.service.ts'
+import { connectStore } from '../../stores/stores.service.ts'
+import { MAX_CLAIMS_PER_DOMAIN } from '../../stores/webhook-claims.service.ts'
 import { addLiveOffer } from '../testkit/listings.ts'
 import { orderBody } from '../testkit/orders.ts'
 import { addUser } from '../testkit/people.ts'
@@ -16,6 +18,8 @@ import {
   refusedAs,
   SALE,
   sell,
+  shopWithLink,
+  twice,
 } from './game.ts'
 import { flagAbout } from './tasks.ts'
 
@@ -25,8 +29,7 @@ export const OPERATOR_GAMES: Game[] = [
     name: 'two workers apply one batch of orders',
     async open(arena) {
       const { market } = arena
-      const shop = await market.addShop()
-      const link = await market.addLink(shop, await market.addCreator())
+      const { shop, link } = await shopWithLink(arena)
       return async (round) => {
         const before = await salesOf(arena, shop.merchantId)
         const ids = [1, 2, 3, 4].map((number) => `batch-${link.id}-${round}-${number}`)
@@ -36,10 +39,7 @@ export const OPERATOR_GAMES: Game[] = [
           await market.deliver(shop, bodies[index] ?? bodies[0] ?? '', { deliveryId: id })
         }
         return {
-          tasks: [
-            { do: 'drain_store', batch: 500 },
-            { do: 'drain_store', batch: 500 },
-          ],
+          tasks: twice({ do: 'drain_store', batch: 500 }),
           ...(round % 2 === 1 && { ahead: PAST_EVENT_LEASE }),
           async check() {
             // A side that takes one event over ends the other side's lease on the rest, which waits for the next batch.
@@ -138,34 +138,19 @@ export const OPERATOR_GAMES: Game[] = [
         const creditable = commission_total + fee_total - (await grantedTo(arena, shops[0].merchantId))
         const reference = `R-${shops[0].merchantId}-${round}`
         const first = { do: 'credit', merchantId: shops[0].merchantId, amount: 1000, reference } as const
-        const most = Math.ceil(creditable * 0.6)
-        const [tasks, wanted] = (
-          [
-            [
-              [first, first],
-              ['ok false', 'ok true'],
-            ],
-            [
-              [first, { ...first, amount: 2000 }],
-              ['ok true', CONFLICT],
-            ],
-            [
-              [first, { ...first, merchantId: shops[1].merchantId }],
-              ['ok true', CONFLICT],
-            ],
-            [
-              [
-                { ...first, amount: most },
-                { ...first, amount: most, reference: `${reference}-2` },
-              ],
-              ['ok true', CONFLICT],
-            ],
-          ] as const
-        )[round % 4] ?? [[first, first], []]
+        const most = { ...first, amount: Math.ceil(creditable * 0.6) }
+        const seconds = [
+          first,
+          { ...first, amount: 2000 },
+          { ...first, merchantId: shops[1].merchantId },
+          { ...most, reference: `${reference}-2` },
+        ]
+        const kind = round % seconds.length
         return {
-          tasks: [tasks[0], tasks[1]],
+          tasks: [kind === 3 ? most : first, seconds[kind] ?? first],
           async check(outcomes) {
-            return differs('granted', outcomeTexts(outcomes), wanted)
+            const second = kind === 0 ? 'ok false' : CONFLICT
+            return differs('granted', outcomeTexts(outcomes), ['ok true', second].sort())
           },
         }
       }
@@ -195,6 +180,39 @@ export const OPERATOR_GAMES: Game[] = [
             return [
               ...differs('refusals', refusals, both ? 1 : 0),
               ...differs('open flags at most one', open.length <= (both ? 0 : 1), true),
+            ]
+          },
+        }
+      }
+    },
+  },
+  {
+    name: 'two merchants claim one domain',
+    async open({ market: { platform } }) {
+      const addMerchantId = async () => (await addUser(platform, 'merchant')).userId
+      return async (round) => {
+        const shop_domain = `claim-${round}.myshopify.com`
+        const claimOf = (merchantId: string) => ({ shop_domain, webhook_secret: `${merchantId}-${round}` })
+        // Every other time only one place is left.
+        const crowded = round % 2 === 1
+        for (let claims = 1; crowded && claims < MAX_CLAIMS_PER_DOMAIN; claims += 1) {
+          const merchantId = await addMerchantId()
+          await connectStore(platform, merchantId, claimOf(merchantId))
+        }
+        const connect = async () => {
+          const merchantId = await addMerchantId()
+          return { do: 'connect', merchantId, ...claimOf(merchantId) } as const
+        }
+        return {
+          tasks: [await connect(), await connect()],
+          async check(outcomes) {
+            const claims = await rowsOf(platform, 'stores', { shop_domain })
+            const flags = await rowsOf(platform, 'flags', { kind: 'domain_shared', subject_id: shop_domain })
+            const second = crowded ? '{"refused":"quota_exceeded"}' : 'ok true'
+            return [
+              ...differs('outcomes', outcomeTexts(outcomes), ['ok true', second].sort()),
+              ...differs('claims', claims.length, crowded ? MAX_CLAIMS_PER_DOMAIN : 2),
+              ...differs('flags', flags.length, crowded ? 1 : 0),
             ]
           },
         }

@@ -1,10 +1,9 @@
 import { formatMoney } from '../../../shared/money.ts'
 import { OPERATOR } from '../../flags/audit.service.ts'
 import { makeDueCalls } from '../../jobs/processor-calls.ts'
-import type { LinkRecord } from '../../links/links.service.ts'
 import { runPayouts } from '../../payouts/payout-run.service.ts'
 import { reinstateUser } from '../../users/users.service.ts'
-import { attemptsOf, cycleOf, giveBillingAccount, payoutOf, type Shop } from '../testkit/marketplace.ts'
+import { attemptsOf, cycleOf, payoutOf, type Shop } from '../testkit/marketplace.ts'
 import { pluck } from '../testkit/pluck.ts'
 import { MINUTE } from '../testkit/testbed.ts'
 import {
@@ -20,13 +19,13 @@ import {
   payoutsOf,
   refusedAs,
   SALE,
+  shopWithLink,
 } from './game.ts'
 
 /** Calls to the processor and what it says: done by two at once. */
 export const PROCESSOR_GAMES: Game[] = [
   {
     name: 'two workers send one attempt',
-    sends: true,
     async open(arena) {
       const make = await makerOf(arena)
       return async (round) => {
@@ -51,7 +50,6 @@ export const PROCESSOR_GAMES: Game[] = [
   },
   {
     name: 'a suspension meets the worker that sends the payout',
-    sends: true,
     async open(arena) {
       const { market, processor } = arena
       const shop = await market.addShop()
@@ -79,7 +77,7 @@ export const PROCESSOR_GAMES: Game[] = [
     name: 'one confirmation comes twice, under two delivery ids',
     async open(arena) {
       const { market } = arena
-      const { shop, link } = await selling(arena)
+      const { shop, link } = await shopWithLink(arena)
       return async (round) => {
         const cycleId = await closedCycle(arena, shop, link)
         await market.drainUntilIdle()
@@ -151,7 +149,6 @@ export const PROCESSOR_GAMES: Game[] = [
   },
   {
     name: 'a refused call is retried twice, or while a worker sends it',
-    sends: true,
     async open(arena) {
       const { market, double, processor } = arena
       const make = await makerOf(arena)
@@ -189,13 +186,6 @@ const said = (deliveryId: string, body: string) =>
 /** Applies what a side may have left behind because the other one still held it. */
 const afterTheLeases = ({ market }: Arena) => market.after(MINUTE)
 
-async function selling({ market }: Arena): Promise<{ shop: Shop; link: LinkRecord }> {
-  const shop = await market.addShop()
-  // Only where the processor requests payments is it used.
-  await giveBillingAccount(market.platform, shop.merchantId)
-  return { shop, link: await market.addLink(shop, await market.addCreator()) }
-}
-
 /** Keys of what the processor holds under a reference. */
 function heldUnder({ double }: Arena, reference: string): string[] {
   return double.held.filter((held) => held.reference === reference).map(({ key }) => key)
@@ -215,7 +205,7 @@ async function pendingPayout(arena: Arena, shop: Shop) {
 /** Makes what one call is about; nothing else waits to be sent then. */
 async function makerOf(arena: Arena) {
   const { market } = arena
-  const { shop, link } = await selling(arena)
+  const { shop, link } = await shopWithLink(arena)
   const payer = await market.addShop()
   return async (kind: 'invoice' | 'payout'): Promise<string> => {
     await market.drainUntilIdle()

@@ -1,40 +1,27 @@
 // proof only
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { CONTRACT_PARTS, type Contract } from '../faults/contracts.ts'
-import { openProcessorDouble } from '../faults/processor-double.ts'
+import { ProcessorDouble } from '../faults/processor-double.ts'
 import { type TestDialect, testDialects } from '../testkit/databases.ts'
 import { breachesIn, openMarketplace } from '../testkit/marketplace.ts'
 import { proofCount } from '../testkit/proof-size.ts'
 import { testSeed } from '../testkit/seeded-random.ts'
 import { writeUnsynced } from '../testkit/unsynced.ts'
-import type { Arena, Game } from './game.ts'
+import type { Game } from './game.ts'
 import { MANUAL_GAMES } from './manual-games.ts'
 import { MONEY_GAMES } from './money-games.ts'
 import { OPERATOR_GAMES } from './operator-games.ts'
 import { PILE_GAMES } from './pile-games.ts'
 import { PROCESSOR_GAMES } from './processor-games.ts'
 import { type Contest, openRacers, type Racers } from './racers.ts'
-import { STORE_GAMES } from './store-games.ts'
+import { clientOf } from './tasks.ts'
 
-const GAMES: Game[] = [
-  ...MONEY_GAMES,
-  ...PROCESSOR_GAMES,
-  ...OPERATOR_GAMES,
-  ...PILE_GAMES,
-  ...STORE_GAMES,
-  ...MANUAL_GAMES,
-]
-/** All games with the generic contract, and those that send calls with Safepay's as well. */
-const PLAYED: { game: Game; contract: Contract }[] = [
-  ...GAMES.map((game) => ({ game, contract: 'generic' as const })),
-  ...GAMES.filter(({ sends }) => sends).map((game) => ({ game, contract: 'safepay-raast' as const })),
-]
+const GAMES: Game[] = [...MONEY_GAMES, ...PROCESSOR_GAMES, ...OPERATOR_GAMES, ...PILE_GAMES, ...MANUAL_GAMES]
 
 /** Over all databases and games together; at least one each. TEST_SEED=N moves the pauses. */
 const RACES = proofCount('RACES', 1)
 const SEED = testSeed(1)
-const ROUNDS = Math.ceil(RACES / testDialects().length / PLAYED.length)
+const ROUNDS = Math.ceil(RACES / testDialects().length / GAMES.length)
 /** Books grow with each contest, and the games read them whole. */
 const ROUNDS_A_DATABASE = 50
 /** All invariants over the whole books after so many contests, and after the last of a game. */
@@ -51,21 +38,19 @@ for (const dialect of testDialects()) {
   const racers = openRacers()
   tests.after(() => racers.close())
 
-  for (const [number, { game, contract }] of PLAYED.entries()) {
-    tests(`${game.name}, ${contract}`, async () => {
+  for (const [number, game] of GAMES.entries()) {
+    tests(game.name, async () => {
       let collisions = 0
       for (let from = 0; from < ROUNDS; from += ROUNDS_A_DATABASE) {
         const rounds = Math.min(ROUNDS, from + ROUNDS_A_DATABASE) - from
-        const played = await inRing(dialect, contract, racers, (arena) =>
-          playGame(arena, racers, game, number, from, rounds),
-        )
+        const played = await playGame(dialect, racers, number, { from, rounds })
         collisions += played.collisions
         total.repeats += played.repeats
         total.contests += played.contests
       }
       total.collisions += collisions
       if (ROUNDS > ROUNDS_A_DATABASE)
-        console.log(`\nprogress: ${game.name}, ${contract}, on ${dialect}: ${ROUNDS} contests`)
+        console.log(`\nprogress: ${game.name}, on ${dialect}: ${ROUNDS} contests`)
       assert.ok(
         collisions >= ROUNDS * LEAST_COLLISIONS,
         `only ${collisions} contests of ${ROUNDS} and more collided: the others prove nothing`,
@@ -76,7 +61,7 @@ for (const dialect of testDialects()) {
   tests('said how many there were', () => {
     const { contests, collisions, repeats } = total
     console.log(
-      `\nsize: races on ${dialect}: ${contests} contests in ${PLAYED.length} games, ${collisions} collided, ` +
+      `\nsize: races on ${dialect}: ${contests} contests in ${GAMES.length} games, ${collisions} collided, ` +
         `${repeats} transactions ran again, seed ${SEED}`,
     )
     assert.ok(contests >= RACES / testDialects().length)
@@ -87,31 +72,45 @@ for (const dialect of testDialects()) {
   tests.run()
 }
 
-interface Played {
-  contests: number
-  collisions: number
-  repeats: number
-}
-
-/** A marketplace, and two processes beside this one that work on its database. */
-async function inRing<T>(
+/** Plays so many rounds of a game in a marketplace of their own, and more where too few of them were collisions. */
+async function playGame(
   dialect: TestDialect,
-  contract: Contract,
   racers: Racers,
-  work: (arena: Arena) => Promise<T>,
-): Promise<T> {
+  number: number,
+  { from, rounds }: { from: number; rounds: number },
+) {
+  const game = GAMES[number] as Game
   const market = await openMarketplace(dialect)
   const { database, url } = market.bed.testDatabase
   await writeUnsynced(database)
-  const { wire, client } = CONTRACT_PARTS[contract]
-  const double = await openProcessorDouble(undefined, wire(market))
-  const processor = client(
-    () => double.url,
-    () => market.clock.now(),
-  )
+  const double = await ProcessorDouble.open()
+  const processor = clientOf(double.url, () => market.clock.now())
+  const repeats = `${game.name}; TEST_SEED=${SEED} RACES=${RACES} repeats it`
+  const breaches = async () => [...(await breachesIn(market.platform)), ...double.complaints]
+  const played = { contests: 0, collisions: 0, repeats: 0 }
+  const most = Math.max(MOST_CONTESTS_OF_FEW, rounds * MOST_TIMES)
+  const isEnough = () => played.contests >= rounds && played.collisions >= rounds * LEAST_COLLISIONS
   try {
-    await racers.enter({ databaseUrl: url, processorUrl: double.url, contract })
-    return await work({ market, double, processor })
+    await racers.enter({ databaseUrl: url, processorUrl: double.url })
+    const next = await game.open({ market, double, processor })
+    for (let round = from; !isEnough() && played.contests < most; round += 1) {
+      const { tasks, ahead = 0, check } = await next(round)
+      const now = market.clock.now()
+      const sides = [
+        { task: tasks[0], clock: now },
+        { task: tasks[1], clock: now + ahead },
+      ] as const
+      const contest = await racers.race(sides, SEED * 1_000_003 + number * 10_007 + round)
+      const [one, other] = contest.reports
+      const wrong = [...faultsOf(contest), ...(await check([one.outcome, other.outcome]))]
+      if (round % CONTESTS_A_VERIFICATION === 0) wrong.push(...(await breaches()))
+      assert.equal(wrong, [], `contest ${round} of ${repeats}`)
+      played.contests += 1
+      played.collisions += contest.collided ? 1 : 0
+      played.repeats += one.repeats + other.repeats
+    }
+    assert.equal(await breaches(), [], repeats)
+    return played
   } finally {
     await processor.close()
     await double.close()
@@ -119,47 +118,7 @@ async function inRing<T>(
   }
 }
 
-/** Plays so many rounds of a game, and more where too few of them were collisions. */
-async function playGame(
-  arena: Arena,
-  racers: Racers,
-  game: Game,
-  number: number,
-  from: number,
-  rounds: number,
-): Promise<Played> {
-  const next = await game.open(arena)
-  const played = { contests: 0, collisions: 0, repeats: 0 }
-  const enough = () => played.contests >= rounds && played.collisions >= rounds * LEAST_COLLISIONS
-  for (
-    let round = from;
-    !enough() && played.contests < Math.max(MOST_CONTESTS_OF_FEW, rounds * MOST_TIMES);
-    round += 1
-  ) {
-    const { tasks, ahead = 0, check } = await next(round)
-    const now = arena.market.clock.now()
-    const sides = [
-      { task: tasks[0], clock: now },
-      { task: tasks[1], clock: now + ahead },
-    ] as const
-    const contest = await racers.race(sides, SEED * 1_000_003 + number * 10_007 + round)
-    const [one, other] = contest.reports
-    const wrong = [...faultsOf(contest), ...(await check([one.outcome, other.outcome]))]
-    if (round % CONTESTS_A_VERIFICATION === 0) wrong.push(...(await breaches(arena)))
-    assert.equal(wrong, [], `${game.name}, contest ${round}; TEST_SEED=${SEED} RACES=${RACES} repeats it`)
-    played.contests += 1
-    played.collisions += contest.collided ? 1 : 0
-    played.repeats += one.repeats + other.repeats
-  }
-  assert.equal(await breaches(arena), [], `${game.name}; TEST_SEED=${SEED} RACES=${RACES} repeats it`)
-  return played
-}
-
 /** What a server would have answered 500 to, or logged as a bug. */
 function faultsOf({ reports }: Contest): string[] {
   return reports.flatMap(({ outcome, errors }) => [...('broke' in outcome ? [outcome.broke] : []), ...errors])
-}
-
-async function breaches({ market, double }: Arena): Promise<string[]> {
-  return [...(await breachesIn(market.platform)), ...double.complaints]
 }

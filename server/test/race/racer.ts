@@ -3,19 +3,17 @@ import { createOrderReader } from '../../jobs/order-reader.ts'
 import { Refusal } from '../../platform/api/refusal.ts'
 import { openDatabase } from '../../platform/database/open-database.ts'
 import type { Platform } from '../../platform/platform.ts'
-import { CONTRACT_PARTS, type Contract } from '../faults/contracts.ts'
 import { countedReader } from '../testkit/counted-reader.ts'
 import { seededRandom } from '../testkit/seeded-random.ts'
 import { platformOver } from '../testkit/testbed.ts'
 import { writeUnsynced } from '../testkit/unsynced.ts'
 import { noisyDatabase, sharedNow, type Trace } from './noise.ts'
-import { perform, prepare, type Task } from './tasks.ts'
+import { clientOf, perform, prepare, type Task } from './tasks.ts'
 
 /** Where the contests to come are held. */
 export interface Place {
   databaseUrl: string
   processorUrl: string
-  contract: Contract
 }
 
 /** One contest for this side. */
@@ -62,15 +60,12 @@ function race(): void {
   })
 }
 
-async function enter({ databaseUrl, processorUrl, contract }: Place) {
+async function enter({ databaseUrl, processorUrl }: Place) {
   const database = await openDatabase(databaseUrl, { create: false })
   // On PostgreSQL it is a setting of the database, made already.
   if (database.dialect === 'sqlite') await writeUnsynced(database)
   let clockNow = 0
-  const processor = CONTRACT_PARTS[contract].client(
-    () => processorUrl,
-    () => clockNow,
-  )
+  const processor = clientOf(processorUrl, () => clockNow)
   const ownPlatform = platformOver(database, databaseUrl, { now: () => clockNow }, QUARTERLY)
   const reader = countedReader(createOrderReader(ownPlatform))
   const processorAndReader = { processor, reader }

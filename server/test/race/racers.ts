@@ -19,30 +19,26 @@ export interface Contest {
   collided: boolean
 }
 
-export interface Racers {
-  /** Both turn to another database and processor. */
-  enter(place: Place): Promise<void>
-  /** Starts both sides at the same moment. */
-  race(sides: readonly [Side, Side], seed: number): Promise<Contest>
-  close(): Promise<void>
-}
+export type Racers = ReturnType<typeof openRacers>
 
 /** Two processes beside this one, each with connections of its own to the same database. */
-export function openRacers(): Racers {
+export function openRacers() {
   const children = [forkModule(RACER), forkModule(RACER)] as const
   const both = <T>(work: (index: 0 | 1) => Promise<T>) => Promise.all([work(0), work(1)])
   return {
-    async enter(place) {
+    /** Both turn to another database and processor. */
+    async enter(place: Place): Promise<void> {
       await both((index) => children[index].ask(place))
     },
-    async race(sides, seed) {
+    /** Starts both sides at the same moment. */
+    async race(sides: readonly [Side, Side], seed: number): Promise<Contest> {
       // Both have their order and say so before either starts.
       await both((index) => children[index].ask({ ...sides[index], seed: seed * 2 + index } satisfies Order))
       const startAt = sharedNow() + START_AFTER_MS
       const reports = await both((index) => children[index].ask<Report>({ startAt } satisfies Start))
       return { reports, collided: overlap(reports[0].spans, reports[1].spans) }
     },
-    async close() {
+    async close(): Promise<void> {
       for (const child of children) child.send('stop')
       await Promise.all(children.map(({ ended }) => ended))
     },

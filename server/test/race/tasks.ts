@@ -16,6 +16,7 @@ import { runPayouts } from '../../payouts/payout-run.service.ts'
 import { retryPayout } from '../../payouts/payouts.service.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { GENERIC_PROCESSOR_EVENTS } from '../../processor/events.settings.ts'
+import { createHttpProcessor } from '../../processor/http-processor.ts'
 import { eventOf } from '../../processor/manual/confirmation.rule.ts'
 import { confirmTransfers, newFileName } from '../../processor/manual/transfers.service.ts'
 import type { Processor } from '../../processor/processor.ts'
@@ -24,32 +25,16 @@ import { suspendUser } from '../../users/users.service.ts'
 import type { CountedReader } from '../testkit/counted-reader.ts'
 import { drainStrictly } from '../testkit/strict-drain.ts'
 
-/** What one side of a contest does; plain data, since it goes to another process. */
-export type Task =
-  | { do: 'close'; merchantId: string; asOf: number }
-  | { do: 'schedule' }
-  | { do: 'run_payouts' }
-  | { do: 'send' }
-  | { do: 'drain_until_idle' }
-  | { do: 'drain_store'; batch: number }
-  /** All that waits, by a worker whose thread has read so many of the orders when the contest begins. */
-  | { do: 'drain_pile'; batch: number; readAhead: number }
-  /** The web process takes a webhook in. */
-  | { do: 'receive'; source: EventSource; scope: string; deliveryId: string; body: string }
-  /** The same, and the worker applies it. */
-  | { do: 'apply'; source: EventSource; scope: string; deliveryId: string; body: string }
-  | { do: 'decide'; merchantId: string; applicationId: string; decision: 'approve' | 'reject' }
-  | { do: 'connect'; merchantId: string; shop_domain: string; webhook_secret: string }
-  | { do: 'credit'; merchantId: string; amount: number; reference: string }
-  | { do: 'flag'; userId: string }
-  | { do: 'resolve'; flagId: string; note: string }
-  /** `afterMs`: later than the other side by so much. */
-  | { do: 'suspend'; userId: string; afterMs?: number }
-  | { do: 'reissue'; cycleId: string }
-  /** An operator confirms a bank transfer, and its event comes in. */
-  | { do: 'confirm'; actor: string; cycleId: string; amount: number; reference: string }
-  | { do: 'export_payouts'; actor: string }
-  | { do: 'retry_payout'; payoutId: string }
+export interface Means {
+  platform: Platform
+  processor: Processor
+  reader: CountedReader
+}
+
+/** The real client of the processor at this address. */
+export function clientOf(url: string, now: () => number) {
+  return createHttpProcessor({ url, apiKey: 'sk_double', timeoutMs: 10_000, now })
+}
 
 /** What `drain_pile` answers. */
 export interface PileDrained {
@@ -58,11 +43,100 @@ export interface PileDrained {
   used: number
 }
 
-export interface Means {
-  platform: Platform
-  processor: Processor
-  reader: CountedReader
+/** A webhook as the web process takes it in. */
+interface Delivery {
+  source: EventSource
+  scope: string
+  deliveryId: string
+  body: string
 }
+
+const BY = { actor: OPERATOR, reason: 'a race' }
+
+/** What one side of a contest does. */
+const TASKS = {
+  close: async ({ platform }: Means, task: { merchantId: string; asOf: number }) =>
+    (await closeDueCycles(platform, task)).length,
+  // Its jobs run as soon as it starts; stopping waits for them.
+  schedule: ({ platform, processor }: Means) => startScheduler(platform, processor).stop(),
+  run_payouts: async ({ platform, processor }: Means) =>
+    (await runPayouts(platform, processor)).map(({ creatorId, kind }) => `${kind} ${creatorId}`),
+  send: ({ platform, processor }: Means) => makeDueCalls(platform, processor),
+  drain_store: ({ platform }: Means, { batch }: { batch: number }) =>
+    drainStrictly(platform, 'store', batch, applyStoreEvents),
+  /** All that waits, by a worker whose thread has read so many of the orders when the contest begins. */
+  async drain_pile({ platform, reader }: Means, { batch }: { batch: number; readAhead: number }) {
+    const before = reader.used
+    let events = 0
+    for (;;) {
+      const some = await drainStrictly(platform, 'store', batch, applyStoreEvents, reader)
+      events += some
+      if (some === 0) return { events, used: reader.used - before } satisfies PileDrained
+    }
+  },
+  receive: ({ platform }: Means, delivery: Delivery) => receive(platform, delivery),
+  /** The same, and the worker applies it. */
+  async apply({ platform, processor }: Means, delivery: Delivery) {
+    await receive(platform, delivery)
+    await drainUntilIdle({ platform, processor, eventRules: GENERIC_PROCESSOR_EVENTS })
+  },
+  async decide(
+    { platform }: Means,
+    task: { merchantId: string; applicationId: string; decision: 'approve' | 'reject' },
+  ) {
+    const answer = { decision: task.decision, reason: null }
+    const shown = await decideOnApplication(platform, task.merchantId, task.applicationId, answer)
+    return { status: shown.status, link: shown.link?.id ?? null }
+  },
+  connect: async (
+    { platform }: Means,
+    task: { merchantId: string; shop_domain: string; webhook_secret: string },
+  ) => (await connectStore(platform, task.merchantId, task)).removed_at === null,
+  async credit({ platform }: Means, task: { merchantId: string; amount: number; reference: string }) {
+    const { merchantId, amount, reference } = task
+    return (await grantCredit(platform, { merchantId, amount, reference, ...BY })).created
+  },
+  flag: ({ platform }: Means, { userId }: { userId: string }) =>
+    platform.database.transaction((tx) => raiseFlag(platform, tx, flagAbout(userId))),
+  resolve: async ({ platform }: Means, { flagId, note }: { flagId: string; note: string }) =>
+    (await resolveFlag(platform, { flagId, actor: OPERATOR, note })).note,
+  /** `afterMs`: later than the other side by so much. */
+  async suspend({ platform }: Means, { userId, afterMs }: { userId: string; afterMs?: number }) {
+    if (afterMs) await pause(afterMs)
+    return (await suspendUser(platform, { userId, ...BY })).suspended_at !== null
+  },
+  reissue: async ({ platform, processor }: Means, { cycleId }: { cycleId: string }) =>
+    (await retryInvoice(platform, processor, { cycleId, ...BY })).attemptId,
+  retry_payout: async ({ platform, processor }: Means, { payoutId }: { payoutId: string }) =>
+    (await retryPayout(platform, processor, { payoutId, ...BY })).attemptId,
+  export_payouts: async ({ platform }: Means, { actor }: { actor: string }) =>
+    (await exportPayouts(platform, { actor, name: newFileName() })).rows.length,
+  /** An operator confirms a bank transfer, and its event comes in. */
+  async confirm(
+    { platform }: Means,
+    task: { actor: string; cycleId: string; amount: number; reference: string },
+  ) {
+    const { actor, cycleId: about, amount, reference } = task
+    const word = { kind: 'invoice', about, outcome: 'paid', amount, reference, reason: null } as const
+    const [confirmed] = await confirmTransfers(platform, actor, [word])
+    const { verdict = 'unknown', transfer = null } = confirmed ?? {}
+    if (transfer && (verdict === 'record' || verdict === 'repeat')) {
+      const [deliveryId, body] = [`manual-${transfer.id}`, eventOf(transfer)]
+      await receive(platform, { source: 'processor', scope: 'processor', deliveryId, body })
+    }
+    return verdict
+  },
+}
+
+type Tasks = typeof TASKS
+/** Plain data, since it goes to another process. */
+export type Task = {
+  [Name in keyof Tasks]: { do: Name } & (Tasks[Name] extends (means: Means, task: infer Given) => unknown
+    ? unknown extends Given
+      ? object
+      : Given
+    : object)
+}[keyof Tasks]
 
 /** What a side does before it says that it stands ready. */
 export async function prepare({ reader }: Means, task: Task): Promise<void> {
@@ -70,105 +144,8 @@ export async function prepare({ reader }: Means, task: Task): Promise<void> {
 }
 
 /** Does one side's part. Resolves to the caller's result. */
-export async function perform({ platform, processor, reader }: Means, task: Task): Promise<unknown> {
-  const parts = { platform, processor, eventRules: GENERIC_PROCESSOR_EVENTS }
-  switch (task.do) {
-    case 'close':
-      return (await closeDueCycles(platform, { merchantId: task.merchantId, asOf: task.asOf })).length
-    case 'schedule':
-      // Its jobs run as soon as it starts; stopping waits for them.
-      return startScheduler(platform, processor).stop()
-    case 'run_payouts':
-      return (await runPayouts(platform, processor)).map(({ creatorId, kind }) => `${kind} ${creatorId}`)
-    case 'send':
-      return makeDueCalls(platform, processor)
-    case 'drain_until_idle':
-      return drainUntilIdle(parts)
-    case 'drain_store':
-      return drainStrictly(platform, 'store', task.batch, applyStoreEvents)
-    case 'drain_pile':
-      return drainPile(platform, reader, task.batch)
-    case 'receive':
-      return receive(platform, task)
-    case 'apply':
-      return [await receive(platform, task), await drainUntilIdle(parts)]
-    default:
-      return decideSomething(platform, processor, task)
-  }
-}
-
-async function drainPile(platform: Platform, reader: CountedReader, batch: number): Promise<PileDrained> {
-  const before = reader.used
-  let events = 0
-  for (;;) {
-    const some = await drainStrictly(platform, 'store', batch, applyStoreEvents, reader)
-    events += some
-    if (some === 0) return { events, used: reader.used - before }
-  }
-}
-
-type Decision = Extract<
-  Task,
-  {
-    do:
-      | 'confirm'
-      | 'export_payouts'
-      | 'decide'
-      | 'connect'
-      | 'credit'
-      | 'flag'
-      | 'resolve'
-      | 'suspend'
-      | 'reissue'
-      | 'retry_payout'
-  }
->
-
-/** What a person asks for. */
-async function decideSomething(platform: Platform, processor: Processor, task: Decision): Promise<unknown> {
-  const by = { actor: OPERATOR, reason: 'a race' }
-  switch (task.do) {
-    case 'decide': {
-      const { merchantId, applicationId, decision } = task
-      const shown = await decideOnApplication(platform, merchantId, applicationId, { decision, reason: null })
-      return { status: shown.status, link: shown.link?.id ?? null }
-    }
-    case 'connect':
-      return (await connectStore(platform, task.merchantId, task)).removed_at === null
-    case 'credit': {
-      const { merchantId, amount, reference } = task
-      return (await grantCredit(platform, { merchantId, amount, reference, ...by })).created
-    }
-    case 'flag':
-      return platform.database.transaction((tx) => raiseFlag(platform, tx, flagAbout(task.userId)))
-    case 'resolve':
-      return (await resolveFlag(platform, { flagId: task.flagId, actor: OPERATOR, note: task.note })).note
-    case 'suspend':
-      if (task.afterMs) await pause(task.afterMs)
-      return (await suspendUser(platform, { userId: task.userId, ...by })).suspended_at !== null
-    case 'reissue':
-      return (await retryInvoice(platform, processor, { cycleId: task.cycleId, ...by })).attemptId
-    case 'confirm':
-      return confirmByHand(platform, task)
-    case 'export_payouts': {
-      const { rows } = await exportPayouts(platform, { actor: task.actor, name: newFileName() })
-      return rows.length
-    }
-    case 'retry_payout':
-      return (await retryPayout(platform, processor, { payoutId: task.payoutId, ...by })).attemptId
-  }
-}
-
-async function confirmByHand(platform: Platform, task: Extract<Task, { do: 'confirm' }>): Promise<string> {
-  const { actor, cycleId: about, amount, reference } = task
-  const word = { kind: 'invoice', about, outcome: 'paid', amount, reference, reason: null } as const
-  const [confirmed] = await confirmTransfers(platform, actor, [word])
-  const { verdict = 'unknown', transfer = null } = confirmed ?? {}
-  if (transfer && (verdict === 'record' || verdict === 'repeat')) {
-    const [deliveryId, body] = [`manual-${transfer.id}`, eventOf(transfer)]
-    await receive(platform, { do: 'receive', source: 'processor', scope: 'processor', deliveryId, body })
-  }
-  return verdict
+export function perform(means: Means, task: Task): Promise<unknown> {
+  return (TASKS[task.do] as (means: Means, task: Task) => Promise<unknown>)(means, task)
 }
 
 export function flagAbout(userId: string) {
@@ -176,14 +153,8 @@ export function flagAbout(userId: string) {
   return { ...subject, summary: 'A race.', evidence: {} }
 }
 
-function receive(platform: Platform, task: Extract<Task, { do: 'receive' | 'apply' }>) {
-  const { source, scope, deliveryId, body } = task
+function receive(platform: Platform, { source, scope, deliveryId, body }: Delivery) {
   const topic = source === 'store' ? 'orders/paid' : null
-  return createInboxRecorder(platform).record({
-    source,
-    scope,
-    deliveryId,
-    topic,
-    rawBody: Buffer.from(body),
-  })
+  const rawBody = Buffer.from(body)
+  return createInboxRecorder(platform).record({ source, scope, deliveryId, topic, rawBody })
 }

@@ -22,8 +22,6 @@ const { values } = parseArgs({
 const double = await SafepayDouble.open(Number(values.port))
 double.title = values.title
 double.settlesAfterMs = Number(values['settle-after'])
-// As published: within 31 seconds.
-double.repeatsAfterMs = [1000, 2000, 4000, 8000, 16_000]
 const settings = {
   PROCESSOR: 'safepay-raast',
   SAFEPAY_URL: double.url,

@@ -1,5 +1,7 @@
 import { createHmac, randomUUID } from 'node:crypto'
+import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
 import { requestProblem, type SafepayRequest } from './safepay-requests.ts'
@@ -50,13 +52,12 @@ export interface SafepayPayment {
   body: Record<string, unknown>
 }
 
-/** What a request is answered with in place of the normal answer. `silence`: never. */
-export type Instead =
-  | { status: number; body: string; headers?: Record<string, string> }
-  | 'silence'
-  | 'reset'
-  /** Takes effect first. */
-  | { after: Exclude<Instead, { after: unknown }> }
+/** What a request is answered with in place of the normal answer, without effect. */
+export interface Instead {
+  status: number
+  body: string
+  headers?: Record<string, string>
+}
 
 export interface SafepayEvent {
   identifier: string
@@ -94,8 +95,6 @@ export class SafepayDouble {
   settlesAfterMs: number | null = null
   /** Whether the next payout that it settles by itself fails. */
   failsNextPayout = false
-  /** How long to wait before each repetition of a delivery, ms. */
-  repeatsAfterMs: readonly number[] = []
   readonly #closing = new AbortController()
   url = ''
   /** Epoch ms. */
@@ -112,12 +111,8 @@ export class SafepayDouble {
         answer.destroy()
       })
     })
-    await new Promise<void>((resolve, reject) =>
-      server.once('error', reject).listen(port, '127.0.0.1', resolve),
-    )
-    const address = server.address()
-    if (typeof address !== 'object' || address === null) throw new Error('the double does not listen')
-    double.url = `http://127.0.0.1:${address.port}/raastwire`
+    await once(server.listen(port, '127.0.0.1'), 'listening')
+    double.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/raastwire`
     double.#close = async () => {
       double.#closing.abort()
       server.closeAllConnections()
@@ -132,39 +127,24 @@ export class SafepayDouble {
 
   /** The events that a change of status sends, and the change. */
   settle(payment: SafepayPayment, word: 'paid' | 'failed' | 'rejected' | 'reversed'): SafepayEvent[] {
-    const types = {
-      paid: ['payment.completed', 'payment.settled'],
-      failed: ['payment.failed'],
-      rejected: ['payment.rejected'],
-      reversed: ['payment.reversed'],
-    }[word]
-    payment.status = {
-      paid: 'P_SETTLED',
-      failed: 'P_FAILED',
-      rejected: 'P_REJECTED',
-      reversed: 'P_REVERSED',
-    }[word]
+    payment.status = word === 'paid' ? 'P_SETTLED' : `P_${word.toUpperCase()}`
+    const types = word === 'paid' ? ['payment.completed', 'payment.settled'] : [`payment.${word}`]
     return types.map((type) => this.eventAbout(payment, type))
   }
 
   /**
-   * Delivers events to the registered endpoints, signed, each in this order; what is not answered with 2xx in the end is dead. Answers the
-   * last statuses, 0 for no answer.
+   * Delivers events to the registered endpoints, signed, each in this order; what is not answered with 2xx is dead. Answers the
+   * statuses, 0 for no answer.
    */
   async deliver(events: readonly SafepayEvent[]): Promise<number[]> {
     const statuses = this.endpoints.map(async (endpoint) => {
       const answered: number[] = []
       for (const event of events) {
         if (!endpoint.enabled || !endpoint.event_types.includes(event.webhook_event_type)) continue
-        let status = await this.#send(endpoint, event)
-        for (const wait of this.repeatsAfterMs) {
-          if (isAccepted(status) || this.#closing.signal.aborted) break
-          await pause(wait, undefined, { signal: this.#closing.signal }).catch(() => undefined)
-          status = await this.#send(endpoint, event)
-        }
+        const status = await this.#send(endpoint, event)
         answered.push(status)
         const { identifier: event_id, webhook_event_type: type } = event
-        if (!isAccepted(status))
+        if (status < 200 || status >= 300)
           this.dead.push({ event_id, type, created_at: new Date(this.now()).toISOString() })
       }
       return answered
@@ -249,21 +229,13 @@ export class SafepayDouble {
     this.requests.push(request)
     const problem = requestProblem(request)
     if (problem !== null) this.complaints.push(problem)
-    const planned = this.instead.get(`${request.method} ${path}`)?.shift()
-    const takesEffect = planned === undefined || (typeof planned === 'object' && 'after' in planned)
-    const normal = takesEffect
-      ? this.#answer(asked.headers['x-sfpy-aggregator-secret-key'], aggregator, request)
-      : null
-    const reply = typeof planned === 'object' && 'after' in planned ? planned.after : (planned ?? normal)
-    if (reply === 'silence' || reply === null) return
-    if (reply === 'reset' || 'after' in reply) {
-      asked.socket.resetAndDestroy()
-      return
-    }
-    answer.writeHead(reply.status, { 'content-type': 'application/json', ...reply.headers }).end(reply.body)
+    const { status, body, headers } =
+      this.instead.get(`${request.method} ${path}`)?.shift() ??
+      this.#answer(asked.headers['x-sfpy-aggregator-secret-key'], aggregator, request)
+    answer.writeHead(status, { 'content-type': 'application/json', ...headers }).end(body)
   }
 
-  #answer(key: unknown, aggregator: string | undefined, request: SafepayRequest) {
+  #answer(key: unknown, aggregator: string | undefined, request: SafepayRequest): Instead {
     if (key !== SECRET_KEY) return this.#error(401, 'error.unauthorized_access', 'invalid access key')
     if (aggregator !== AGGREGATOR_ID) return this.#error(404, 'error.not_found', 'aggregator not found')
     const { method, path, query } = request
@@ -376,16 +348,12 @@ export class SafepayDouble {
   }
 
   #data(data: unknown) {
-    return { status: 200, body: JSON.stringify({ api_version: 'v1', data }), headers: {} }
+    return { status: 200, body: JSON.stringify({ api_version: 'v1', data }) }
   }
 
   #error(status: number, code: string, message: string) {
     const error = { code, message }
     const body = this.switches.errors === 'flat' ? error : { api_version: 'v1', error }
-    return { status, body: JSON.stringify(body), headers: {} }
+    return { status, body: JSON.stringify(body) }
   }
-}
-
-function isAccepted(status: number): boolean {
-  return status >= 200 && status < 300
 }

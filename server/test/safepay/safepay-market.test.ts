@@ -133,27 +133,6 @@ for (const { it } of marketSuites<Context>('Safepay', { verify: true, settings: 
     assert.is(world.double.payments.length, 3)
   })
 
-  it('looks up a call without an answer by its request id, and pays once', async (context) => {
-    const { market, world } = context
-    const { platform, clock } = market
-    const payoutId = await makePayout(context)
-    world.double.instead.set('POST payout', [{ after: 'reset' }])
-    await world.drain()
-    assert.is((await payoutOf(platform, payoutId)).state, 'pending')
-    // Its event can come before we know its token.
-    await pay(context)
-    assert.is((await payoutOf(platform, payoutId)).state, 'pending')
-    clock.pass(10 * MINUTE)
-    await world.drain()
-    clock.pass(10 * MINUTE)
-    await world.drain()
-    assert.is((await payoutOf(platform, payoutId)).state, 'paid')
-    assert.equal(
-      world.double.requests.filter(({ method, path }) => method === 'POST' && path === 'payout').length,
-      1,
-    )
-  })
-
   it('holds a payout back while the bank names another holder, until a person accepts it', async (context) => {
     const { market, world } = context
     const { platform, clock } = market

@@ -13,55 +13,54 @@ export const SAFEPAY_SETTINGS = {
   PROCESSOR_WEBHOOK_SECRETS: Buffer.alloc(32, 5).toString('base64'),
 }
 
-/** Safepay's double and the real adapter around a marketplace. */
-export interface SafepayWorld {
-  double: SafepayDouble
-  parts: WorkerParts
-  drain(): Promise<void>
-  /** Puts its events into the inbox, under their ids, and applies them. */
-  tell(events: readonly SafepayEvent[]): Promise<void>
-  /** An order, its closed cycle and the request for the payment; answers the cycle's id. */
-  invoice(shop: Shop, order: () => Promise<unknown>): Promise<string>
-  close(): Promise<void>
-}
-
-export async function openSafepayWorld(
-  market: Marketplace,
+/** The real adapter. */
+export function safepayClient(
+  url: string | (() => string),
+  now: () => number,
   payoutEventUnit: 'rupees' | 'paisa' = 'rupees',
-): Promise<SafepayWorld> {
-  const double = await SafepayDouble.open()
-  double.now = () => market.clock.now()
-  const processor = createSafepayProcessor({
-    url: double.url,
+) {
+  return createSafepayProcessor({
+    url,
     aggregatorId: AGGREGATOR_ID,
     merchantId: MERCHANT_ID,
     secretKey: SECRET_KEY,
     payoutEventUnit,
     timeoutMs: 60_000,
-    now: () => market.clock.now(),
+    now,
   })
+}
+
+export type SafepayWorld = Awaited<ReturnType<typeof openSafepayWorld>>
+
+/** Safepay's double and the real adapter around a marketplace. */
+export async function openSafepayWorld(market: Marketplace, payoutEventUnit: 'rupees' | 'paisa' = 'rupees') {
+  const double = await SafepayDouble.open()
+  double.now = () => market.clock.now()
+  const processor = safepayClient(double.url, () => market.clock.now(), payoutEventUnit)
   const { platform } = market
-  const parts = { platform, processor, eventRules: safepayEventRules(payoutEventUnit) }
-  const world: SafepayWorld = {
+  const parts: WorkerParts = { platform, processor, eventRules: safepayEventRules(payoutEventUnit) }
+  const drain = () => drainUntilIdle(parts)
+  return {
     double,
     parts,
-    drain: () => drainUntilIdle(parts),
-    async tell(events) {
+    drain,
+    /** Puts its events into the inbox, under their ids, and applies them. */
+    async tell(events: readonly SafepayEvent[]): Promise<void> {
       for (const event of events) await market.processorSends(event, event.identifier)
-      await world.drain()
+      await drain()
     },
-    async invoice(shop, order) {
+    /** An order, its closed cycle and the request for the payment; answers the cycle's id. */
+    async invoice(shop: Shop, order: () => Promise<unknown>): Promise<string> {
       await giveBillingAccount(platform, shop.merchantId)
       await order()
-      await world.drain()
+      await drain()
       const id = await closeOpenCycle(platform, shop)
-      await world.drain()
+      await drain()
       return id
     },
-    async close() {
+    async close(): Promise<void> {
       await processor.close()
       await double.close()
     },
   }
-  return world
 }

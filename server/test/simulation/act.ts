@@ -13,8 +13,7 @@ import {
 import { resolveFailures, runPayouts } from '../oracle/payouts.ts'
 import { expire } from '../oracle/pending.ts'
 import { known } from '../oracle/state.ts'
-import { mustAgree } from './difference.ts'
-import { PENDING_DAYS, type Scene, tell, termsOf } from './scene.ts'
+import { agree, PENDING_DAYS, type Scene, tell, termsOf } from './scene.ts'
 import { sell } from './sell.ts'
 import { sayAllSettled, sayPaid, saySettled, sayStray } from './speak.ts'
 import type { Action } from './story.ts'
@@ -59,37 +58,34 @@ function creatorOf(scene: Scene, n: number): string {
   return pick(namesOf(scene.story).creators, n)
 }
 
-async function changeTerms(scene: Scene, action: Of<'terms'>): Promise<void> {
+function offerOf(scene: Scene, action: { merchant: number; offer: number }) {
   const merchant = merchantOf(scene, action.merchant)
-  const offer = pick(offerNames(scene.story, merchant), action.offer)
-  const terms = termsOf(action.terms)
-  const changed = changeOffer(scene.model, offer, terms)
-  tell(scene, `${offer} is changed to ${terms.rate / 100} %, ${terms.windowDays} days: ${changed}`)
-  mustAgree(`changing ${offer}`, changed, await scene.services.changeOffer(offer, merchant, terms))
+  return { merchant, offer: pick(offerNames(scene.story, merchant), action.offer) }
 }
 
-async function changeStatus(scene: Scene, action: Of<'status'>): Promise<void> {
-  const merchant = merchantOf(scene, action.merchant)
-  const offer = pick(offerNames(scene.story, merchant), action.offer)
+function changeTerms(scene: Scene, action: Of<'terms'>): Promise<void> {
+  const { merchant, offer } = offerOf(scene, action)
+  const terms = termsOf(action.terms)
+  const changing = scene.services.changeOffer(offer, merchant, terms)
+  const words = `${offer} is changed to ${JSON.stringify(terms)}`
+  return agree(scene, words, changeOffer(scene.model, offer, terms), changing)
+}
+
+function changeStatus(scene: Scene, action: Of<'status'>): Promise<void> {
+  const { merchant, offer } = offerOf(scene, action)
   const moved = setOfferStatus(scene.model, offer, action.to, scene.clock.now())
-  tell(scene, `${offer} is set to ${action.to}: ${moved}`)
-  mustAgree(
-    `${offer} to ${action.to}`,
-    moved,
-    await scene.services.setOfferStatus(offer, merchant, action.to),
-  )
+  const moving = scene.services.setOfferStatus(offer, merchant, action.to)
+  return agree(scene, `${offer} is set to ${action.to}`, moved, moving)
 }
 
 /** Of a link that is there. */
 async function giveCoupon(scene: Scene, action: Of<'coupon'>): Promise<void> {
-  const merchant = merchantOf(scene, action.merchant)
-  const offer = pick(offerNames(scene.story, merchant), action.offer)
+  const { merchant, offer } = offerOf(scene, action)
   const link = scene.model.links.get(linkName(creatorOf(scene, action.creator), offer))
   if (!link) return
   const given = setCoupon(scene.model, link, action.code, scene.clock.now())
-  const words = `${link.name} gets the coupon code ${action.code}`
-  tell(scene, `${words}: ${given}`)
-  mustAgree(words, given, await scene.services.setCoupon(link.name, merchant, action.code))
+  const giving = scene.services.setCoupon(link.name, merchant, action.code)
+  await agree(scene, `${link.name} gets the coupon code ${action.code}`, given, giving)
 }
 
 async function suspend(scene: Scene, action: Of<'suspend' | 'reinstate'>): Promise<void> {
@@ -112,8 +108,7 @@ async function grant(scene: Scene, action: Of<'credit'>): Promise<void> {
     : fresh
   const outcome = grantCredit(model, wanted)
   const words = `${wanted.reference} of ${rupees(wanted.amount)} for ${wanted.merchant}`
-  tell(scene, `${words}: ${outcome}`)
-  mustAgree(words, outcome, await scene.services.grantCredit(wanted))
+  await agree(scene, words, outcome, scene.services.grantCredit(wanted))
 }
 
 /** The scheduled close; or an operator's, ahead of time, of all that is open. */
@@ -121,10 +116,7 @@ async function close(scene: Scene, action: Of<'close'>): Promise<void> {
   const now = scene.clock.now()
   const ends = scene.model.cycles.filter((cycle) => cycle.state === 'open').map((cycle) => cycle.end)
   const asOf = action.ahead ? Math.max(now, ...ends) : null
-  tell(
-    scene,
-    asOf === null ? 'cycles are closed by the schedule' : 'an operator closes all cycles ahead of time',
-  )
+  tell(scene, asOf === null ? 'the schedule closes cycles' : 'an operator closes all cycles ahead of time')
   // The services first, and what is on its way before them: the workers may not have got round to it.
   await scene.services.flush()
   await scene.services.closeCycles(asOf)
@@ -165,8 +157,8 @@ async function giveDestination(scene: Scene, action: Of<'destination'>): Promise
 async function resolve(scene: Scene, action: Of<'resolve'>): Promise<void> {
   const creator = creatorOf(scene, action.creator)
   const resolved = resolveFailures(scene.model, creator, scene.clock.now())
-  tell(scene, `a person has looked at ${creator}'s failed payouts: ${resolved}`)
-  mustAgree(`the flag about ${creator}`, resolved, await scene.services.resolveFailures(creator))
+  const resolving = scene.services.resolveFailures(creator)
+  await agree(scene, `a person has looked at ${creator}'s failed payouts`, resolved, resolving)
 }
 
 async function changeStore(

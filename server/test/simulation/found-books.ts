@@ -2,122 +2,104 @@ import { NIL_ID } from '../../platform/ids.ts'
 import { type Books, countFlag, linesText, type Row, type Table, tableOf, timeText } from '../oracle/books.ts'
 import { clockText } from '../oracle/calendar.ts'
 import { rupees } from '../oracle/exact.ts'
-import { columnsOf } from '../testkit/rows.ts'
+import { columnsOf, rowsOf } from '../testkit/rows.ts'
 import type { Services } from './services.ts'
 
 /** What the services have written, as rows of the same words as the oracle's books. */
 export async function foundBooks(services: Services): Promise<Books> {
   const { ids, platform } = services
   await ids.refresh()
-  const { reader } = platform.database
   const name = (id: string | null) => ids.knownName(id)
   const nameOf = ({ id }: { id: string }) => ids.knownName(id) ?? ''
-  const [links, clicks, cycles, credits, payouts] = await Promise.all([
-    reader.selectFrom('affiliate_links').selectAll().execute(),
-    reader.selectFrom('clicks').selectAll().execute(),
-    reader.selectFrom('billing_cycles').selectAll().execute(),
-    reader.selectFrom('credits').selectAll().execute(),
-    reader.selectFrom('payouts').selectAll().execute(),
-  ])
-  const lines = Map.groupBy(
-    await reader.selectFrom('payout_lines').selectAll().execute(),
-    (line) => line.payout_id,
-  )
+  const lines = Map.groupBy(await rowsOf(platform, 'payout_lines', {}, 'payout_id'), (line) => line.payout_id)
   const events = await readEvents(services)
   const keys = eventKeys(services, events)
   const calls = await callRows(services)
   return {
-    links: tableOf(links, nameOf, (row) => ({
-      rate: row.commission_rate,
-      window_days: row.attribution_window_days,
-      products: (JSON.parse(row.product_ids ?? '[]') as string[]).join(' '),
-    })),
-    clicks: tableOf(
-      clicks,
-      (row) => row.id,
-      (row) => ({ link: name(row.link_id), at: clockText(row.created_at), tracked: row.tracked }),
-    ),
+    links: tableOf(await rowsOf(platform, 'affiliate_links'), (row) => [
+      nameOf(row),
+      {
+        rate: row.commission_rate,
+        window_days: row.attribution_window_days,
+        products: (JSON.parse(row.product_ids ?? '[]') as string[]).join(' '),
+      },
+    ]),
+    clicks: tableOf(await rowsOf(platform, 'clicks'), (row) => [
+      row.id,
+      { link: name(row.link_id), at: clockText(row.created_at), tracked: row.tracked },
+    ]),
     sales: await saleTable(services),
     'pending orders': await pendingTable(services),
-    cycles: tableOf(cycles, nameOf, (row) => ({
-      state: row.state,
-      start: clockText(row.period_start),
-      end: clockText(row.period_end),
-      sales: row.sales_count,
-      commission: rupees(row.commission_total),
-      fee: rupees(row.fee_total),
-      credit: rupees(row.credit_total),
-      due: rupees(row.amount_due),
-      closed: timeText(row.closed_at),
-      charged: timeText(row.charged_at),
-      payment: row.processor_payment_reference,
-      ...calls(row.id),
-    })),
-    credits: tableOf(
-      credits,
-      (row) => row.reference,
-      (row) => ({ merchant: name(row.merchant_id), amount: rupees(row.amount) }),
-    ),
-    payouts: tableOf(payouts, nameOf, (row) => ({
-      state: row.state,
-      amount: rupees(row.amount),
-      lines: linesText(
-        (lines.get(row.id) ?? []).map((line) => ({
-          cycle: name(line.billing_cycle_id) ?? '',
-          amount: line.amount,
-        })),
-        services.processor.payoutUnit,
-      ),
-      made: clockText(row.created_at),
-      submitted: timeText(row.submitted_at),
-      settled: timeText(row.settled_at),
-      failure: row.failure_reason,
-      ...calls(row.id),
-    })),
+    cycles: tableOf(await rowsOf(platform, 'billing_cycles'), (row) => [
+      nameOf(row),
+      {
+        state: row.state,
+        start: clockText(row.period_start),
+        end: clockText(row.period_end),
+        sales: row.sales_count,
+        commission: rupees(row.commission_total),
+        fee: rupees(row.fee_total),
+        credit: rupees(row.credit_total),
+        due: rupees(row.amount_due),
+        closed: timeText(row.closed_at),
+        charged: timeText(row.charged_at),
+        payment: row.processor_payment_reference,
+        ...calls(row.id),
+      },
+    ]),
+    credits: tableOf(await rowsOf(platform, 'credits'), (row) => [
+      row.reference,
+      { merchant: name(row.merchant_id), amount: rupees(row.amount) },
+    ]),
+    payouts: tableOf(await rowsOf(platform, 'payouts'), (row) => [
+      nameOf(row),
+      {
+        state: row.state,
+        amount: rupees(row.amount),
+        lines: linesText(
+          (lines.get(row.id) ?? []).map((line) => ({
+            cycle: name(line.billing_cycle_id) ?? '',
+            amount: line.amount,
+          })),
+          services.processor.payoutUnit,
+        ),
+        made: clockText(row.created_at),
+        submitted: timeText(row.submitted_at),
+        settled: timeText(row.settled_at),
+        failure: row.failure_reason,
+        ...calls(row.id),
+      },
+    ]),
     balances: await balanceTable(services),
-    events: tableOf(
-      events,
-      (row) => keys.get(row.id) ?? '',
-      (row) => ({ state: row.state, tries: row.attempts }),
-    ),
+    events: tableOf(events, (row) => [keys.get(row.id) ?? '', { state: row.state, tries: row.attempts }]),
     flags: await flagTable(services, keys),
     'at the processor': heldTable(services),
   }
 }
 
 async function pendingTable({ ids, platform }: Services): Promise<Table> {
-  const rows = await platform.database.reader
-    .selectFrom('pending_orders as pending')
-    .leftJoin('sales as sale', 'sale.id', 'pending.sale_id')
-    .selectAll('pending')
-    .select(['sale.store_id as sale_store_id', 'sale.order_id as sale_order_id'])
-    .execute()
-  const name = (id: string | null) => ids.knownName(id)
-  return tableOf(
-    rows,
-    (row) => `${name(row.store_id)} order ${row.order_id}`,
-    (row) => ({
+  const sales = new Map((await rowsOf(platform, 'sales')).map((sale) => [sale.id, sale]))
+  const order = (row: { store_id: string; order_id: string } | undefined) =>
+    row ? `${ids.knownName(row.store_id)} order ${row.order_id}` : null
+  return tableOf(await rowsOf(platform, 'pending_orders'), (row) => [
+    order(row) ?? '',
+    {
       state: row.state,
-      link: name(row.link_id),
+      link: ids.knownName(row.link_id),
       code: row.coupon_code,
       expected: rupees(row.expected_commission),
       placed: clockText(row.placed_at),
-      sale: row.sale_id === null ? null : `${name(row.sale_store_id)} order ${row.sale_order_id}`,
-    }),
-  )
+      sale: order(sales.get(row.sale_id ?? '')),
+    },
+  ])
 }
 
 async function saleTable({ ids, platform }: Services): Promise<Table> {
-  const rows = await platform.database.reader
-    .selectFrom('sales')
-    .leftJoin('sale_decisions as former', 'former.sale_id', 'sales.id')
-    .selectAll('sales')
-    .select('former.decided_at as formerly_decided_at')
-    .execute()
-  return tableOf(
-    rows,
-    (row) => `${ids.knownName(row.store_id)} order ${row.order_id}`,
-    (row) => ({
+  const decisions = await rowsOf(platform, 'sale_decisions', {}, 'sale_id')
+  const formerly = new Map(decisions.map(({ sale_id, decided_at }) => [sale_id, decided_at]))
+  return tableOf(await rowsOf(platform, 'sales'), (row) => [
+    `${ids.knownName(row.store_id)} order ${row.order_id}`,
+    {
       verdict: row.rejection_reason ?? row.acceptance_status,
       basis: rupees(row.net_amount),
       rate: row.commission_rate,
@@ -127,10 +109,10 @@ async function saleTable({ ids, platform }: Services): Promise<Table> {
       code: row.coupon_code,
       ordered: clockText(row.ordered_at),
       decided: clockText(row.decided_at ?? row.created_at),
-      'not paid until then, since': timeText(row.formerly_decided_at),
+      'not paid until then, since': timeText(formerly.get(row.id) ?? null),
       cycle: ids.knownName(row.billing_cycle_id),
-    }),
-  )
+    },
+  ])
 }
 
 /** How the call about a cycle or payout stands. */
@@ -149,8 +131,7 @@ async function balanceTable({ ids, platform }: Services): Promise<Table> {
   const owner = (id: string) => (id === NIL_ID ? 'the platform' : ids.knownName(id))
   return tableOf(
     rows.filter((row) => row.balance !== 0),
-    (row) => `${row.account} of ${owner(row.owner_id)}`,
-    (row) => ({ balance: rupees(row.balance) }),
+    (row) => [`${row.account} of ${owner(row.owner_id)}`, { balance: rupees(row.balance) }],
   )
 }
 

@@ -40,13 +40,12 @@ export class Tally {
   }
 
   toString(): string {
-    return [
-      `${this.stories} stories`,
-      `${this.events} events`,
-      `${this.accepted} sales accepted (${this.byCode} by coupon code) and ${this.rejected} rejected for ${this.reasons.size} reasons`,
-      `${this.cyclesCharged} cycles charged`,
-      `${this.payoutsPaid} payouts paid and ${this.payoutsFailed} failed`,
-    ].join(', ')
+    const sales = `${this.accepted} sales accepted (${this.byCode} by coupon code) and ${this.rejected} rejected`
+    const payouts = `${this.payoutsPaid} payouts paid and ${this.payoutsFailed} failed`
+    return (
+      `${this.stories} stories, ${this.events} events, ${sales} for ${this.reasons.size} reasons, ` +
+      `${this.cyclesCharged} cycles charged, ${payouts}`
+    )
   }
 }
 

@@ -8,6 +8,7 @@ import type { AnswerTo } from '../oracle/calls.ts'
 import { addDestination, addLiveOffer, addPerson, addStore } from '../oracle/marketplace.ts'
 import { emptyState, type State, type Terms } from '../oracle/state.ts'
 import { ManualClock } from '../testkit/testbed.ts'
+import { mustAgree } from './difference.ts'
 import { PRODUCTS } from './order-body.ts'
 import { Services } from './services.ts'
 import { simulatedIds } from './simulated-ids.ts'
@@ -88,11 +89,8 @@ async function furnish(scene: Scene): Promise<void> {
   const { story, model, services, clock } = scene
   const { merchants, creators } = namesOf(story)
   for (const merchant of merchants) {
-    addPerson(model, {
-      name: merchant,
-      role: 'merchant',
-      email: await services.addPerson(merchant, 'merchant'),
-    })
+    const email = await services.addPerson(merchant, 'merchant')
+    addPerson(model, { name: merchant, role: 'merchant', email })
     for (const store of storeNames(story, merchant)) {
       const secret = `secret of ${store}`
       scene.secrets.set(store, secret)
@@ -127,6 +125,17 @@ export function tell(scene: Scene, text: string): void {
   const now = scene.clock.now()
   const day = Math.floor((now - scene.story.start) / DAY) + 1
   scene.log.push(`day ${day}, ${clockText(now)}  ${text}`)
+}
+
+/** Adds what the model says to the story, and throws unless the services have done the same. */
+export async function agree(
+  scene: Scene,
+  what: string,
+  expected: unknown,
+  found: Promise<unknown>,
+): Promise<void> {
+  tell(scene, `${what}: ${expected}`)
+  mustAgree(what, expected, await found)
 }
 
 /** Something to arrive at a moment, or now if that has passed. */

@@ -1,5 +1,5 @@
 import { DAY, MINUTE } from '../oracle/calendar.ts'
-import { receiveFromStore } from '../oracle/inbox.ts'
+import { receiveFromStore, type StoreDelivery } from '../oracle/inbox.ts'
 import { addClick, approve, visitOf } from '../oracle/marketplace.ts'
 import { known, type Link } from '../oracle/state.ts'
 import { mustAgree } from './difference.ts'
@@ -32,18 +32,17 @@ export async function sell(scene: Scene, action: SaleAction): Promise<void> {
     reference: referenceOf(action.order, clickId),
     creatorEmail: known(scene.model.people, creator).email,
   }
-  tell(
-    scene,
-    `${link?.name ?? 'no link'} is followed; order ${facts.id} of ${store}: ${orderText(action, placedAt - now)}`,
-  )
+  const order = JSON.stringify({ minutesLater: (placedAt - now) / MINUTE, ...action.order })
+  tell(scene, `${link?.name ?? 'no link'} is followed; order ${facts.id} of ${store}: ${order}`)
   const bodyOf = (body: DeliveryPlan['body']) =>
     orderBody(reportedPlan(action.order, body), reportedFacts(facts, body))
   for (const [index, plan] of action.deliveries.entries()) {
     const deliveryId = `order-${number}${plan.id === 'fresh' ? `-again-${index}` : ''}`
-    const words = `order ${facts.id} of ${store} arrives as ${deliveryId}${plan.body === 'same' ? '' : `, body: ${plan.body}`}`
-    send(scene, Math.max(now, placedAt) + plan.delay, () =>
-      arrive(scene, { store, deliveryId, body: bodyOf(plan.body), plan, words }),
-    )
+    const words = `order ${facts.id} of ${store} arrives as ${deliveryId}, body: ${plan.body}`
+    send(scene, Math.max(now, placedAt) + plan.delay, () => {
+      const secret = secretFor(scene, store, plan.secret)
+      return arrive(scene, words, { store, deliveryId, topic: plan.topic, body: bodyOf(plan.body), secret })
+    })
   }
 }
 
@@ -55,11 +54,7 @@ async function linkOf(scene: Scene, offer: string, merchant: string, creator: st
   const link = approve(scene.model, name, offer, creator)
   const made = await scene.services.approve(name, offer, merchant, creator)
   mustAgree(`${merchant} approves ${creator} for ${offer}`, link !== null, made)
-  if (link)
-    tell(
-      scene,
-      `${merchant} approves ${creator} for ${offer} at ${link.terms.rate / 100} %, ${link.terms.windowDays} days`,
-    )
+  if (link) tell(scene, `${merchant} approves ${creator} for ${offer}: ${JSON.stringify(link.terms)}`)
   return link
 }
 
@@ -103,17 +98,7 @@ function oneMore(plan: OrderPlan): OrderPlan {
   return first ? { ...plan, lines: [{ ...first, quantity: first.quantity + 1 }, ...rest] } : plan
 }
 
-interface Arrival {
-  store: string
-  deliveryId: string
-  body: string
-  plan: DeliveryPlan
-  words: string
-}
-
-async function arrive(scene: Scene, { store, deliveryId, body, plan, words }: Arrival): Promise<void> {
-  const secret = secretFor(scene, store, plan.secret)
-  const delivery = { store, deliveryId, topic: plan.topic, body, secret }
+async function arrive(scene: Scene, words: string, delivery: StoreDelivery): Promise<void> {
   const expected = receiveFromStore(scene.model, delivery, scene.clock.now())
   tell(scene, `${words}: ${expected}`)
   await scene.services.receiveFromStore(delivery, (receipt) => mustAgree(words, expected, receipt))
@@ -124,32 +109,4 @@ function secretFor(scene: Scene, store: string, which: DeliveryPlan['secret']): 
   const secrets = known(scene.model.stores, store).secrets.map(({ secret }) => secret)
   const former = which === 'former' ? secrets.at(-2) : undefined
   return former ?? scene.secrets.get(store) ?? ''
-}
-
-function orderText({ order, gap }: SaleAction, after: number): string {
-  const lines = order.lines.map((line) => {
-    const parts = [
-      line.giftCard ? 'gift card' : line.product === null ? 'custom item' : `product ${line.product}`,
-      ...(line.extra === null ? [] : [line.extra]),
-      ...(line.removed > 0 ? [`${line.removed} ${line.isReturn ? 'returned' : 'removed'}`] : []),
-      ...line.discounts.map((amount) => `less ${amount}`),
-      ...line.taxes.map((amount) => `tax ${amount}`),
-    ]
-    return `${line.quantity} × ${line.price} (${parts.join(', ')})`
-  })
-  const oddities = [
-    ...(order.status === 'paid' ? [] : [order.status]),
-    ...(order.test ? ['a test'] : []),
-    ...(order.currency === 'PKR' ? [] : [order.currency]),
-    ...(order.buyer === 'a stranger' ? [] : [`buyer: ${order.buyer}`]),
-    ...(order.codes.length === 0 ? [] : [`codes: ${order.codes.join(', ')}`]),
-    ...(order.broken === 'no' ? [] : [`broken: ${order.broken}`]),
-    ...order.refunds.map(
-      ({ amount, ofShipping }) => `${amount} paid back${ofShipping ? ' for shipping' : ''}`,
-    ),
-    ...(order.taxesIncluded ? ['taxes included'] : []),
-    `reference: ${order.reference.what} in ${order.reference.place}`,
-    `placed ${after / 60_000} min after the visit${gap.from === 'window' ? ' (window)' : ''}`,
-  ]
-  return [...lines, ...oddities].join(', ')
 }

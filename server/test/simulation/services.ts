@@ -16,7 +16,6 @@ import { resolveTarget } from '../../links/links.service.ts'
 import { setOfferStatus, updateOffer } from '../../offers/offers.service.ts'
 import { runPayouts } from '../../payouts/payout-run.service.ts'
 import { expirePendingOrders } from '../../pending-orders/pending-orders.service.ts'
-import type { Actor } from '../../platform/api/procedure.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { GENERIC_PROCESSOR_EVENTS } from '../../processor/events.settings.ts'
 import { createSignatureScheme } from '../../processor/signatures/choose-scheme.ts'
@@ -25,6 +24,7 @@ import { removeStore } from '../../stores/remove-store.service.ts'
 import { connectStore, rotateSecret } from '../../stores/stores.service.ts'
 import { claimsForWebhook, findSigner } from '../../stores/webhook-claims.service.ts'
 import { reinstateUser, suspendUser } from '../../users/users.service.ts'
+import type { Grant } from '../oracle/billing.ts'
 import type { AnswerTo, CallAnswer } from '../oracle/calls.ts'
 import type { ProcessorDelivery, Receipt, StoreDelivery } from '../oracle/inbox.ts'
 import type { Link, Terms } from '../oracle/state.ts'
@@ -37,7 +37,6 @@ import { KnownIds } from './known-ids.ts'
 
 const WEBHOOK_SECRET = `whsec_${Buffer.alloc(32, 9).toString('base64')}`
 const FORGERS_SECRET = `whsec_${Buffer.alloc(32, 1).toString('base64')}`
-const IBAN = 'PK36SCBL0000001123456702'
 const SCHEME = createSignatureScheme({ scheme: 'standard-webhooks' })
 const APPLY_PROCESSOR_EVENTS = processorEventApplier(GENERIC_PROCESSOR_EVENTS)
 const ANSWERS: Record<CallAnswer, Answer> = {
@@ -81,80 +80,68 @@ export class Services {
   }
 
   async addPerson(name: string, role: 'merchant' | 'creator'): Promise<string> {
-    const actor = await addUser(this.platform, role, name)
-    this.ids.add('person', name, actor.userId)
-    return `${actor.userId}@example.com`
+    const { userId } = await addUser(this.platform, role, name)
+    this.ids.add('person', name, userId)
+    return `${userId}@example.com`
   }
 
   async addDestination(creator: string): Promise<void> {
-    await giveDestination(this.platform, this.ids.id('person', creator), IBAN)
+    await giveDestination(this.platform, this.#person(creator))
   }
 
   async setSuspended(name: string, suspended: boolean): Promise<void> {
-    const change = { userId: this.ids.id('person', name), actor: OPERATOR, reason: null }
-    await (suspended ? suspendUser(this.platform, change) : reinstateUser(this.platform, change))
+    const change = { userId: this.#person(name), actor: OPERATOR, reason: null }
+    await (suspended ? suspendUser : reinstateUser)(this.platform, change)
   }
 
-  async connectStore(name: string, merchant: string, secret: string): Promise<void> {
-    const merchantId = this.ids.id('person', merchant)
-    const store = await connectStore(this.platform, merchantId, {
-      shop_domain: domainOf(name),
-      webhook_secret: secret,
-    })
+  async connectStore(name: string, merchant: string, webhook_secret: string): Promise<void> {
+    const access = { shop_domain: domainOf(name), webhook_secret }
+    const store = await connectStore(this.platform, this.#person(merchant), access)
     await addShownHost(this.platform, store.id)
     this.ids.add('store', name, store.id)
   }
 
   async removeStore(name: string, merchant: string): Promise<void> {
-    await removeStore(this.platform, this.ids.id('person', merchant), this.ids.id('store', name))
+    await removeStore(this.platform, this.#person(merchant), this.ids.id('store', name))
   }
 
   async rotateSecret(name: string, merchant: string, secret: string): Promise<void> {
-    await rotateSecret(this.platform, this.ids.id('person', merchant), this.ids.id('store', name), { secret })
+    await rotateSecret(this.platform, this.#person(merchant), this.ids.id('store', name), { secret })
   }
 
   async addLiveOffer(name: string, merchant: string, terms: Terms): Promise<void> {
-    const offer = await addLiveOffer(this.platform, this.#actor(merchant), fieldsOf(terms))
-    this.ids.add('offer', name, offer.id)
+    const userId = this.#person(merchant)
+    const actor = { userId, role: 'merchant', sessionId: userId } as const
+    this.ids.add('offer', name, (await addLiveOffer(this.platform, actor, fieldsOf(terms))).id)
   }
 
-  async changeOffer(name: string, merchant: string, terms: Terms): Promise<boolean> {
-    const merchantId = this.ids.id('person', merchant)
-    const change = updateOffer(this.platform, merchantId, this.ids.id('offer', name), fieldsOf(terms))
-    return (await outcomeOf(change)) === 'ok'
+  changeOffer(name: string, merchant: string, terms: Terms): Promise<boolean> {
+    const offer = this.ids.id('offer', name)
+    return isDone(updateOffer(this.platform, this.#person(merchant), offer, fieldsOf(terms)))
   }
 
-  async setOfferStatus(name: string, merchant: string, to: 'live' | 'paused' | 'ended'): Promise<boolean> {
-    const merchantId = this.ids.id('person', merchant)
-    return (
-      (await outcomeOf(setOfferStatus(this.platform, merchantId, this.ids.id('offer', name), to))) === 'ok'
-    )
+  setOfferStatus(name: string, merchant: string, to: 'live' | 'paused' | 'ended'): Promise<boolean> {
+    return isDone(setOfferStatus(this.platform, this.#person(merchant), this.ids.id('offer', name), to))
   }
 
   /** A creator applies and the merchant approves; false when that is refused. */
   async approve(name: string, offer: string, merchant: string, creator: string): Promise<boolean> {
-    const made = this.#approve(offer, merchant, creator)
-    const outcome = await outcomeOf(made)
-    const link = outcome === 'ok' ? (await made).link : null
+    const wish = { message: null, promotion_url: null }
+    const applying = applyToOffer(this.platform, this.#person(creator), this.ids.id('offer', offer), wish)
+    if (!(await isDone(applying))) return false
+    const answer = { decision: 'approve', reason: null } as const
+    const { id } = await applying
+    const deciding = decideOnApplication(this.platform, this.#person(merchant), id, answer)
+    if (!(await isDone(deciding))) return false
+    const { link } = await deciding
     if (link) this.ids.addLink(name, link.id, link.slug)
     return link !== null
   }
 
-  async #approve(offer: string, merchant: string, creator: string) {
-    const application = await applyToOffer(
-      this.platform,
-      this.ids.id('person', creator),
-      this.ids.id('offer', offer),
-      { message: null, promotion_url: null },
-    )
-    const answer = { decision: 'approve', reason: null } as const
-    return decideOnApplication(this.platform, this.ids.id('person', merchant), application.id, answer)
-  }
-
   /** False when another link of the merchant has the code. */
-  async setCoupon(link: string, merchant: string, code: string | null): Promise<boolean> {
-    const change = { slug: this.ids.slug(link), actor: this.ids.id('person', merchant), code }
-    return (await outcomeOf(setCoupon(this.platform, change))) === 'ok'
+  setCoupon(link: string, merchant: string, code: string | null): Promise<boolean> {
+    const change = { slug: this.ids.slug(link), actor: this.#person(merchant), code }
+    return isDone(setCoupon(this.platform, change))
   }
 
   /** Follows a link, as the redirect does; the click's id, and whether the visitor got it along. */
@@ -239,28 +226,21 @@ export class Services {
     await runPayouts(this.platform, this.processor)
   }
 
-  async grantCredit(grant: { merchant: string; amount: number; reference: string }): Promise<string> {
-    const { merchant, amount, reference } = grant
-    const merchantId = this.ids.id('person', merchant)
-    const granting = grantCredit(this.platform, {
-      merchantId,
-      amount,
-      reference,
-      reason: 'r',
-      actor: OPERATOR,
-    })
-    if ((await outcomeOf(granting)) !== 'ok') return 'refused'
+  async grantCredit({ merchant, amount, reference }: Grant): Promise<string> {
+    const by = { reason: 'r', actor: OPERATOR }
+    const merchantId = this.#person(merchant)
+    const granting = grantCredit(this.platform, { merchantId, amount, reference, ...by })
+    if (!(await isDone(granting))) return 'refused'
     return (await granting).created ? 'granted' : 'known'
   }
 
   /** Takes the flag about a creator's failed payouts off the queue; false when there is none. */
   async resolveFailures(creator: string): Promise<boolean> {
-    const about = {
+    const about = { subjectType: 'user', subjectId: this.#person(creator) } as const
+    const flag = await openFlagAbout(this.platform.database.reader, {
       kind: 'payout_failed_repeatedly',
-      subjectType: 'user',
-      subjectId: this.ids.id('person', creator),
-    } as const
-    const flag = await openFlagAbout(this.platform.database.reader, about)
+      ...about,
+    })
     if (!flag) return false
     await resolveFlag(this.platform, { flagId: flag.id, actor: OPERATOR, note: 'looked at' })
     return true
@@ -270,10 +250,14 @@ export class Services {
     await Promise.all([this.#inbox.idle(), this.#clicks.idle()])
   }
 
-  #actor(name: string): Actor {
-    const userId = this.ids.id('person', name)
-    return { userId, role: 'merchant', sessionId: userId }
+  #person(name: string): string {
+    return this.ids.id('person', name)
   }
+}
+
+/** Whether it was not refused. */
+async function isDone(work: Promise<unknown>): Promise<boolean> {
+  return (await outcomeOf(work)) === 'ok'
 }
 
 function domainOf(store: string): string {

@@ -55,23 +55,15 @@ export async function tellStories(telling: Telling): Promise<Tally> {
 /** The failing story, the difference, and how to tell it again. */
 function inWords({ dialect }: Telling, run: fc.RunDetails<[Story]>): string {
   const failure = run.errorInstance
-  const story = run.counterexample?.[0]
+  const { steps: _steps, ...story } = run.counterexample?.[0] ?? { steps: [] }
   const cause = failure instanceof StoryFailed ? failure.cause : failure
   const causeText = cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)
   return [
     `story ${run.numRuns} on ${dialect} went wrong; made short ${run.numShrinks} times it goes:`,
-    ...(story ? settingLines(story) : []),
-    ...(failure instanceof StoryFailed ? failure.log : []).map((line) => `  ${line}`),
+    JSON.stringify(story),
+    ...(failure instanceof StoryFailed ? failure.log : []),
     'and then:',
-    ...(cause instanceof Difference ? cause.lines : [causeText]).map((line) => `  ${line}`),
+    ...(cause instanceof Difference ? cause.lines : [causeText]),
     `to repeat it: STORY_ON=${dialect} TEST_SEED=${run.seed} STORY_PATH=${run.counterexamplePath}`,
-  ].join('\n')
-}
-
-function settingLines({ settings, merchants, creators, answers }: Story): string[] {
-  return [
-    `  platform fee ${settings.feeRate / 100} %, payouts from ${settings.threshold / 100} rupees in units of ${settings.payoutUnit} paisa, cycles ${settings.period}`,
-    `  merchants: ${JSON.stringify(merchants)}`,
-    `  creators: ${JSON.stringify(creators)}, answers to calls: ${JSON.stringify(answers)}`,
-  ]
+  ].join('\n  ')
 }

@@ -1,6 +1,6 @@
 import { DAY, HOUR, MINUTE, type PeriodLength } from '../oracle/calendar.ts'
 import type { CallAnswer } from '../oracle/calls.ts'
-import { fc } from '../testkit/property.ts'
+import { either, fc, oftener } from '../testkit/property.ts'
 import { longList } from './long-list.ts'
 
 /*
@@ -9,15 +9,6 @@ import { longList } from './long-list.ts'
  */
 
 type Drawn<A> = A extends fc.Arbitrary<infer T> ? T : never
-
-/** One of these arbitraries, as often as its weight says. */
-function either<T>(...choices: [weight: number, arbitrary: fc.Arbitrary<T>][]): fc.Arbitrary<T> {
-  return fc.oneof(...choices.map(([weight, arbitrary]) => ({ weight, arbitrary })))
-}
-
-function oftener<const T>(...choices: (readonly [weight: number, value: T])[]): fc.Arbitrary<T> {
-  return fc.oneof(...choices.map(([weight, value]) => ({ weight, arbitrary: fc.constant(value) })))
-}
 
 const none = fc.constant<never[]>([])
 /** More often the first, so that what happens concerns the same people. */

@@ -4,7 +4,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { isThere } from '../testkit/chromium.ts'
 import { Firefox, type FirefoxTab } from './firefox.ts'
-import { HOME, HOST, Market } from './market.ts'
+import { HOME, HOST, type Market, openMarket } from './market.ts'
 
 const FIREFOX = process.env.FIREFOX ?? '/usr/bin/firefox-esr'
 const FIELD = 'document.querySelector("input[name=\'properties[_aff_ref]\']")?.value'
@@ -35,7 +35,7 @@ async function buy(tab: FirefoxTab, selector: string): Promise<void> {
 
 function scenarios(): void {
   it.before(async (world) => {
-    world.market = await Market.open()
+    world.market = await openMarket()
     world.firefox = await Firefox.start(FIREFOX, HOST, world.market.port)
   })
   it.before.each(({ market }) => market.store.reopen())
@@ -75,6 +75,9 @@ function scenarios(): void {
     await first.shows(FIELD, later)
     await first.evaluate('document.querySelector("#variant").dispatchEvent(new Event("change"))')
     await first.shows(FIELD, later)
+    // An old address is not a new click.
+    await first.open(String(await first.evaluate('location.href')))
+    await first.shows('affiliateReference()', later)
     await buy(first, '.shopify-payment-button button')
     assert.equal(await market.outcomes(), [`accepted by line_item: ${later}`])
   })
@@ -86,12 +89,19 @@ function scenarios(): void {
     await market.carried(reference)
     await market.quiet()
     assert.is(await tab.evaluate('localStorage.length'), 0)
+    assert.is(String(await tab.evaluate('document.cookie')).includes(reference), false)
     await buy(tab, '.shopify-payment-button button')
+    const again = await follow(tab, market, market.links.sana)
+    await market.carried(again)
+    await click(tab, '[name=add]')
+    await tab.shows('document.querySelector("output").textContent', 'added ')
+    await buy(tab, 'a')
     await tab.open(HOME)
     assert.is(await tab.evaluate('affiliateReference()'), null)
     await buy(tab, '.shopify-payment-button button')
     assert.equal(await market.outcomes(), [
       `accepted by line_item: ${reference}`,
+      `accepted by note_attributes: ${again}`,
       'rejected: no_tracking_reference',
     ])
   })

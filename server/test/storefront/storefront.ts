@@ -3,6 +3,8 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
 import { createServer, type Server } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { buffer } from 'node:stream/consumers'
 import { FIXTURE_PRODUCT_ID, fillFixture } from '../../../fixtures/fill-fixture.ts'
 import { orderHeaders } from '../testkit/orders.ts'
 import { DAY } from '../testkit/testbed.ts'
@@ -13,8 +15,8 @@ const FIXTURE = new URL(
   '../../../fixtures/store-sales/note-attributes-without-landing-site.json',
   import.meta.url,
 )
+const QUIET_MS = 500
 /** Shopify deletes a cart after so many days without a change. */
-const QUIET_MS = 1000
 const CART_DAYS = 14
 
 interface Line {
@@ -70,8 +72,7 @@ export class Storefront {
   async open(): Promise<number> {
     this.#server.listen(0, '127.0.0.1')
     await once(this.#server, 'listening')
-    const address = this.#server.address()
-    return typeof address === 'object' && address ? address.port : 0
+    return (this.#server.address() as AddressInfo).port
   }
 
   async close(): Promise<void> {
@@ -102,7 +103,7 @@ export class Storefront {
     }
   }
 
-  /** A page asks within milliseconds of what made it ask: after a hundred times that, no more requests come. */
+  /** A page asks within milliseconds of what made it ask: after fifty times that, no more requests come. */
   isQuiet(): boolean {
     return Date.now() - this.#lastRequestAt > QUIET_MS
   }
@@ -128,7 +129,7 @@ export class Storefront {
     const url = new URL(request.url ?? '/', `https://${this.host}`)
     this.requests.push(`${request.method} ${url.pathname}`)
     this.#lastRequestAt = Date.now()
-    const body = await bodyOf(request)
+    const body = await buffer(request)
     const token = /(?:^|; )cart=([^;]*)/.exec(request.headers.cookie ?? '')?.[1] ?? ''
     const cart = this.carts.get(token) ?? { token: '', attributes: {}, lines: [], touchedAt: this.now() }
     switch (url.pathname) {
@@ -147,12 +148,8 @@ export class Storefront {
         this.carts.delete(cart.token)
         return this.#kept({ ...cart, token: '', attributes: {}, lines: [] })
       case '/api/cart-attributes':
-        cart.attributes = Object.fromEntries(
-          (JSON.parse(body.toString()) as { key: string; value: string }[]).map(({ key, value }) => [
-            key,
-            value,
-          ]),
-        )
+        cart.attributes = {}
+        for (const { key, value } of JSON.parse(body.toString())) cart.attributes[key] = value
         return this.#kept(cart)
       case '/consent':
         this.settings.marketingAllowed = body.toString() === 'true'
@@ -177,16 +174,10 @@ export class Storefront {
     const html = { 'content-type': 'text/html; charset=utf-8' }
     if (url.pathname.startsWith('/thanks/')) return { headers: html, body: '<h1>Thank you</h1>' }
     if (url.pathname === '/favicon.ico') return { status: 404 }
-    const permalink = /^\/cart\/\d+:1$/.test(url.pathname)
-    if (permalink) {
-      const attributes = [...url.searchParams].flatMap(([name, value]) => {
-        const key = /^attributes\[(.+)\]$/.exec(name)?.[1]
-        return key === undefined ? [] : [[key, value]]
-      })
-      return {
-        status: 302,
-        headers: { location: await this.#order([{ properties: [] }], Object.fromEntries(attributes)) },
-      }
+    if (/^\/cart\/\d+:1$/.test(url.pathname)) {
+      const attributes = named(url.searchParams, 'attributes')
+      const location = await this.#order([{ properties: [] }], Object.fromEntries(attributes))
+      return { status: 302, headers: { location } }
     }
     this.#landingSite ??= url.pathname + url.search
     return { headers: html, body: productPage(this.settings) }
@@ -232,12 +223,6 @@ export class Storefront {
   }
 }
 
-async function bodyOf(request: IncomingMessage): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  for await (const chunk of request) chunks.push(chunk as Buffer)
-  return Buffer.concat(chunks)
-}
-
 function cartAnswer({ token, attributes, lines }: Cart): Answer {
   const body = JSON.stringify({ token, note: null, attributes, item_count: lines.length, items: lines })
   return { headers: { 'content-type': 'application/json', 'cache-control': 'no-store' }, body }
@@ -263,10 +248,14 @@ async function fieldsIn(request: IncomingMessage, body: Buffer): Promise<Record<
 
 /** A product form's line with its properties. */
 async function lineIn(request: IncomingMessage, body: Buffer): Promise<Line> {
-  const form = await formIn(request, body)
-  const properties = [...form].flatMap(([field, value]) => {
-    const name = /^properties\[(.+)\]$/.exec(field)?.[1]
-    return name === undefined ? [] : [{ name, value: String(value) }]
+  const properties = named(await formIn(request, body), 'properties')
+  return { properties: properties.map(([name, value]) => ({ name, value })) }
+}
+
+/** The fields `group[NAME]`, by that name. */
+function named(fields: Iterable<[string, unknown]>, group: string): [name: string, value: string][] {
+  return [...fields].flatMap(([field, value]) => {
+    const name = new RegExp(`^${group}\\[(.+)\\]$`).exec(field)?.[1]
+    return name === undefined ? [] : [[name, String(value)]]
   })
-  return { properties }
 }

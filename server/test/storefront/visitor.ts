@@ -49,6 +49,11 @@ export class Visitor {
     await page.waitForFunction('document.querySelector("output").textContent.includes("added")')
   }
 
+  async buyFromCart(page: Page): Promise<void> {
+    await this.add(page)
+    await this.checkOut(page)
+  }
+
   async checkOut(page: Page): Promise<void> {
     await page.click('text=Check out')
     await page.waitForURL('**/thanks/*')
@@ -57,6 +62,18 @@ export class Visitor {
   async buyNow(page: Page): Promise<void> {
     await page.click('text=Buy it now')
     await page.waitForURL('**/thanks/*')
+  }
+
+  /** Comes back by the plain address, and buys past the cart. */
+  async returnAndBuyNow(page: Page): Promise<void> {
+    await this.open(page)
+    await this.buyNow(page)
+  }
+
+  /** Waits until both the cart and the browser have the reference. */
+  async carriedAndKept(reference: string): Promise<void> {
+    await this.#market.carried(reference)
+    await this.remembered(reference)
   }
 
   /** What the browser keeps: the entry in localStorage and the cookie, parsed. */

@@ -74,7 +74,6 @@ const TIMED_ALLOWED: Record<string, string> = {
     'closes at many moments of a connection, each of which is good',
   'server/platform/database/sqlite.test.ts': 'lets the event loop turn three times',
   'server/test/failover/failover.test.ts': 'outages last for a time',
-  'server/test/faults/faults.test.ts': 'prints how long it took',
   'server/notifications/channels/webhooks/deliver-many.test.ts': 'prints how long it took',
 }
 

@@ -11,8 +11,6 @@ export interface ReceivedMail {
   source: string
   secure: boolean
   user: string | null
-  /** The connection's. */
-  sessionId: string
 }
 
 export type MailServerDouble = Awaited<ReturnType<typeof startMailServer>>
@@ -40,7 +38,6 @@ export async function startMailServer(options: SMTPServerOptions = {}) {
           source,
           secure: session.secure,
           user: typeof session.user === 'string' ? session.user : null,
-          sessionId: session.id,
         })
         done()
         for (const look of waiting) look()

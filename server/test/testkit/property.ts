@@ -18,6 +18,18 @@ function chosenSeed(): number | undefined {
 // A hunt for planted bugs asks only whether something fails, not for the shortest way to it.
 fc.configureGlobal({ seed: chosenSeed(), endOnFailure: process.env.TEST_UNSHRUNK !== undefined })
 
+/** One of these arbitraries, as often as its weight says. */
+export function either<T>(
+  ...choices: (readonly [weight: number, arbitrary: fc.Arbitrary<T>])[]
+): fc.Arbitrary<T> {
+  return fc.oneof(...choices.map(([weight, arbitrary]) => ({ weight, arbitrary })))
+}
+
+/** The same of values. */
+export function oftener<const T>(...choices: (readonly [weight: number, value: T])[]): fc.Arbitrary<T> {
+  return either(...choices.map(([weight, value]) => [weight, fc.constant(value)] as const))
+}
+
 const BEFORE_SURROGATES = 0xd800
 const SURROGATES = 0x800
 const CHARACTERS = 0x110000 - SURROGATES

@@ -2,25 +2,14 @@ import { connect, createServer, type Socket } from 'node:net'
 
 export type TcpProxy = Awaited<ReturnType<typeof openTcpProxy>>
 
-export type CutMoment = 'before' | 'after'
-
-/**
- * Reads along what one client says: `pass` goes on to the server. With `cut` the connection ends then, `after`: as soon as the server
- * answers.
- */
-export type Tap = (bytes: Buffer) => { pass: Buffer; cut?: CutMoment }
-
 /** Stands between clients and a server, often the service and its database. Passes everything on until it is asked for trouble. */
-export async function openTcpProxy(
-  target: { host: string; port: number },
-  tap: () => Tap = () => (pass) => ({ pass }),
-) {
+export async function openTcpProxy(target: { host: string; port: number }) {
   const lines = new Set<Line>()
   let toPort: number | null = target.port
   let stalled = false
   const server = createServer((client) => {
     if (toPort === null) return void client.destroy()
-    const line = new Line(client, connect(toPort, target.host), tap(), () => lines.delete(line))
+    const line = new Line(client, connect(toPort, target.host), () => lines.delete(line))
     line.holds = stalled
     lines.add(line)
   })
@@ -79,9 +68,8 @@ class Line {
   holds = false
   readonly #ends: readonly [client: Socket, upstream: Socket]
   #held: (() => void)[] = []
-  #cutAtAnswer = false
 
-  constructor(client: Socket, upstream: Socket, tap: Tap, onEnd: () => void) {
+  constructor(client: Socket, upstream: Socket, onEnd: () => void) {
     this.#ends = [client, upstream]
     for (const socket of this.#ends) {
       socket.setNoDelay(true)
@@ -91,20 +79,8 @@ class Line {
         onEnd()
       })
     }
-    client.on('data', (bytes) =>
-      this.#pass(() => {
-        const { pass, cut } = tap(bytes)
-        upstream.write(pass)
-        if (cut === 'before') this.end()
-        else if (cut === 'after') this.#cutAtAnswer = true
-      }),
-    )
-    upstream.on('data', (bytes) =>
-      this.#pass(() => {
-        if (this.#cutAtAnswer) this.end()
-        else client.write(bytes)
-      }),
-    )
+    client.on('data', (bytes) => this.#pass(() => upstream.write(bytes)))
+    upstream.on('data', (bytes) => this.#pass(() => client.write(bytes)))
   }
 
   passOn(): void {
