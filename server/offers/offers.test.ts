@@ -91,12 +91,9 @@ for (const { it } of marketSuites<Context>('offers')) {
     assert.is(await outcomeOf(offers.setStatus({ id, status: 'live' })), 'conflict')
     assert.is(await outcomeOf(offers.setStatus({ id, status: 'ended' })), 'illegal_transition')
     await connectStore(platform, merchant.userId, { shop_domain: 'a.pk', webhook_secret: 'secret-one' })
-    assert.is((await offers.setStatus({ id, status: 'draft' })).status, 'draft')
-    assert.is((await offers.setStatus({ id, status: 'live' })).status, 'live')
-    assert.is(await outcomeOf(offers.setStatus({ id, status: 'draft' })), 'illegal_transition')
-    assert.is((await offers.setStatus({ id, status: 'ended' })).status, 'ended')
+    for (const status of ['draft', 'live', 'ended'] as const)
+      assert.is((await offers.setStatus({ id, status })).status, status)
     assert.is(await outcomeOf(offers.update({ id, title: 'x' })), 'conflict')
-    assert.is(await outcomeOf(offers.setStatus({ id, status: 'live' })), 'illegal_transition')
   })
 
   it('edits what is given and leaves the rest', async ({ bed, offers }) => {
