@@ -1,11 +1,11 @@
 // proof only
 // database: none
-import type { Route } from 'playwright-core'
+import type { Page, Route } from 'playwright-core'
 import * as assert from 'uvu/assert'
 import { onChromium } from '../testkit/chromium.ts'
 import { eventually } from '../testkit/eventually.ts'
 import { call } from '../testkit/service-bed.ts'
-import { open, openTab, portalSuite } from './browsing.ts'
+import { logIn, open, openTab, portalSuite, settled } from './browsing.ts'
 
 const it = portalSuite('the portal and its network')
 
@@ -42,6 +42,56 @@ it("asks for a visitor's catalogue once, before any script has arrived", async (
   held.resolve()
   await page.waitForSelector('tbody tr')
   assert.is(calls.length, 1, String(calls))
+  assert.equal(errors, [])
+  await close()
+})
+
+/** Lets no call of the page reach the service until the answered function is called. */
+async function hold(page: Page): Promise<() => void> {
+  const held = Promise.withResolvers<void>()
+  await page.route('**/trpc/**', async (route) => {
+    await held.promise
+    await route.continue().catch(() => {})
+  })
+  return held.resolve
+}
+
+it('shows a visitor what the last visit saw, until the service answers', async ({ bed, browser }) => {
+  const { page, errors, close } = await openTab(browser)
+  await open(page, bed.url, '/offers')
+  await page.waitForSelector('tbody tr')
+  const again = await page.context().newPage()
+  await page.close()
+  const release = await hold(again)
+  await again.goto(`${bed.url}/app`)
+  await again.waitForSelector('tbody tr')
+  release()
+  await settled(again)
+  assert.equal(errors, [])
+  await close()
+})
+
+it('shows an account what its tab saw, until the service answers or it logs out', async ({
+  bed,
+  browser,
+}) => {
+  const { page, errors, close } = await openTab(browser)
+  await logIn(page, bed, 'creator', '/dashboard')
+  await page.waitForSelector('.figures dd')
+  const figures = await page.innerText('.figures')
+  const release = await hold(page)
+  await page.reload()
+  await page.waitForSelector('.figures dd')
+  assert.is(await page.innerText('.figures'), figures)
+  release()
+  await settled(page)
+  const kept = () => page.evaluate('sessionStorage.getItem("portal.answers")')
+  assert.match(String(await kept()), 'dashboard')
+  await page.click('button:has-text("Log out")')
+  await page.waitForSelector('a[href="/app/login"]')
+  await page.reload()
+  await page.waitForSelector('tbody tr')
+  assert.is(await kept(), 'null')
   assert.equal(errors, [])
   await close()
 })

@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { createClient, type Outputs, type Problem, problemIn } from '../index.ts'
-import { kept, type Store, store } from './state.ts'
+import { kept, keptInTab, type Store, store } from './state.ts'
 import { key } from './text.ts'
 
 export type User = Outputs['users']['me']
@@ -60,6 +60,7 @@ const ACCOUNT = 'portal.account'
 export async function startSession(): Promise<void> {
   const known = kept.get<User>(ACCOUNT)
   session.set(known)
+  restoreAnswers()
   if (known === null) return
   const isSame = () => session.get() === known
   try {
@@ -76,14 +77,14 @@ export async function logIn({ user }: Outputs['auth']['login']): Promise<void> {
   await client.users.me.query().catch((error) => {
     if (isRefused(error, 'unauthenticated')) throw refusal({ detail: NO_COOKIES })
   })
-  cache.clear()
+  forgetAnswers()
   kept.set(ACCOUNT, { id: user.id, role: user.role, display_name: user.display_name })
   session.set(user)
 }
 
 /** Forgets the account in this page. */
 export function forgetSession(): void {
-  cache.clear()
+  forgetAnswers()
   // Another tab may have logged in to another account.
   if (kept.get<User>(ACCOUNT)?.id === session.get()?.id) kept.set(ACCOUNT, null)
   session.set(null)
@@ -92,7 +93,7 @@ export function forgetSession(): void {
 // Another tab logged in or out.
 addEventListener('storage', ({ key }) => {
   if (key !== ACCOUNT) return
-  cache.clear()
+  forgetAnswers()
   void startSession()
 })
 
@@ -131,9 +132,44 @@ interface Entry<Data> extends Store<Answer<Data>> {
 const cache = new Map<string, Entry<unknown>>()
 const MOST_CACHED = 50
 
+/** What the screens had when the page was left. They show it at once when it is opened again, until the service answers. */
+const ANSWERS = 'portal.answers'
+interface Kept {
+  /** What answers look like may change with it. */
+  script: string
+  account: string | undefined
+  answers: [key: string, json: string][]
+}
+/** An answer that is longer, such as a list of thousands, is not worth the time. */
+const MOST_KEPT = 100_000
+/** The key of what is no answer of the service. */
+export const SCREENS = 'screens'
+
+/** A visitor's are public. Those of an account stay in the tab. */
+const placeOfAnswers = () => (session.get() === null ? kept : keptInTab)
+
+document.addEventListener('visibilitychange', () => {
+  if (!document.hidden || session.get() === undefined) return
+  const answers = [...cache]
+    .map(([key, entry]): [string, string] => [key, JSON.stringify(entry.get().data) ?? ''])
+    .filter(([key, json]) => key !== SCREENS && json !== '' && json.length < MOST_KEPT)
+  placeOfAnswers().set(ANSWERS, { script: import.meta.url, account: session.get()?.id, answers })
+})
+
+function restoreAnswers(): void {
+  const { script, account, answers = [] } = placeOfAnswers().get<Kept>(ANSWERS) ?? {}
+  if (script !== import.meta.url || account !== session.get()?.id) return
+  for (const [key, json] of answers) if (!cache.has(key)) cache.set(key, store({ data: JSON.parse(json) }))
+}
+
+function forgetAnswers(): void {
+  cache.clear()
+  keptInTab.set(ANSWERS, null)
+}
+
 /** Tells the console of a bug. What was answered may have led to it, so it is asked for again. */
 export function report(bug: unknown): void {
-  cache.clear()
+  forgetAnswers()
   reportError(bug)
 }
 

@@ -1,5 +1,5 @@
 import type { FunctionComponent } from 'preact'
-import { type Role, useQuery } from './client.ts'
+import { type Role, SCREENS, useQuery } from './client.ts'
 import { Answered } from './parts/page.tsx'
 import type * as Members from './screens/members.ts'
 import { ForgotPassword, LogIn, OfferPage, Offers, Register } from './screens/visitors.tsx'
@@ -9,7 +9,7 @@ import { key } from './text.ts'
 const member =
   (name: keyof typeof Members): ScreenRoute['screen'] =>
   (props) => {
-    const script = useQuery('screens', () => import('./screens/members.ts'))
+    const script = useQuery(SCREENS, () => import('./screens/members.ts'))
     return <Answered of={script}>{({ [name]: Screen }) => <Screen {...props} />}</Answered>
   }
 

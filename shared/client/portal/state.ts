@@ -21,19 +21,23 @@ export function store<Value>(value: Value) {
 }
 export type Store<Value> = ReturnType<typeof store<Value>>
 
-/** What the browser keeps for the next visit. Where it refuses storage, a value is `undefined`, and a choice holds until the page is left. */
-export const kept = {
+const keptIn = (place: () => Storage) => ({
   get<Value>(name: string): Value | null | undefined {
     try {
-      return JSON.parse(localStorage.getItem(name) ?? 'null')
+      return JSON.parse(place().getItem(name) ?? 'null')
     } catch {}
   },
   set(name: string, value: unknown): void {
     try {
-      localStorage.setItem(name, JSON.stringify(value))
+      place().setItem(name, JSON.stringify(value))
     } catch {}
   },
-}
+})
+
+/** What the browser keeps for the next visit. Where it refuses storage, a value is `undefined`, and a choice holds until the page is left. */
+export const kept = keptIn(() => localStorage)
+/** What it keeps until the tab is closed. */
+export const keptInTab = keptIn(() => sessionStorage)
 
 const THEME = 'portal.theme'
 
