@@ -83,22 +83,6 @@ for (const { it, dialect } of marketSuites<Context>('draining events')) {
     return { done, applied: work.applied }
   }
 
-  it('keeps nothing of a batch whose events another worker has by then', async ({ market, shop }) => {
-    await fill(market, shop, 3)
-    const rival = await openRival(market.bed)
-    const theirs = applier(() => {})
-    const late = await drainDuring(market, 500, async () => {
-      market.clock.pass(MINUTE)
-      const drain = () => drainEvents(rival.platform, 'store', 500, theirs.apply)
-      // One at a time, since each has been tried before.
-      assert.equal([await drain(), await drain(), await drain(), await drain()], [1, 1, 1, 0])
-    })
-    await rival.close()
-    assert.equal([theirs.applied, late.applied], [['e0', 'e1', 'e2'], []])
-    const events = await eventsOf(market.platform)
-    assert.equal([...new Set(events.map(({ state, attempts }) => `${state} ${attempts}`))], ['done 2'])
-  })
-
   it('settles nothing of a store that a worker ahead in time has begun', async ({ market, shop }) => {
     const other = await market.addShop()
     await fill(market, shop, 4)

@@ -116,19 +116,16 @@ for (const { it } of marketSuites<Context>('reading orders ahead')) {
   })
 
   it('goes on without a failed thread, says so once, and retries later', async ({ market, shop }) => {
-    for (const code of [
-      'throw new Error("broken")',
-      'const all = []; for (;;) all.push([...Array(1e5).keys()])',
-    ]) {
+    const grows = 'const all = []; for (;;) all.push([...Array(1e5).keys()])'
+    for (const code of ['throw new Error("broken")', grows]) {
       await sell(market, shop, 2 * BATCH)
       const warned = Promise.withResolvers<void>()
       let warnings = 0
-      const log = Object.assign(Object.create(market.platform.log), {
-        warn() {
-          warnings += 1
-          warned.resolve()
-        },
-      })
+      const warn = () => {
+        warnings += 1
+        warned.resolve()
+      }
+      const log = Object.assign(Object.create(market.platform.log), { warn })
       const platform: Platform = { ...market.platform, log }
       let begun = 0
       const count = () => {

@@ -36,6 +36,8 @@ const EARNED = 100_000
 const BY = { actor: OPERATOR, reason: null }
 
 interface Step {
+  /** What changes of the processor. */
+  set?: Partial<Pick<ScriptedProcessor, 'answers' | 'retryAfterMs' | 'lookupsFail' | 'lookupsLag'>>
   first?(market: Marketplace): unknown
   /** Ms that pass `times` times. */
   after: number
@@ -46,11 +48,7 @@ interface Step {
   flag?: string
 }
 
-const script =
-  (changes: Partial<Pick<ScriptedProcessor, 'answers' | 'retryAfterMs' | 'lookupsFail' | 'lookupsLag'>>) =>
-  ({ processor }: Marketplace) =>
-    Object.assign(processor, structuredClone(changes))
-const refusals = () => Array<'refuse'>(20).fill('refuse')
+const refusals = Array<'refuse'>(20).fill('refuse')
 /** A worker that dies between claim and call. */
 const crash = async ({ platform }: Marketplace) => assert.is((await claimAttempts(platform, 10)).length, 1)
 const amountThere =
@@ -60,78 +58,60 @@ const amountThere =
 
 const STORIES: Record<string, Step[]> = {
   'looks up an unknown outcome, and calls again when the processor holds nothing': [
-    { first: script({ answers: ['drop', 'drop'] }), after: 0, is: ['waiting', 1, 0] },
+    { set: { answers: ['drop', 'drop'] }, after: 0, is: ['waiting', 1, 0] },
     { after: MINUTE, times: 3, is: ['created', 3, 2] },
   ],
   'does not call again while the look-up fails, raises a flag in the end, and continues': [
-    { first: script({ answers: ['lose'], lookupsFail: true }), after: 0, is: ['waiting', 1, 0] },
+    { set: { answers: ['lose'], lookupsFail: true }, after: 0, is: ['waiting', 1, 0] },
     { after: 11 * MINUTE, times: 10, is: ['waiting', 1, 10] },
     { after: 11 * MINUTE, is: ['waiting', 1, 11], flag: 'processor_disagrees' },
-    {
-      first: script({ lookupsFail: false }),
-      after: 11 * MINUTE,
-      is: ['created', 1, 12],
-      flag: 'processor_disagrees',
-    },
+    { set: { lookupsFail: false }, after: 11 * MINUTE, is: ['created', 1, 12], flag: 'processor_disagrees' },
   ],
   'does not treat a refusal as final that may be about a call without an answer, and finds its effect': [
-    { first: script({ answers: ['lose', 'refuse'], lookupsLag: true }), after: 0, is: ['waiting', 1, 0] },
+    { set: { answers: ['lose', 'refuse'], lookupsLag: true }, after: 0, is: ['waiting', 1, 0] },
     { after: MINUTE, is: ['waiting', 2, 1] },
-    { first: script({ lookupsLag: false }), after: 10 * MINUTE, is: ['created', 2, 2] },
+    { set: { lookupsLag: false }, after: 10 * MINUTE, is: ['created', 2, 2] },
   ],
   'treats it as final after ten minutes of look-ups without a record': [
-    { first: script({ answers: ['drop', ...refusals()] }), after: 0, is: ['waiting', 1, 0] },
+    { set: { answers: ['drop', ...refusals] }, after: 0, is: ['waiting', 1, 0] },
     { after: 3 * MINUTE, is: ['waiting', 2, 1] },
     { after: 3 * MINUTE, is: ['waiting', 3, 2] },
     { after: 3 * MINUTE, is: ['waiting', 4, 3] },
     { after: 10 * MINUTE, is: ['refused', 5, 4], flag: 'processor_refusal' },
   ],
   'treats a refusal as final immediately after tries that are known to have done nothing': [
-    { first: script({ answers: ['throttle', 'refuse'] }), after: 0, is: ['waiting', 1, 0] },
+    { set: { answers: ['throttle', 'refuse'] }, after: 0, is: ['waiting', 1, 0] },
     { after: MINUTE, is: ['refused', 2, 1], flag: 'processor_refusal' },
   ],
   'counts the ten minutes from the last call, not from failed look-ups after it': [
-    { first: script({ answers: ['drop', 'refuse'] }), after: 0, is: ['waiting', 1, 0] },
-    { first: script({ lookupsFail: true }), after: 11 * MINUTE, times: 3, is: ['waiting', 1, 3] },
-    {
-      first: script({ lookupsFail: false }),
-      after: 11 * MINUTE,
-      is: ['refused', 2, 4],
-      flag: 'processor_refusal',
-    },
+    { set: { answers: ['drop', 'refuse'] }, after: 0, is: ['waiting', 1, 0] },
+    { set: { lookupsFail: true }, after: 11 * MINUTE, times: 3, is: ['waiting', 1, 3] },
+    { set: { lookupsFail: false }, after: 11 * MINUTE, is: ['refused', 2, 4], flag: 'processor_refusal' },
   ],
   'does not treat a refusal as final after a crash between claim and call, nor after a clock was set back': [
-    {
-      first: async (market) => {
-        script({ answers: refusals() })(market)
-        await crash(market)
-      },
-      after: MINUTE,
-      is: ['waiting', 1, 1],
-    },
+    { set: { answers: refusals }, first: crash, after: MINUTE, is: ['waiting', 1, 1] },
     { after: -2 * DAY, is: ['waiting', 2, 2] },
     { after: 3 * MINUTE, is: ['waiting', 3, 3] },
     { after: 11 * MINUTE, times: 4, is: ['refused', 4, 4], flag: 'processor_refusal' },
   ],
   'waits as long as the processor requests': [
-    { first: script({ answers: ['throttle'], retryAfterMs: 5 * MINUTE }), after: 0, is: ['waiting', 1, 0] },
+    { set: { answers: ['throttle'], retryAfterMs: 5 * MINUTE }, after: 0, is: ['waiting', 1, 0] },
     { after: 5 * MINUTE - 1, is: ['waiting', 1, 0] },
     { after: 1, is: ['created', 2, 1] },
   ],
-  'looks up first after a crash between claim and call, once the lease of three time limits and five seconds is over':
-    [
-      { first: crash, after: 35_000 - 1, is: ['waiting', 0, 0] },
-      { after: 1, is: ['created', 1, 1] },
-    ],
+  'looks up first after a crash between claim and call, once the lease is over: three time limits and 5 s': [
+    { first: crash, after: 35_000 - 1, is: ['waiting', 0, 0] },
+    { after: 1, is: ['created', 1, 1] },
+  ],
   'looks up even the first call after ten minutes in the queue, and waits while the look-up fails': [
-    { first: script({ lookupsFail: true }), after: 10 * MINUTE + 1, is: ['waiting', 0, 1] },
-    { first: script({ lookupsFail: false }), after: MINUTE, is: ['created', 1, 2] },
+    { set: { lookupsFail: true }, after: 10 * MINUTE + 1, is: ['waiting', 0, 1] },
+    { set: { lookupsFail: false }, after: MINUTE, is: ['created', 1, 2] },
   ],
   'makes a first call within ten minutes without a look-up': [
-    { first: script({ lookupsFail: true }), after: 10 * MINUTE, is: ['created', 1, 0] },
+    { set: { lookupsFail: true }, after: 10 * MINUTE, is: ['created', 1, 0] },
   ],
   'flags another amount under our reference, and moves nothing until it agrees': [
-    { first: script({ answers: ['lose'] }), after: 0, is: ['waiting', 1, 0] },
+    { set: { answers: ['lose'] }, after: 0, is: ['waiting', 1, 0] },
     { first: amountThere(1), after: MINUTE, is: ['waiting', 1, 1], flag: 'processor_disagrees' },
     { first: amountThere(110_000), after: MINUTE, is: ['created', 1, 2], flag: 'processor_disagrees' },
   ],
@@ -185,7 +165,8 @@ for (const { it } of marketSuites<Context>('calls to the processor', { verify: t
     it(what, async (context) => {
       const { market, cycleId } = context
       const { calls, lookups } = market.processor
-      for (const [index, { first, after, times = 1, is, flag }] of steps.entries()) {
+      for (const [index, { set, first, after, times = 1, is, flag }] of steps.entries()) {
+        Object.assign(market.processor, structuredClone(set))
         await first?.(market)
         for (let time = 0; time < times; time += 1) await market.after(after)
         assert.equal([(await attempt(context)).state, calls.length, lookups.length], is, `step ${index}`)

@@ -147,16 +147,12 @@ for (const dialect of proofDialects()) {
 
   filled('can be broken off anywhere and rotated again', async ({ platform }) => {
     const both = withBoth(platform)
-    const stopAt = (stop: string) =>
-      messageOf(
-        rotateKeys(both, {
-          dryRun: false,
-          actor: 'operator',
-          onProgress(table) {
-            if (table === stop) throw new Error('broken off')
-          },
-        }),
-      )
+    const stopAt = (stop: string) => {
+      const onProgress = (table: string) => {
+        if (table === stop) throw new Error('broken off')
+      }
+      return messageOf(rotateKeys(both, { dryRun: false, actor: 'operator', onProgress }))
+    }
     const retired = [platform.keys.current.id]
     assert.equal((await rotate(both, true)).retired, retired)
     assert.equal(await retiredKeys(platform), [], 'a dry run retires nothing')

@@ -44,18 +44,15 @@ const postings = (...changes: object[]) =>
 const bodies = (...ids: string[]) =>
   `insert into inbound_bodies (event_id, encoding, body) select id, 'utf8', '{}' from unnest('{${ids.join()}}'::uuid[]) as id`
 const NO_BODIES = 'delete from inbound_bodies'
-const NO_LINK = { link_id: null, offer_id: null, creator_id: null }
 const REJECTED = { acceptance_status: 'rejected', rejection_reason: 'not_paid', billing_cycle_id: null }
+const UNLINKED = { ...REJECTED, link_id: null, offer_id: null, creator_id: null }
 const OTHERS_CYCLE = {
   ...{ id: idNumber(700), merchant_id: CREATOR },
   ...{ processor_invoice_id: 'inv_other', processor_payment_reference: 'pay_other' },
 }
 
 const TAKEN: [what: string, ...statements: string[]][] = [
-  [
-    'sales whose store, cycle and link are their merchant’s',
-    salesLike({}, REJECTED, { ...REJECTED, ...NO_LINK }),
-  ],
+  ['sales whose store, cycle and link are one merchant’s', salesLike({}, REJECTED, UNLINKED)],
   ['postings of an entry', postings({ line: 90 })],
   ['bodies of events', NO_BODIES, bodies(idNumber(90), idNumber(91))],
   [

@@ -194,9 +194,8 @@ for (const dialect of testDialects()) {
 
   for (const table of ONLY_ADDED) {
     it(`${table} only grows`, async ({ database }) => {
-      const columns = (await database.writer.introspection.getTables()).find(
-        ({ name }) => name === table,
-      )?.columns
+      const tables = await database.writer.introspection.getTables()
+      const columns = tables.find(({ name }) => name === table)?.columns
       // A digest is made again when APP_KEY changes.
       for (const { name } of (columns ?? []).filter((column) => column.name !== 'row_digest'))
         await assertRefused(database, `update ${table} set "${name}" = "${name}"`)
@@ -242,10 +241,8 @@ for (const dialect of testDialects()) {
 
     if (dialect === 'sqlite') {
       it(`they need no index that is made for each row of a new ${column}`, async ({ database }) => {
-        const statement = inserts[column]('x').replace(
-          /select [\s\S]*/,
-          `values ('${NEW}', 1, 'x', '${NEW}', 5)`,
-        )
+        const values = `values ('${NEW}', 1, 'x', '${NEW}', 5)`
+        const statement = inserts[column]('x').replace(/select [\s\S]*/, values)
         const { rows } = await sql<{ opcode: string }>`explain ${sql.raw(statement)}`.execute(database.reader)
         assert.ok(rows.length > 10 && rows.every(({ opcode }) => opcode !== 'OpenEphemeral'))
       })

@@ -10,12 +10,8 @@ const HTTP = {
   PROCESSOR_API_KEY: 'key',
   PROCESSOR_WEBHOOK_SECRETS: 'one',
 }
-const PRODUCTION = {
-  ...HTTP,
-  NODE_ENV: 'production',
-  APP_KEY: KEY,
-  PUBLIC_BASE_URL: 'https://offers.test',
-}
+const SHARED = { NODE_ENV: 'production', APP_KEY: KEY, PUBLIC_BASE_URL: 'https://offers.test' }
+const PRODUCTION = { ...HTTP, ...SHARED }
 
 const texts = (list: string) => list.split(' | ')
 
@@ -189,10 +185,10 @@ test('a refused secret is not repeated', () => {
 })
 
 test('production refuses the sandbox, even one that no one asked for, and demands a key', () => {
-  refused({ NODE_ENV: 'production', APP_KEY: KEY, PUBLIC_BASE_URL: PRODUCTION.PUBLIC_BASE_URL }, 'PROCESSOR')
+  refused(SHARED, 'PROCESSOR')
   refused({ ...PRODUCTION, PROCESSOR: 'sandbox' }, 'PROCESSOR')
-  const { PROCESSOR_URL, PROCESSOR_API_KEY, ...own } = PRODUCTION
-  const byHand = { ...own, PROCESSOR: 'manual', MANUAL_PAYMENT_INSTRUCTIONS: 'Bank X\\nIBAN Y' }
+  const manual = { PROCESSOR: 'manual', MANUAL_PAYMENT_INSTRUCTIONS: 'Bank X\\nIBAN Y' }
+  const byHand = { ...SHARED, ...manual, PROCESSOR_WEBHOOK_SECRETS: 'one' }
   assert.is(readConfig(byHand).MANUAL_PAYMENT_INSTRUCTIONS, 'Bank X\nIBAN Y')
   refused({ ...byHand, MANUAL_PAYMENT_INSTRUCTIONS: ' ' }, 'MANUAL_PAYMENT_INSTRUCTIONS')
   refused({ ...byHand, MANUAL_PAYMENT_INSTRUCTIONS: '' }, 'MANUAL_PAYMENT_INSTRUCTIONS')
@@ -246,9 +242,7 @@ test('Safepay needs its ids, key and secrets, and implies how its events are sig
     SAFEPAY_SECRET_KEY: 'sk_1',
     PROCESSOR_WEBHOOK_SECRETS: 'one',
   }
-  const { NODE_ENV, APP_KEY, PUBLIC_BASE_URL } = PRODUCTION
-  const production = { NODE_ENV, APP_KEY, PUBLIC_BASE_URL }
-  const config = readConfig({ ...safepay, ...production })
+  const config = readConfig({ ...safepay, ...SHARED })
   assert.is(config.PROCESSOR_SIGNATURE, 'safepay-raast')
   assert.is(config.SAFEPAY_URL, 'https://api.getsafepay.com/raastwire')
   assert.is(config.SAFEPAY_PAYOUT_EVENT_UNIT, 'rupees')
@@ -258,7 +252,7 @@ test('Safepay needs its ids, key and secrets, and implies how its events are sig
   refused({ ...safepay, SAFEPAY_SECRET_KEY: 'two words' }, 'SAFEPAY_SECRET_KEY')
   refused({ ...safepay, SAFEPAY_URL: 'api.getsafepay.com' }, 'SAFEPAY_URL')
   refused({ ...safepay, SAFEPAY_PAYOUT_EVENT_UNIT: 'cents' }, 'SAFEPAY_PAYOUT_EVENT_UNIT')
-  refused({ ...safepay, ...production, SAFEPAY_URL: 'http://pay.test' }, 'SAFEPAY_URL')
+  refused({ ...safepay, ...SHARED, SAFEPAY_URL: 'http://pay.test' }, 'SAFEPAY_URL')
 })
 
 test('a click is kept forever, or for as long as an order may still name it', () => {

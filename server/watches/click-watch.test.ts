@@ -9,11 +9,8 @@ import { openWatchedWorld, type WatchedWorld } from '../test/testkit/watched-wor
 import { serverOver } from '../test/testkit/web.ts'
 import { ClickWatch } from './click-watch.service.ts'
 
-const SETTINGS = {
-  FLAG_CLICKS: '5',
-  FLAG_CLICKS_SECONDS: '60',
-  DATACENTER_NETWORKS: '203.0.113.0/24,2001:db8::/32',
-}
+const DATACENTER_NETWORKS = '203.0.113.0/24,2001:db8::/32'
+const SETTINGS = { FLAG_CLICKS: '5', FLAG_CLICKS_SECONDS: '60', DATACENTER_NETWORKS }
 /** Of a data center, by these settings. */
 const ROBOT = '203.0.113.7'
 const BROWSER = 'Mozilla/5.0 (Linux; Android 14) AppleWebKit/537.36 Chrome/140.0.0.0 Mobile Safari/537.36'

@@ -51,10 +51,8 @@ it.before.each(async (context) => {
   const testDatabase = await openTestDatabase('postgresql', { migrated: false })
   // No value expires.
   const caches = new WatchedCaches({ lifetimeMs: 3_600_000 })
-  const subscription = subscribeSignals(
-    { caches, log: createLog('silent'), topics: new Topics() },
-    testDatabase.database,
-  )
+  const parts = { caches, log: createLog('silent'), topics: new Topics() }
+  const subscription = subscribeSignals(parts, testDatabase.database)
   await subscription.ready
   const nextInvalidation = () =>
     new Promise<unknown[]>((resolve) => {

@@ -20,11 +20,7 @@ const UNREACHABLE: [code: string, message: string, says: RegExp][] = [
   ['', 'The server does not support SSL connections', /does not offer TLS/],
   ['', 'There was an error establishing an SSL connection', /TLS connection .* fails/],
   ['28000', 'no pg_hba.conf entry for host "10.0.0.1", user "u", no encryption', /refuses unencrypted/],
-  [
-    '28000',
-    'no pg_hba.conf entry for host "10.0.0.1", user "u", database "d", SSL off',
-    /refuses unencrypted/,
-  ],
+  ['28000', 'no pg_hba.conf entry for host "10.0.0.1", database "d", SSL off', /refuses unencrypted/],
   ['28000', 'role "u" does not exist', /refuses this user/],
   ['28P01', 'password authentication failed for user "u"', /refuses the user or password/],
   ['', 'SASL: SCRAM-SERVER-FIRST-MESSAGE: client password must be a string', /refuses the user or password/],

@@ -99,11 +99,10 @@ it('bounds a write, and what waits, by bytes as well', async () => {
 })
 
 it('survives a write that throws synchronously', async () => {
-  const { group } = heldGroup({
-    write: () => {
-      throw new Error('closed')
-    },
-  })
+  const write = () => {
+    throw new Error('closed')
+  }
+  const { group } = heldGroup({ write })
   assert.is(await messageOf(group.add(1)), 'closed')
   await group.idle()
 })

@@ -27,19 +27,11 @@ test('nothing fits between an id and the next', () => {
 test('a period has its beginning and not its end, and a step goes on after what it leaves out', () => {
   const step = { below: ABOVE_ALL_IDS, size: 3, from: 10, to: 20 }
   assertMapped([9, 10, 19, 20, null], (moment) => inPeriod(step, moment), [false, true, true, false, false])
-  const rows = [
-    { id: 'c', created_at: 20 },
-    { id: 'b', created_at: 10 },
-    { id: 'a', created_at: null },
-  ]
+  const moments = { c: 20, b: 10, a: null }
+  const rows = Object.entries(moments).map(([id, created_at]) => ({ id, created_at }))
   const pageOf = (found: typeof rows) => pageItems(step, found, ({ id }) => id)
-  assert.equal(
-    [pageOf(rows), pageOf([])],
-    [
-      { items: ['b'], last: 'a' },
-      { items: [], last: null },
-    ],
-  )
+  assert.equal(pageOf(rows), { items: ['b'], last: 'a' })
+  assert.equal(pageOf([]), { items: [], last: null })
 })
 
 test.run()

@@ -21,14 +21,14 @@ const amounts = async (db: Queries) =>
 
 /** A statement that does not end before `release`, which resolves when the server has ended it. */
 async function hangingStatement({ database }: TestDatabase) {
-  const { promise: released, resolve: letGo } = Promise.withResolvers<void>()
-  const { promise: held, resolve: hold } = Promise.withResolvers<void>()
+  const released = Promise.withResolvers<void>()
+  const held = Promise.withResolvers<void>()
   const holding = database.transaction(async (tx) => {
     await sql`select pg_advisory_xact_lock(1)`.execute(tx)
-    hold()
-    await released
+    held.resolve()
+    await released.promise
   })
-  await held
+  await held.promise
   const pids = async () => {
     const { rows } = await sql<{ pid: number }>`select pid from pg_stat_activity
       where datname = current_database() and state = 'active' and query = ${HANGING}`.execute(database.reader)
@@ -37,7 +37,7 @@ async function hangingStatement({ database }: TestDatabase) {
   return {
     pids,
     async release() {
-      letGo()
+      released.resolve()
       await holding
       await eventually(pids, (left) => left.length === 0)
     },
@@ -149,10 +149,7 @@ it('does not wait for a server that vanished without a word', async ({ testDatab
     proxy.vanish()
     assert.equal(await write(), [])
     // The old connection is still open; its place is given up.
-    await eventually(
-      async () => database.pools.write.totalCount,
-      (count) => count === 0,
-    )
+    await eventually(() => database.pools.write.totalCount === 0)
     await proxy.mend()
     assert.equal(await write(), [{ one: 1 }])
   } finally {

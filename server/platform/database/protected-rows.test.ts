@@ -122,9 +122,8 @@ for (const dialect of testDialects()) {
     for (const _ of [1, 2]) assert.is(await actorFromToken(platform, context.token), null)
     assert.not(await isActorActive(platform, context.creator))
     assert.is((await flagsOf(context, 'users')).length, 1)
-    assert.equal(await breaches(context), [
-      `rows-authentic-users: users ${userId} was added or changed outside of the service`,
-    ])
+    const breach = `rows-authentic-users: users ${userId} was added or changed outside of the service`
+    assert.equal(await breaches(context), [breach])
   })
 
   it('give no power to a session of another user, a longer one or a copied one', async (context) => {
@@ -164,11 +163,8 @@ for (const dialect of testDialects()) {
       'rows-complete-users: users holds an older or a changed row in place of one that the service wrote',
     ])
     await write(context, sql`delete from sessions`)
-    assert.ok(
-      (await breaches(context)).includes(
-        'rows-complete-sessions: sessions has 0 rows, where the service wrote 1',
-      ),
-    )
+    const missed = 'rows-complete-sessions: sessions has 0 rows, where the service wrote 1'
+    assert.ok((await breaches(context)).includes(missed))
     await write(context, sql`delete from watermarks where name = 'row_heads'`)
     await changeUser(platform, context.admin.userId, { email: 'third@example.com' })
     assert.ok((await breaches(context)).some((breach) => breach.startsWith('rows-complete-users')))

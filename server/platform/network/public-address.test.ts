@@ -31,20 +31,17 @@ function lookUp(addresses: LookupAddress[], all: boolean): Promise<unknown> {
   )
 }
 
+const V6 = { address: '2606:4700::1111', family: 6 }
+const V4 = { address: '8.8.8.8', family: 4 }
+
 test('the lookup gives the checked addresses', async () => {
-  const found = [
-    { address: '2606:4700::1111', family: 6 },
-    { address: '8.8.8.8', family: 4 },
-  ]
+  const found = [V6, V4]
   assert.equal(await lookUp(found, true), [found, undefined])
   assert.equal(await lookUp(found, false), ['2606:4700::1111', 6])
 })
 
 test('the lookup fails when one of several addresses is private, and for none', async () => {
-  const mixed = [
-    { address: '8.8.8.8', family: 4 },
-    { address: '10.0.0.1', family: 4 },
-  ]
+  const mixed = [V4, { address: '10.0.0.1', family: 4 }]
   assert.instance(await lookUp(mixed, true), PrivateAddress)
   assert.instance(await lookUp([], true), PrivateAddress)
 })

@@ -18,24 +18,14 @@ interface Row {
 }
 
 const MAX_DELAY_MS = 1000
-const COMMON = {
-  name: 'work',
-  isOpen: sql<boolean>`state <> 'done'`,
-  dueAt: 'due_at',
-  attempts: 'attempts',
-  maxDelayMs: MAX_DELAY_MS,
-} as const
+const COLUMNS = { dueAt: 'due_at', attempts: 'attempts' } as const
+const COMMON = { name: 'work', isOpen: sql<boolean>`state <> 'done'`, maxDelayMs: MAX_DELAY_MS, ...COLUMNS }
 const LANE = { column: 'lane', type: 'text' } as const
 /** The shapes of the inbox, of attempts and of exports. */
 const SHAPES: Record<string, QueueTable<Row>> = {
   'with lanes': { ...COMMON, leaseUntil: 'lease_until', lane: LANE },
   'without lanes': { ...COMMON, leaseUntil: 'lease_until' },
-  'whose leases end when rows are due': {
-    ...COMMON,
-    leaseUntil: 'due_at',
-    lane: LANE,
-    released: { state: 'queued' },
-  },
+  'whose leases end when due': { ...COMMON, leaseUntil: 'due_at', lane: LANE, released: { state: 'queued' } },
 }
 
 const idOf = (place: number) => `01900000-0000-7000-8000-${String(place).padStart(12, '0')}`
@@ -111,10 +101,8 @@ class World {
   }
 }
 
-const rowsToWorkOn = fc.array(fc.record({ lane: fc.nat(2), dueIn: fc.integer({ min: -50, max: 100 }) }), {
-  minLength: 1,
-  maxLength: 8,
-})
+const rowToWorkOn = fc.record({ lane: fc.nat(2), dueIn: fc.integer({ min: -50, max: 100 }) })
+const rowsToWorkOn = fc.array(rowToWorkOn, { minLength: 1, maxLength: 8 })
 const CHANGES = ['complete', 'completeMany', 'defer', 'renew'] as const
 const limit = fc.integer({ min: 1, max: 8 })
 const step = fc.oneof(

@@ -13,14 +13,10 @@ import type { CallOutcome, Processor } from '../processor.ts'
 import { createSafepayProcessor, type SafepayProcessorOptions } from './safepay-processor.ts'
 
 const IBAN = 'PK36SCBL0000001123456702'
-const INVOICE = {
-  ...{ attemptId: 'attempt-1', reference: 'cycle-1', amount: 125_050, billingAccount: { iban: IBAN } },
-  customer: { id: 'm', email: 'm@example.com', name: 'M' },
-}
-const PAYOUT = {
-  ...{ attemptId: 'attempt-2', reference: 'payout-1', amount: 120_000 },
-  destination: { iban: IBAN, account_title: 'A CREATOR' },
-}
+const merchant = { customer: { id: 'm', email: 'm@example.com', name: 'M' }, billingAccount: { iban: IBAN } }
+const INVOICE = { attemptId: 'attempt-1', reference: 'cycle-1', amount: 125_050, ...merchant }
+const destination = { iban: IBAN, account_title: 'A CREATOR' }
+const PAYOUT = { attemptId: 'attempt-2', reference: 'payout-1', amount: 120_000, destination }
 const keys = { reference: 'payout-1', attemptIds: ['attempt-2'] }
 
 interface Context {
@@ -105,10 +101,8 @@ it('finds what it holds by the ids of all attempts, in either unit', async ({ do
   first.status = 'P_REJECTED'
   second.status = 'P_REVERSED'
   const item = { reference: 'payout-1', amount: 120_000, currency: 'PKR' }
-  const items = [
-    { ...item, id: first.token, status: 'failed' },
-    { ...item, id: second.token, status: 'P_REVERSED' },
-  ]
+  const failed = { ...item, id: first.token, status: 'failed' }
+  const items = [failed, { ...item, id: second.token, status: 'P_REVERSED' }]
   const both = { ...keys, attemptIds: ['attempt-2', 'attempt-9'] }
   for (const amounts of ['text', 'number'] as const) {
     double.switches.amounts = amounts
@@ -223,11 +217,9 @@ it('lists what Safepay made in a period, in pages, in the unit of each', async (
   await processor.createPayout({ ...PAYOUT, attemptId: 'later' })
   const [invoice, payout] = double.payments
   const common = { status: 'P_INITIATED', at: '2026-11-02T00:00:00.000Z' }
-  const invoiceThere = { id: invoice?.token, attemptId: 'attempt-1', type: 'RTP_LATER', amount: 125_050 }
-  const payoutThere = { id: payout?.token, attemptId: 'attempt-2', type: 'PAYOUT', amount: 120_000 }
   const records = [
-    { ...payoutThere, ...common },
-    { ...invoiceThere, ...common },
+    { id: payout?.token, attemptId: 'attempt-2', type: 'PAYOUT', amount: 120_000, ...common },
+    { id: invoice?.token, attemptId: 'attempt-1', type: 'RTP_LATER', amount: 125_050, ...common },
   ]
   for (const amounts of ['text', 'number'] as const) {
     double.switches.amounts = amounts
