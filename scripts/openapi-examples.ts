@@ -17,7 +17,7 @@ import { createIds } from '../server/platform/ids.ts'
 import { signShopifyBody } from '../server/shopify/signature.ts'
 import { codeOf } from '../server/test/testkit/authenticator.ts'
 import { openMarketplace } from '../server/test/testkit/marketplace.ts'
-import { serveTestbed, type WebAnswer } from '../server/test/testkit/web.ts'
+import { serveTestbed } from '../server/test/testkit/web.ts'
 import { openWebhookReceiver } from '../server/test/testkit/webhook-receiver.ts'
 import { createAdmin } from '../server/users/users.service.ts'
 import { formatMoney, parseMoney } from '../shared/money.ts'
@@ -217,7 +217,7 @@ async function main(): Promise<void> {
     return { url, click: new URL(url).searchParams.get('aff_ref') ?? '' }
   }
 
-  async function report(order: object, delivery: string, topic = 'orders/paid'): Promise<WebAnswer> {
+  async function report(order: object, delivery: string, topic = 'orders/paid'): Promise<Answer> {
     const body = Buffer.from(JSON.stringify(order))
     const answer = await ask('POST', '/webhooks/store-sales', {
       body: order,

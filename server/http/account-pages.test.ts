@@ -1,20 +1,19 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import type { MailKind } from '../notifications/channels/mail/mail-texts.ts'
 import { showMail } from '../notifications/channels/mail/operator-mails.service.ts'
 import { hasChromium, launchChromium } from '../test/testkit/chromium.ts'
 import { eventually, GIVE_UP_MS } from '../test/testkit/eventually.ts'
 import { PLAYS_ALL } from '../test/testkit/proof-size.ts'
+import { rowsOf } from '../test/testkit/rows.ts'
 import { call, openServiceBed, type ServiceBed } from '../test/testkit/service-bed.ts'
 
 const it = suite('the pages that mailed links lead to')
 let bed: ServiceBed
 it.before(async () => {
-  bed = await openServiceBed('sqlite', {
-    PUBLIC_BASE_URL: '',
-    MARKETPLACE_NAME: 'Chenab <Partners>',
-    APP_URL: 'https://app.chenab.pk',
-  })
+  const names = { MARKETPLACE_NAME: 'Chenab <Partners>', APP_URL: 'https://app.chenab.pk' }
+  bed = await openServiceBed('sqlite', { PUBLIC_BASE_URL: '', ...names })
 })
 it.after(() => bed.close())
 
@@ -57,24 +56,16 @@ inBrowser('work in a browser: the address is verified, the password reset, a use
   const registration = { email, password: 'a long passphrase', role: 'creator', display_name: 'Sana' }
   const { body } = await call(bed.url, 'POST', '/auth/register', { body: registration })
   const { platform } = bed.service.app
-  const newest = async (kind: string) =>
-    (
-      await platform.database.reader
-        .selectFrom('mails')
-        .select(['id', 'state', 'kind'])
-        .where('kind', '=', kind)
-        .orderBy('id', 'desc')
-        .execute()
-    )[0]
+  const newest = async (kind: MailKind) => (await rowsOf(platform, 'mails', { kind })).at(-1)
   /** The link in the file that the worker writes for a mail. */
-  const linkIn = async (kind: string) => {
-    const mail = await eventually(
-      () => newest(kind),
-      (row) => row?.state === 'sent',
-    )
-    assert.match((await showMail(platform, mail?.id ?? '')).text, '#token=HIDDEN')
+  const linkIn = async (kind: MailKind) => {
+    const mail = await eventually(async () => {
+      const row = await newest(kind)
+      return row?.state === 'sent' && row
+    })
+    assert.match((await showMail(platform, mail.id)).text, '#token=HIDDEN')
     const folder = `${bed.testDatabase.folder}/mail`
-    const file = readdirSync(folder).find((name) => name.includes(mail?.id ?? '?')) ?? ''
+    const file = readdirSync(folder).find((name) => name.includes(mail.id)) ?? ''
     const text = readFileSync(`${folder}/${file}`, 'utf8').replaceAll('=\r\n', '').replaceAll('=3D', '=')
     return /^(http\S+#token=[\w-]{43})\r$/m.exec(text)?.[1] ?? ''
   }
@@ -122,17 +113,12 @@ inBrowser('work in a browser: the address is verified, the password reset, a use
     await page.getByLabel('E-mail address').fill(email)
     await page.getByRole('button', { name: 'Send a new one' }).click()
     await page.getByText('a new link is on its way').waitFor()
-    await eventually(
-      () => newest('password_reset'),
-      (row) => row?.id !== before?.id,
-    )
+    await eventually(async () => (await newest('password_reset'))?.id !== before?.id)
   } finally {
     await browser.close()
   }
-  const login = await call(bed.url, 'POST', '/auth/login', {
-    body: { email, password: 'another passphrase' },
-  })
-  assert.is(login.status, 200)
+  const login = { email, password: 'another passphrase' }
+  assert.is((await call(bed.url, 'POST', '/auth/login', { body: login })).status, 200)
   assert.is((await call(bed.url, 'GET', '/me', { token: body.token })).status, 401)
 })
 

@@ -1,18 +1,14 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { accessOf, addLink, addLiveOffer, addMerchant } from '../test/testkit/listings.ts'
+import { orderHeaders } from '../test/testkit/orders.ts'
+import { addUser, setSuspended } from '../test/testkit/people.ts'
 import { assertNone } from '../test/testkit/pluck.ts'
 import { call } from '../test/testkit/service-bed.ts'
-import { openWebTestbed, type WebTestbed } from '../test/testkit/web.ts'
+import { type LogLine, linesOf, webSuite } from '../test/testkit/web.ts'
 
-const it = suite<{ bed: WebTestbed; lines: LogLine[] }>('what cannot be answered as asked')
-
-interface LogLine {
-  message: string
-  requestId?: string
-  status?: number
-}
+const it = webSuite<{ lines: LogLine[] }>('what cannot be answered as asked')
 
 /** Each way in, with a body that it would take. */
 const WAYS = {
@@ -40,26 +36,13 @@ const UNSIGNED = [401, 'invalid_signature'] as const
 const MALFORMED = [400, 'malformed_json'] as const
 const INVALID = [400, 'validation_failed'] as const
 const TYPE = [415, 'unsupported_media_type'] as const
-const OTHERWISE = {
-  notFound: [404, 'not_found'],
-  method: [405, 'method_not_allowed'],
-  large: [413, 'payload_too_large'],
-} as const
+const LARGE = [413, 'payload_too_large'] as const
 const BROKEN: Broken[] = [
-  { name: 'an unknown path', path: (path) => `${path}/nothing`, api: OTHERWISE.notFound },
-  { name: 'a wrong method', method: 'PUT', api: OTHERWISE.method },
-  {
-    name: 'a body that is too large',
-    body: ({ limit }) => Buffer.alloc(limit + 1, 0x20),
-    api: OTHERWISE.large,
-  },
+  { name: 'an unknown path', path: (path) => `${path}/nothing`, api: [404, 'not_found'] },
+  { name: 'a wrong method', method: 'PUT', api: [405, 'method_not_allowed'] },
+  { name: 'a body that is too large', body: ({ limit }) => Buffer.alloc(limit + 1, 0x20), api: LARGE },
   { name: 'malformed JSON', body: () => '{"email":', api: MALFORMED, webhook: UNSIGNED },
-  {
-    name: 'bytes that are no UTF-8',
-    body: () => Buffer.from([0x22, 0xff, 0x22]),
-    api: MALFORMED,
-    webhook: UNSIGNED,
-  },
+  { name: 'no UTF-8', body: () => Buffer.from([0x22, 0xff, 0x22]), api: MALFORMED, webhook: UNSIGNED },
   { name: 'a wrong content type', type: 'text/xml', api: TYPE, webhook: UNSIGNED },
   { name: 'a content type that is none', type: 'nonsense', api: TYPE },
   { name: 'an unsupported charset', type: `${JSON_TYPE}; charset=utf-16`, api: TYPE, webhook: UNSIGNED },
@@ -70,16 +53,10 @@ const BROKEN: Broken[] = [
 ]
 
 it.before(async (world) => {
-  world.bed = await openWebTestbed('sqlite')
-  world.lines = []
-  for (const level of ['debug', 'info', 'warn', 'error'] as const) {
-    const write = (facts: object, message: string) => world.lines.push({ ...facts, message })
-    Object.assign(world.bed.platform.log, { [level]: write })
-  }
+  world.lines = linesOf(world.bed.platform)
   // Below debug, requests that a webhook refuses are summarized instead of logged one by one.
   Object.assign(world.bed.platform.log, { isLevelEnabled: () => true })
 })
-it.after(({ bed }) => bed.close())
 
 for (const [name, way] of Object.entries(WAYS)) {
   for (const broken of BROKEN) {
@@ -91,11 +68,8 @@ for (const [name, way] of Object.entries(WAYS)) {
         headers: { 'content-type': broken.type ?? JSON_TYPE, ...broken.headers },
       })
       const problem = answer.body?.error?.data?.problem ?? answer.body
-      assert.is(problem.code, code, JSON.stringify(answer.body))
-      assert.is(answer.status, status)
-      assert.is(problem.status, status)
-      assert.is(problem.type, 'about:blank')
-      assert.type(problem.detail, 'string')
+      assert.equal([problem.code, answer.status], [code, status], JSON.stringify(answer.body))
+      assert.equal([problem.status, problem.type, typeof problem.detail], [status, 'about:blank', 'string'])
       const isTrpc = answer.body.error !== undefined
       const type = isTrpc ? /^application\/json/ : /^application\/problem\+json$/
       assert.match(answer.headers.get('content-type') ?? '', type)
@@ -123,14 +97,8 @@ it('answers what is no HTTP, and goes on', async ({ bed }) => {
     // Methods that tRPC's adapter cannot even read.
     ['TRACE /trpc/offers.list HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n', 405],
   ] as const) {
-    const text = await new Promise<string>((resolve, reject) => {
-      let received = ''
-      const socket = connect(Number(port), hostname, () => socket.write(sent))
-      socket.setEncoding('utf8').on('data', (part: string) => {
-        received += part
-      })
-      socket.on('close', () => resolve(received)).on('error', reject)
-    })
+    const socket = connect(Number(port), hostname, () => socket.write(sent))
+    const text = Buffer.concat(await socket.toArray()).toString()
     assert.match(text, new RegExp(`^HTTP/1.1 ${status} `), sent.slice(0, 40))
     const [head = '', body = ''] = text.split('\r\n\r\n')
     assert.match(head, /^content-type: application\/problem\+json$/im)
@@ -171,32 +139,68 @@ it('takes a client that goes away in the middle of its body for no bug', async (
   assertNone(lines, ({ message }) => message === 'bug')
 })
 
+const EVERYWHERE = {
+  'content-security-policy': "default-src 'none';base-uri 'none';form-action 'none';frame-ancestors 'none'",
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'origin-agent-cluster': '?1',
+  'referrer-policy': 'no-referrer',
+  'strict-transport-security': 'max-age=31536000',
+  'x-content-type-options': 'nosniff',
+  'x-dns-prefetch-control': 'off',
+  'x-download-options': 'noopen',
+  'x-frame-options': 'DENY',
+  'x-permitted-cross-domain-policies': 'none',
+  'x-xss-protection': '0',
+  'cache-control': 'no-store',
+}
+
 it('sends every answer with the headers that keep it data', async ({ bed }) => {
-  const expected: Record<string, string> = {
-    'content-security-policy': "default-src 'none';base-uri 'none';form-action 'none';frame-ancestors 'none'",
-    'cross-origin-opener-policy': 'same-origin',
-    'cross-origin-resource-policy': 'same-origin',
-    'origin-agent-cluster': '?1',
-    'referrer-policy': 'no-referrer',
-    'strict-transport-security': 'max-age=31536000',
-    'x-content-type-options': 'nosniff',
-    'x-dns-prefetch-control': 'off',
-    'x-download-options': 'noopen',
-    'x-frame-options': 'DENY',
-    'x-permitted-cross-domain-policies': 'none',
-    'x-xss-protection': '0',
-    'cache-control': 'no-store',
-  }
   const paths = '/offers /me /openapi.json /healthz /go/none /no/such/path /trpc/offers.list /metrics'
   for (const path of paths.split(' ')) {
     const { headers } = await bed.ask('HEAD', path)
     // A client may keep a public page of offers, and the document, if it revalidates them each time.
     const kept = ['/offers', '/openapi.json'].includes(path) ? { 'cache-control': 'public, no-cache' } : {}
-    for (const [name, value] of Object.entries({ ...expected, ...kept }))
+    for (const [name, value] of Object.entries({ ...EVERYWHERE, ...kept }))
       assert.is(headers.get(name), value, `${name} at ${path}`)
-    assert.is(headers.get('server'), null)
-    assert.is(headers.get('x-powered-by'), null)
-    assert.is(headers.get('set-cookie'), null)
+    for (const name of ['server', 'x-powered-by', 'set-cookie']) assert.is(headers.get(name), null, name)
+  }
+})
+
+it('gives visitors of links and accepted webhooks, which no browser shows, only headers that mean something', async ({
+  bed,
+}) => {
+  const { platform, base } = bed
+  const merchant = await addMerchant(platform)
+  const offer = await addLiveOffer(platform, merchant)
+  const { slug } = await addLink(platform, merchant, await addUser(platform, 'creator'), offer.id)
+  const body = '{"id":1}'
+  const visit = () => fetch(`${base}/go/${slug}`, { redirect: 'manual' })
+  const deliver = (secret: string) => {
+    const headers = orderHeaders({ ...accessOf(merchant), secret }, 'one', body)
+    return fetch(`${base}/webhooks/store-sales`, { method: 'POST', body, headers })
+  }
+  const suspended = async () => {
+    await setSuspended(platform, merchant.userId, true)
+    return visit()
+  }
+  const cases: [answer: () => Promise<Response>, status: number, isShown: boolean][] = [
+    [visit, 302, false],
+    [() => deliver(accessOf(merchant).secret), 200, false],
+    [() => deliver('wrong'), 401, true],
+    [suspended, 410, true],
+  ]
+  for (const [ask, status, isShown] of cases) {
+    const answer = await ask()
+    const { headers } = answer
+    assert.is(answer.status, status)
+    assert.match(headers.get('x-request-id') ?? '', /^[0-9a-f-]{36}$/)
+    const always = ['cache-control', 'strict-transport-security', 'x-content-type-options']
+    for (const name of [...always, 'cross-origin-resource-policy'])
+      assert.is(headers.get(name), EVERYWHERE[name as keyof typeof EVERYWHERE], `${name} of ${status}`)
+    for (const name of ['content-security-policy', 'x-frame-options'])
+      assert.is(headers.has(name), isShown, `${name} of ${status}`)
+    if (status === 200) assert.is(await answer.text(), '{"received":true}')
   }
 })
 

@@ -1,52 +1,35 @@
 // long
 // database: none
-import { get } from 'node:http'
 import { gunzipSync } from 'node:zlib'
 import type { BrowserContext, Page } from 'playwright-core'
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { proceduresOf, routesOf } from '../platform/api/procedure.ts'
 import { hasChromium, launchChromium } from '../test/testkit/chromium.ts'
 import { GIVE_UP_MS } from '../test/testkit/eventually.ts'
 import { PLAYS_ALL } from '../test/testkit/proof-size.ts'
 import { DAY } from '../test/testkit/testbed.ts'
-import { openWebTestbed, type WebTestbed } from '../test/testkit/web.ts'
+import { webSuite } from '../test/testkit/web.ts'
 import { appRouter } from './router.ts'
 
 /** Where a picture of the page is left for people to look at; none unless set. */
 const SCREENSHOT = process.env.DOCS_SCREENSHOT
 
-interface OpenApi {
-  paths: Record<string, Record<string, unknown>>
-}
-
-const it = suite<{ bed: WebTestbed }>('the reference')
-
-it.before(async (world) => {
-  world.bed = await openWebTestbed('sqlite', { SECURITY_CONTACT: 'mailto:security@example.pk' })
-})
-it.after(({ bed }) => bed.close())
+const it = webSuite('the reference', 'sqlite', { SECURITY_CONTACT: 'mailto:security@example.pk' })
 
 it('is one page and its assets, all of them ours', async ({ bed }) => {
   const page = await fetch(`${bed.base}/docs`)
-  assert.is(page.status, 200)
-  assert.is(page.headers.get('content-type'), 'text/html; charset=utf-8')
-  assert.is(page.headers.get('x-frame-options'), 'DENY')
+  const kind = ['content-type', 'x-frame-options'].map((name) => page.headers.get(name))
+  assert.equal([page.status, ...kind], [200, 'text/html; charset=utf-8', 'DENY'])
   const text = await page.text()
   assert.not.match(text, /(?:src|<link [^>]*href)="(?:https?:|\/)/)
-  const assets = [...text.matchAll(/<(?:script|link) [^>]*(?:src|href)="(docs\/[^"]+)"/g)].map(
-    (match) => match[1],
-  )
+  const assets = [...text.matchAll(/<(?:script|link) [^>]*(?:src|href)="(docs\/[^"]+)"/g)]
   assert.is(assets.length, 7)
-  for (const path of assets) {
+  for (const [, path] of assets) {
     const asset = await fetch(`${bed.base}/${path}`)
-    assert.is(asset.status, 200, path)
-    assert.is(asset.headers.get('cache-control'), 'public, max-age=3600')
-    assert.match(asset.headers.get('content-security-policy') ?? '', /^default-src 'none'/)
-    assert.match(
-      asset.headers.get('content-type') ?? '',
-      /^(text\/(css|javascript); charset=utf-8|image\/png)$/,
-    )
+    const header = (name: string) => asset.headers.get(name) ?? ''
+    assert.equal([asset.status, header('cache-control')], [200, 'public, max-age=3600'], path)
+    assert.match(header('content-security-policy'), /^default-src 'none'/)
+    assert.match(header('content-type'), /^(text\/(css|javascript); charset=utf-8|image\/png)$/)
     assert.ok((await asset.arrayBuffer()).byteLength > 100)
   }
   for (const path of ['/docs/', '/docs/index.html', '/docs/../package.json', '/docs/..%2fpackage.json'])
@@ -58,22 +41,19 @@ it('lists every operation before a script has run, registration first, below a s
 }) => {
   const answer = await fetch(`${bed.base}/docs`)
   const text = await answer.text()
-  const listed = [...text.matchAll(/<li><a href="#\/[^"]+"><code>([A-Z]+ \S+)<\/code>/g)].map(
-    (match) => match[1],
-  )
-  const { paths } = (await (await fetch(`${bed.base}/openapi.json`)).json()) as OpenApi
+  const operation = /<li><a href="#\/[^"]+"><code>([A-Z]+ \S+)<\/code>/g
+  const listed = [...text.matchAll(operation)].map(([, name]) => name)
+  const { paths } = (await bed.ask('GET', '/openapi.json')).body as { paths: Record<string, object> }
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
   )
   assert.is(listed[0], 'POST /auth/register')
-  assert.equal([...listed].sort(), [...operations].sort())
+  assert.equal(listed.toSorted(), operations.sort())
   const [, unfolded = ''] = /<main id="content">(.*?)<details>/s.exec(text) ?? []
   assert.ok(unfolded.replace(/<[^>]+>/g, '').length < 400)
   assert.match(text, '<code>validation_failed</code>', 'the errors are in the folded part')
-  const again = await fetch(`${bed.base}/docs`, {
-    headers: { 'if-none-match': answer.headers.get('etag') ?? '' },
-  })
-  assert.is(again.status, 304)
+  const headers = { 'if-none-match': answer.headers.get('etag') ?? '' }
+  assert.is((await fetch(`${bed.base}/docs`, { headers })).status, 304)
 })
 
 it('is where the bare address leads a browser; other clients get the addresses', async ({ bed }) => {
@@ -86,11 +66,11 @@ it('is where the bare address leads a browser; other clients get the addresses',
 
 it('is sent compressed to a client that takes that', async ({ bed }) => {
   for (const path of ['docs/swagger-ui.css', 'openapi.json']) {
-    const url = `${bed.base}/${path}`
-    const plain = await (await fetch(url, { headers: { 'accept-encoding': 'identity' } })).arrayBuffer()
-    const zipped = await bytesOf(url)
-    assert.ok(zipped.length < plain.byteLength / 3)
-    assert.ok(gunzipSync(zipped).equals(Buffer.from(plain)))
+    const payloadFor = async (encoding: string) =>
+      (await bed.server.inject({ url: `/${path}`, headers: { 'accept-encoding': encoding } })).rawPayload
+    const [plain, zipped] = [await payloadFor('identity'), await payloadFor('br, gzip')]
+    assert.ok(zipped.length < plain.length / 3)
+    assert.ok(gunzipSync(zipped).equals(plain))
   }
 })
 
@@ -123,25 +103,22 @@ if (hasChromium && PLAYS_ALL) {
       await page.setViewportSize({ width: 1280, height: 1600 })
       await page.goto(`${bed.base}/docs`)
       await page.waitForSelector('.opblock')
-      const shown = await page.$$eval('.opblock', (blocks) =>
-        blocks.map((block) =>
-          ['.opblock-summary-method', '.opblock-summary-path']
-            .map((name) =>
-              // The address carries zero-width spaces, where it may be broken.
-              (block.querySelector(name)?.textContent ?? '').replace(/\u200b/g, '').trim(),
-            )
-            .join(' '),
-        ),
-      )
+      const partsOf = (part: string) => page.locator(`.opblock-summary-${part}`).allTextContents()
+      const [methods, addresses] = [await partsOf('method'), await partsOf('path')]
+      // The address carries zero-width spaces, where it may be broken.
+      const shown = methods.map((method, at) => `${method} ${addresses[at]}`.replace(/\u200b/g, '').trim())
       for (const { method, path, takesBody } of proceduresOf(appRouter).flatMap(routesOf)) {
         if (takesBody) continue
         const operation = `${method} ${path.replace(/:(\w+)/g, '{$1}')}`
         assert.ok(shown.includes(operation), `${operation} among ${shown.join(', ')}`)
       }
-      assert.equal(await accessOf(page, '/auth/register'), 'public')
-      assert.equal(await accessOf(page, '/offers'), 'token optional')
-      assert.equal(await accessOf(page, '/me'), 'token')
-      assert.equal(await accessOf(page, '/webhooks/store-sales'), 'signature')
+      for (const [path, access] of Object.entries({
+        '/auth/register': 'public',
+        '/offers': 'token optional',
+        '/me': 'token',
+        '/webhooks/store-sales': 'signature',
+      }))
+        assert.is(await accessOf(page, path), access, path)
       if (SCREENSHOT) await page.screenshot({ path: SCREENSHOT })
       await openOperation(page, 'sales.get')
       const generic = page.locator('details.generic')
@@ -220,15 +197,4 @@ async function inChromium(work: (context: BrowserContext) => Promise<void>): Pro
   } finally {
     await browser.close()
   }
-}
-
-/** The body as it travels; fetch would unpack it. */
-function bytesOf(url: string): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    get(url, { headers: { 'accept-encoding': 'br, gzip' } }, async (response) => {
-      const chunks: Buffer[] = []
-      for await (const chunk of response) chunks.push(chunk as Buffer)
-      resolve(Buffer.concat(chunks))
-    }).on('error', reject)
-  })
 }

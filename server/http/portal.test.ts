@@ -1,15 +1,9 @@
 // database: none
 import { gunzipSync } from 'node:zlib'
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { openWebTestbed, type WebTestbed } from '../test/testkit/web.ts'
+import { openWebTestbed, webSuite } from '../test/testkit/web.ts'
 
-const it = suite<{ bed: WebTestbed }>('the portal')
-
-it.before(async (world) => {
-  world.bed = await openWebTestbed('sqlite')
-})
-it.after(({ bed }) => bed.close())
+const it = webSuite('the portal', 'sqlite', { MARKETPLACE_NAME: 'Bazaar <& $&' })
 
 /** The names of the page's scripts. */
 const scriptsIn = (page: string) => [...page.matchAll(/\/app\/assets\/([\w-]+\.js)/g)].map(([, name]) => name)
@@ -31,10 +25,8 @@ it('is one page at every path, which allows its own script and styles only', asy
 })
 
 it('has scripts that are kept for good, compressed, and together small', async ({ bed }) => {
-  const { body, rawPayload } = await bed.server.inject({
-    url: '/app',
-    headers: { 'accept-encoding': 'gzip' },
-  })
+  const headers = { 'accept-encoding': 'gzip' }
+  const { body, rawPayload } = await bed.server.inject({ url: '/app', headers })
   assert.not.ok(body.startsWith('<!doctype'))
   const names = new Set(scriptsIn(gunzipSync(rawPayload).toString()))
   assert.ok(names.size > 0)
@@ -42,7 +34,7 @@ it('has scripts that are kept for good, compressed, and together small', async (
   // Chunks that are loaded on demand are named in the others.
   for (const name of names) {
     const url = `/app/assets/${name}`
-    const script = await bed.server.inject({ url, headers: { 'accept-encoding': 'gzip' } })
+    const script = await bed.server.inject({ url, headers })
     assert.is(script.headers['cache-control'], 'public, max-age=31536000, immutable')
     assert.is(script.headers['content-type'], 'text/javascript; charset=utf-8')
     bytes += script.rawPayload.length
@@ -81,30 +73,22 @@ it('names what the first view of a browser needs beside the scripts of the page'
   }
 })
 
-it('has the name of the marketplace', async () => {
-  const bed = await openWebTestbed('sqlite', { MARKETPLACE_NAME: 'Bazaar <& $&' })
-  try {
-    const { body } = await bed.server.inject('/app')
-    assert.match(body, '<title>Bazaar &#60;&#38; $&#38;</title>')
-    assert.match(body, '<span class="brand">Bazaar &#60;&#38; $&#38;</span>')
-  } finally {
-    await bed.close()
-  }
+it('has the name of the marketplace', async ({ bed }) => {
+  const { body } = await bed.server.inject('/app')
+  assert.match(body, '<title>Bazaar &#60;&#38; $&#38;</title>')
+  assert.match(body, '<span class="brand">Bazaar &#60;&#38; $&#38;</span>')
 })
 
 it('is not there with PORTAL=off, and browsers are led to the reference', async () => {
   const bed = await openWebTestbed('sqlite', { PORTAL: 'off' })
-  try {
-    for (const path of ['/app', '/app/offers']) {
-      const { statusCode, body } = await bed.server.inject(path)
-      assert.equal([statusCode, JSON.parse(body).detail], [404, 'No such path.'])
-    }
-    const index = await bed.server.inject({ url: '/', headers: { accept: 'text/html' } })
-    assert.equal([index.statusCode, index.headers.location], [302, 'docs'])
-    assert.not('portal' in (await bed.server.inject('/')).json())
-  } finally {
-    await bed.close()
+  for (const path of ['/app', '/app/offers']) {
+    const { statusCode, body } = await bed.server.inject(path)
+    assert.equal([statusCode, JSON.parse(body).detail], [404, 'No such path.'])
   }
+  const index = await bed.server.inject({ url: '/', headers: { accept: 'text/html' } })
+  assert.equal([index.statusCode, index.headers.location], [302, 'docs'])
+  assert.not('portal' in (await bed.server.inject('/')).json())
+  await bed.close()
 })
 
 it.run()

@@ -1,33 +1,18 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { suite } from 'uvu'
+import { sql } from 'kysely'
 import * as assert from 'uvu/assert'
-import { migrate } from '../migrator.ts'
 import { proceduresOf, routesOf } from '../platform/api/procedure.ts'
 import { type OpenDatabase, openDatabase } from '../platform/database/open-database.ts'
 import type { TestDialect } from '../test/testkit/databases.ts'
 import { proofDialects } from '../test/testkit/proof-size.ts'
-import { openWebTestbed, type WebTestbed } from '../test/testkit/web.ts'
+import type { Answer } from '../test/testkit/service-bed.ts'
+import { type LogLine, linesOf, webSuite } from '../test/testkit/web.ts'
+import { isRefused, register } from '../test/testkit/web-people.ts'
 import { appRouter } from './router.ts'
 
 const ID = '019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e'
 const TOKEN = 'x'.repeat(43)
-
-interface LogLine {
-  level: string
-  message: string
-  [field: string]: unknown
-}
-
-/** Puts a list in place of the log. */
-function listen(bed: WebTestbed): LogLine[] {
-  const lines: LogLine[] = []
-  for (const level of ['debug', 'info', 'warn', 'error'] as const) {
-    const write = (facts: object, message: string) => lines.push({ ...facts, level, message })
-    Object.assign(bed.platform.log, { [level]: write })
-  }
-  return lines
-}
 
 /** A file that is no database, and an address where no server listens. */
 async function openBrokenDatabase(dialect: TestDialect, folder: string): Promise<OpenDatabase> {
@@ -38,21 +23,16 @@ async function openBrokenDatabase(dialect: TestDialect, folder: string): Promise
 }
 
 interface World {
-  bed: WebTestbed
   lines: LogLine[]
   /** Of a merchant. */
   token: string
 }
 
-async function open(world: World, dialect: TestDialect): Promise<void> {
-  world.bed = await openWebTestbed(dialect)
-  world.lines = listen(world.bed)
-}
-
 for (const dialect of proofDialects()) {
-  const it = suite<World>(`the server on ${dialect}`)
-  it.before((world) => open(world, dialect))
-  it.after(({ bed }) => bed.close())
+  const it = webSuite<World>(`the server on ${dialect}`, dialect)
+  it.before((world) => {
+    world.lines = linesOf(world.bed.platform)
+  })
 
   it('tells that it lives and is ready', async ({ bed }) => {
     const health = await bed.ask('GET', '/healthz')
@@ -70,11 +50,8 @@ for (const dialect of proofDialects()) {
     const broken = await openBrokenDatabase(dialect, bed.testDatabase.folder)
     Object.assign(bed.platform, { database: broken })
     Object.assign(bed.testDatabase, { database: broken })
-    for (const { method, path } of [
-      ...listed,
-      { method: 'GET', path: '/readyz' },
-      { method: 'GET', path: '/go/someslug' },
-    ]) {
+    const edges = ['/readyz', '/go/someslug'].map((path) => ({ method: 'GET', path }))
+    for (const { method, path } of [...listed, ...edges]) {
       const url = path.replace(/:\w+/g, ID)
       const body = method === 'GET' ? undefined : {}
       const answer = await bed.ask(method, url, { token: TOKEN, body })
@@ -90,25 +67,13 @@ for (const dialect of proofDialects()) {
     assert.is((await bed.ask('GET', '/offers')).status, 200, 'and works on when it is back')
   })
 
-  it('can be migrated while it runs', async ({ bed }) => {
-    assert.equal(await migrate(bed.testDatabase.database), [])
-  })
-
   it('is not ready before the database is migrated', async ({ bed }) => {
-    const { database } = bed.testDatabase
-    const [last] = await database.writer
-      .selectFrom('mikro_orm_migrations' as never)
-      .select('name' as never)
-      .orderBy('name' as never, 'desc')
-      .limit(1)
-      .execute()
-    await database.writer
-      .deleteFrom('mikro_orm_migrations' as never)
-      .where('name' as never, '=', (last as { name: string }).name as never)
-      .execute()
+    const { writer } = bed.testDatabase.database
+    await sql`delete from mikro_orm_migrations where name = (select max(name) from mikro_orm_migrations)`.execute(
+      writer,
+    )
     const answer = await bed.ask('GET', '/readyz')
-    assert.is(answer.status, 503)
-    assert.is(answer.body.code, 'unavailable')
+    isRefused(answer, 503, 'unavailable')
     assert.ok(Number(answer.headers.get('retry-after')) > 0)
   })
 
@@ -116,16 +81,14 @@ for (const dialect of proofDialects()) {
 }
 
 // Not the database's matter.
-const it = suite<World>('the server')
+const it = webSuite<World>('the server')
 it.before(async (world) => {
-  await open(world, 'sqlite')
-  const body = { email: 'm@example.pk', password: 'six wet camels', role: 'merchant', display_name: 'M' }
-  world.token = String((await world.bed.ask('POST', '/auth/register', { body })).body.token)
+  world.lines = linesOf(world.bed.platform)
+  world.token = (await register(world.bed, 'merchant')).token
 })
 it.before.each(({ lines }) => {
   lines.length = 0
 })
-it.after(({ bed }) => bed.close())
 
 it('has no security.txt without a contact, and lets no page of another origin in', async ({ bed }) => {
   const { status, body } = await bed.ask('GET', '/.well-known/security.txt')
@@ -165,86 +128,75 @@ it('logs a bug whole, once, and shows nothing of it', async ({ bed, lines }) => 
     body: { email: 'a@example.pk', password: 'a long passphrase', role: 'creator', display_name: 'A' },
   })
   Object.assign(bed.platform, { ids })
-  assert.is(answer.status, 500)
-  assert.is(answer.body.code, 'internal')
+  isRefused(answer, 500, 'internal')
   assert.not.match(JSON.stringify(answer.body), /inner secret|stack/)
   const bugs = lines.filter((line) => line.message === 'bug')
-  assert.is(bugs.length, 1)
-  assert.is(bugs[0]?.requestId, answer.body.request_id)
+  assert.equal([bugs.length, bugs[0]?.requestId], [1, answer.body.request_id])
   assert.match(String(bugs[0]?.err), /an inner secret/)
 })
 
 it('knows which methods a path takes', async ({ bed }) => {
-  const answer = await bed.ask('PUT', '/me', { body: {} })
-  assert.is(answer.status, 405)
-  assert.is(answer.headers.get('allow'), 'GET, HEAD, PATCH')
-  assert.is((await bed.ask('PUT', `/offers/${ID}/status`)).headers.get('allow'), 'PATCH')
-  assert.is((await bed.ask('DELETE', '/go/x')).headers.get('allow'), 'GET, HEAD')
-  assert.is((await bed.ask('GET', '/webhooks/processor')).headers.get('allow'), 'POST')
+  for (const [method, path, allowed] of [
+    ['PUT', '/me', 'GET, HEAD, PATCH'],
+    ['PUT', `/offers/${ID}/status`, 'PATCH'],
+    ['DELETE', '/go/x', 'GET, HEAD'],
+    ['GET', '/webhooks/processor', 'POST'],
+  ] as const) {
+    const { status, headers } = await bed.ask(method, path)
+    assert.equal([status, headers.get('allow')], [405, allowed], path)
+  }
 })
 
 it('finds nothing at a path that leaves out its id', async ({ bed }) => {
-  const paths = ['/offers/', '/offers/?limit=1', '/offers//applications', '/affiliate-links/', '/go/']
-  for (const path of [...paths, '/sales/', '/jobs/', '/jobs//file', '/trpc/', '/me/']) {
-    const answer = await bed.ask('GET', path)
-    assert.is(answer.status, 404, path)
-    assert.equal([answer.body.code, answer.body.status], ['not_found', 404], path)
-    assert.is(answer.headers.get('content-type'), 'application/problem+json', path)
-    assert.is(answer.headers.get('x-request-id'), answer.body.request_id, path)
-  }
-  for (const [method, path] of [
-    ['PATCH', '/offers/'],
-    ['PATCH', '/offers//status'],
-    ['DELETE', '/stores/'],
-    ['POST', '/admin/users//suspend'],
-  ] as const) {
-    assert.is((await bed.ask(method, path, { body: {} })).status, 404, `${method} ${path}`)
+  const read =
+    '/offers/ /offers/?limit=1 /offers//applications /affiliate-links/ /go/ /sales/ /jobs/ /jobs//file'
+  const written = ['PATCH /offers/', 'PATCH /offers//status', 'DELETE /stores/', 'POST /admin/users//suspend']
+  const paths = [...read.split(' '), '/trpc/', '/me/'].map((path) => `GET ${path}`)
+  for (const call of [...paths, ...written]) {
+    const [method = '', path = ''] = call.split(' ')
+    const answer = await bed.ask(method, path, method === 'GET' ? {} : { body: {} })
+    assert.equal([answer.status, answer.body.code, answer.body.status], [404, 'not_found', 404], call)
+    assert.is(answer.headers.get('content-type'), 'application/problem+json', call)
+    assert.is(answer.headers.get('x-request-id'), answer.body.request_id, call)
   }
 })
 
 it('ignores unknown query parameters and stale tokens on public routes', async ({ bed, token }) => {
   const noise = '?fbclid=IwAR0&utm_source=reels&utm_source=again&mc_cid=1&ref=x'
-  assert.is((await bed.ask('GET', `/offers${noise}&limit=1`)).status, 200)
-  const shared = `${noise}&id=1`
-  assert.is((await bed.ask('GET', `/offers/${ID}${shared}`)).status, 404)
-  assert.is((await bed.ask('GET', `/affiliate-links/abcdefgh${shared}`)).status, 404)
-  assert.is((await bed.ask('GET', '/offers', { token: TOKEN })).status, 200)
-  assert.is((await bed.ask('GET', `/offers/${ID}`, { token: TOKEN })).status, 404)
-  assert.is((await bed.ask('GET', '/affiliate-links/abcdefgh', { token: TOKEN })).status, 404)
-  const own = await bed.ask('GET', '/offers?mine=true', { token: TOKEN })
-  assert.equal([own.status, own.body.code], [401, 'unauthenticated'])
-  // Other routes still refuse an unknown parameter.
-  const { status } = await bed.ask('GET', '/summary?fbclid=1', { token })
-  assert.is(status, 400)
+  for (const [path, more, status] of [
+    ['/offers', '&limit=1', 200],
+    [`/offers/${ID}`, '&id=1', 404],
+    ['/affiliate-links/abcdefgh', '&id=1', 404],
+  ] as const) {
+    assert.is((await bed.ask('GET', `${path}${noise}${more}`)).status, status, path)
+    assert.is((await bed.ask('GET', path, { token: TOKEN })).status, status, path)
+  }
+  isRefused(await bed.ask('GET', '/offers?mine=true', { token: TOKEN }), 401, 'unauthenticated')
+  assert.is((await bed.ask('GET', '/summary?fbclid=1', { token })).status, 400, 'on no other route')
 })
 
 it('says how to write a query right', async ({ bed, token }) => {
-  const detailOf = async (path: string) => {
+  const period = 'from=2026-11-20T00:00:00Z&to=2026-11-01T00:00:00%2B05:00'
+  for (const [path, detail] of [
+    ['/offers?search=x', /^search is not a known parameter; known are category, niche, .*q, /],
+    ['/sales?offer=x', /known are acceptance_status, .*offer_id, .*from, to/],
+    ['/offers/123', /^id must be an id such as [0-9a-f]{8}-[0-9a-f-]{27}\.$/],
+    [`/sales?${period}`, /^from is later than to\.$/],
+    [`/summary?${period}`, /^(There is no such period|from )/],
+    ['/sales?limit=1&limit=2', /^limit is given twice\.$/],
+    ['/offers?q=a&q=b', /^q is given twice\.$/],
+    ['/offers?mine=true&mine=true', /^mine is given twice\.$/],
+  ] as const) {
     const { status, body } = await bed.ask('GET', path, { token })
     assert.is(status, 400, path)
-    return body.detail as string
-  }
-  assert.match(
-    await detailOf('/offers?search=x'),
-    /^search is not a known parameter; known are category, niche, .*q, /,
-  )
-  assert.match(await detailOf('/sales?offer=x'), /known are acceptance_status, .*offer_id, .*from, to/)
-  assert.match(await detailOf('/offers/123'), /^id must be an id such as [0-9a-f]{8}-[0-9a-f-]{27}\.$/)
-  const period = 'from=2026-11-20T00:00:00Z&to=2026-11-01T00:00:00%2B05:00'
-  assert.is(await detailOf(`/sales?${period}`), 'from is later than to.')
-  assert.match(await detailOf(`/summary?${period}`), /^(There is no such period|from )/)
-  for (const path of ['/sales?limit=1&limit=2', '/offers?q=a&q=b', '/offers?mine=true&mine=true']) {
-    assert.match(await detailOf(path), /^(limit|q|mine) is given twice\.$/)
+    assert.match(String(body.detail), detail, path)
   }
 })
 
 it('reports every missing, mistyped or unknown field at once, in plain English', async ({ bed, token }) => {
   const body = { title: 5, commission_rate: 91, product_ids: [], attribution_window_days: 1.5, owner: 'me' }
   const answer = await bed.ask('POST', '/offers?x=1', { token, body })
-  assert.is(answer.status, 400)
-  const issues = answer.body.issues as { path: string; message: string }[]
-  const byPath = issues.map(({ path, message }) => `${path} ${message}`).sort()
-  assert.equal(byPath, [
+  assert.equal(issuesIn(answer), [
     'attribution_window_days must be a whole number',
     'category is required',
     'commission_rate must be between 0.01 and 90',
@@ -256,21 +208,20 @@ it('reports every missing, mistyped or unknown field at once, in plain English',
     'x is not a known parameter',
   ])
   assert.is(answer.body.detail, 'attribution_window_days must be a whole number, and 8 more problems.')
-  const credentials = await bed.ask('POST', '/auth/register', {
-    body: { role: 'admin', password: 'a'.repeat(300) },
-  })
-  assert.equal(
-    (credentials.body.issues as { path: string; message: string }[]).map(
-      ({ path, message }) => `${path} ${message}`,
-    ),
-    [
-      'display_name is required',
-      'email is required',
-      'password must have at most 256 characters',
-      'role must be one of merchant, creator',
-    ],
-  )
+  const credentials = { role: 'admin', password: 'a'.repeat(300) }
+  assert.equal(issuesIn(await bed.ask('POST', '/auth/register', { body: credentials })), [
+    'display_name is required',
+    'email is required',
+    'password must have at most 256 characters',
+    'role must be one of merchant, creator',
+  ])
 })
+
+function issuesIn({ status, body }: Answer): string[] {
+  assert.is(status, 400)
+  const issues = body.issues as { path: string; message: string }[]
+  return issues.map(({ path, message }) => `${path} ${message}`).sort()
+}
 
 it('names the body as a whole by an empty path', async ({ bed }) => {
   const { status, body } = await bed.ask('POST', '/auth/login', { body: ['no object'] })

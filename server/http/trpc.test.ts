@@ -1,5 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { call } from '../test/testkit/service-bed.ts'
 import { openTinyApi, type TinyApi } from '../test/testkit/tiny-api.ts'
 import { MAX_BATCH } from './trpc.ts'
 
@@ -29,51 +30,45 @@ it('gives tRPC the same problems', async ({ api }) => {
     [15, 500, 'internal'],
   ] as const) {
     const { response, problem, body } = await trpc('things.make', post(count))
-    assert.is(response.status, status)
-    assert.is(problem?.code, code)
+    assert.equal([response.status, problem?.code], [status, code])
     assert.match(String(problem?.request_id), /^[0-9a-f-]{36}$/)
     assert.not.match(JSON.stringify(body), /hunter2|stack/)
     if (count === 14) assert.is(response.headers.get('retry-after'), '7')
   }
-  assert.is((await trpc('things.make', { ...post(1), body: '{' })).problem?.code, 'malformed_json')
-  assert.is((await trpc('things.make', { ...post(1), body: '{}' })).problem?.code, 'validation_failed')
-  assert.is((await trpc('things.make')).problem?.code, 'method_not_allowed')
-  assert.is((await trpc('nothing.here')).problem?.code, 'not_found')
-  assert.is((await trpc('things.guarded?input=%7B%22n%22:1%7D')).problem?.code, 'unauthenticated')
+  for (const [path, init, code] of [
+    ['things.make', { ...post(1), body: '{' }, 'malformed_json'],
+    ['things.make', { ...post(1), body: '{}' }, 'validation_failed'],
+    ['things.make', undefined, 'method_not_allowed'],
+    ['nothing.here', undefined, 'not_found'],
+    ['things.guarded?input=%7B%22n%22:1%7D', undefined, 'unauthenticated'],
+  ] as const)
+    assert.is((await trpc(path, init)).problem?.code, code, path)
 })
 
 it('lists the problems of one input as REST does, in the same order', async ({ api }) => {
-  const post = (path: string, body: object) =>
-    fetch(`${api.base}${path}`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-    })
   const wrong = { zebra: 1, flag: 2, count: 'x', apple: 2 }
-  const rest = (await (await post('/things/lamp', wrong)).json()) as { issues: unknown[] }
-  const trpc = (await (await post('/trpc/things.make', { name: 'lamp', ...wrong })).json()) as {
-    error: { data: { problem: { issues: unknown[] } } }
-  }
-  assert.equal(trpc.error.data.problem.issues, rest.issues)
-  assert.is(rest.issues.length, 4)
+  const rest = await call(api.base, 'POST', '/things/lamp', { body: wrong })
+  const trpc = await call(api.base, 'POST', '/trpc/things.make', { body: { name: 'lamp', ...wrong } })
+  assert.equal(trpc.body.error.data.problem.issues, rest.body.issues)
+  assert.is(rest.body.issues.length, 4)
 })
 
 it('takes an input that is left out where nothing is required', async ({ api }) => {
-  const call = (path: string, init?: RequestInit) => fetch(`${api.base}/trpc/${path}`, init)
+  const ask = (path: string, init?: RequestInit) => fetch(`${api.base}/trpc/${path}`, init)
   const json = { 'content-type': 'application/json' }
   for (const init of [{}, { headers: json }, { headers: json, body: '' }, { headers: json, body: '{}' }]) {
-    const answer = await call('things.poke', { method: 'POST', ...init })
+    const answer = await ask('things.poke', { method: 'POST', ...init })
     assert.is(answer.status, 200, await answer.text())
   }
-  const batch = await call('things.poke,things.poke?batch=1', { method: 'POST' })
+  const batch = await ask('things.poke,things.poke?batch=1', { method: 'POST' })
   assert.is(batch.status, 200)
   assert.is(((await batch.json()) as unknown[]).length, 2)
-  assert.is((await call('things.make', { method: 'POST' })).status, 400, 'something is required')
-  assert.is((await call('things.echo')).status, 400)
+  assert.is((await ask('things.make', { method: 'POST' })).status, 400, 'something is required')
+  assert.is((await ask('things.echo')).status, 400)
   const wrong = { method: 'POST', headers: json, body: '{"extra":1}' }
-  assert.is((await call('things.poke', wrong)).status, 400, 'strict as ever')
+  assert.is((await ask('things.poke', wrong)).status, 400, 'strict as ever')
   const bytes = new TextEncoder().encode('{}')
-  assert.is((await call('things.poke', { method: 'POST', body: bytes })).status, 415, 'a body of no type')
+  assert.is((await ask('things.poke', { method: 'POST', body: bytes })).status, 415, 'a body of no type')
 })
 
 it('bounds tRPC batches', async ({ api }) => {

@@ -1,18 +1,13 @@
 import { once } from 'node:events'
 import { type IncomingMessage, type OutgoingHttpHeaders, request } from 'node:http'
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { LinkRecord } from '../links/links.service.ts'
 import { addLink, addLiveOffer, addMerchant, OFFER } from '../test/testkit/listings.ts'
 import { addUser } from '../test/testkit/people.ts'
 import { pluck } from '../test/testkit/pluck.ts'
 import { proofDialects } from '../test/testkit/proof-size.ts'
-import { openWebTestbed, type WebTestbed } from '../test/testkit/web.ts'
-
-interface Context {
-  bed: WebTestbed
-  link: LinkRecord
-}
+import { rowsOf } from '../test/testkit/rows.ts'
+import { webSuite } from '../test/testkit/web.ts'
 
 const BROWSER = { accept: 'text/html', 'user-agent': 'Mozilla/5.0 (Linux; Android 14) Mobile Safari/537.36' }
 
@@ -25,15 +20,14 @@ async function rawRequest(base: string, path: string, headers: OutgoingHttpHeade
 }
 
 for (const dialect of proofDialects()) {
-  const it = suite<Context>(`links that people type, on ${dialect}`)
+  const settings = { LINK_FALLBACK_URL: 'https://market.pk/links' }
+  const it = webSuite<{ link: LinkRecord }>(`links that people type, on ${dialect}`, dialect, settings)
   it.before(async (context) => {
-    const bed = await openWebTestbed(dialect, { LINK_FALLBACK_URL: 'https://market.pk/links' })
-    const merchant = await addMerchant(bed.platform)
-    const offer = await addLiveOffer(bed.platform, merchant)
-    const link = await addLink(bed.platform, merchant, await addUser(bed.platform, 'creator'), offer.id)
-    Object.assign(context, { bed, link })
+    const { platform } = context.bed
+    const merchant = await addMerchant(platform)
+    const offer = await addLiveOffer(platform, merchant)
+    context.link = await addLink(platform, merchant, await addUser(platform, 'creator'), offer.id)
   })
-  it.after(({ bed }) => bed.close())
 
   it('lead to the product page, with a click and the glued parameters', async ({ bed, link: { slug } }) => {
     const typed = [
@@ -56,24 +50,16 @@ for (const dialect of proofDialects()) {
     for (const path of glued) {
       assert.equal(await followed(path), { status: 302, rest: `&brid=abc#${fragment}` }, path)
     }
-    const long = `${'x'.repeat(1500)}`
-    assert.equal(await followed(`/go/${slug}&brid=${long}`), {
-      status: 302,
-      rest: `&brid=${long}#${fragment}`,
-    })
-    const clicks = await bed.platform.database.reader.selectFrom('clicks').select('tracked').execute()
+    const long = 'x'.repeat(1500)
+    const longest = { status: 302, rest: `&brid=${long}#${fragment}` }
+    assert.equal(await followed(`/go/${slug}&brid=${long}`), longest)
+    const clicks = await rowsOf(bed.platform, 'clicks')
     assert.equal(pluck(clicks, 'tracked'), Array(typed.length + 4).fill(1))
   })
 
   it('lead nowhere unless a slug remains: the problem, a browser to the operator', async ({ bed }) => {
-    for (const path of [
-      '/go/',
-      '/Go/none',
-      '//go/none',
-      '/go/no/slug',
-      `/go/${'.'.repeat(3000)}`,
-      '/go/%E0%A4',
-    ]) {
+    const paths = ['/go/', '/Go/none', '//go/none', '/go/no/slug', '/go/%E0%A4', `/go/${'.'.repeat(3000)}`]
+    for (const path of paths) {
       const answer = await rawRequest(bed.base, path)
       assert.equal([answer.status, answer.location], [404, undefined], path)
       assert.is(JSON.parse(answer.body).code, 'not_found')

@@ -1,20 +1,19 @@
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { readNotifications, unsubscribeUrl } from '../notifications/channels/mail/notifications.service.ts'
 import { addUser } from '../test/testkit/people.ts'
-import { assertMapped } from '../test/testkit/pluck.ts'
+import { pluck } from '../test/testkit/pluck.ts'
 import { proofDialects } from '../test/testkit/proof-size.ts'
-import { openWebTestbed, type WebTestbed } from '../test/testkit/web.ts'
+import { rowsOf } from '../test/testkit/rows.ts'
+import { type WebTestbed, webSuite } from '../test/testkit/web.ts'
+import { register } from '../test/testkit/web-people.ts'
 
 const ONE_CLICK = 'List-Unsubscribe=One-Click'
 
 for (const dialect of proofDialects()) {
-  const it = suite<{ bed: WebTestbed; path: string; isOn: () => Promise<boolean | undefined> }>(
+  const it = webSuite<{ path: string; isOn: () => Promise<boolean | undefined> }>(
     `one-click unsubscribing on ${dialect}`,
+    dialect,
   )
-  it.before(async (context) => {
-    context.bed = await openWebTestbed(dialect)
-  })
   it.before.each(async (context) => {
     const { platform } = context.bed
     const { userId } = await addUser(platform, 'merchant')
@@ -24,7 +23,6 @@ for (const dialect of proofDialects()) {
     context.isOn = async () =>
       (await readNotifications(platform, { userId, role: 'merchant' })).email['store.silent']
   })
-  it.after(({ bed }) => bed.close())
 
   const send = async ({ base }: WebTestbed, path: string, init?: RequestInit) => {
     const answer = await fetch(`${base}${path}`, { redirect: 'manual', ...init })
@@ -39,8 +37,8 @@ for (const dialect of proofDialects()) {
       assert.match(text, 'You receive no more e-mails about stores that send nothing.')
       assert.is(await isOn(), false)
     }
-    const audience = await bed.platform.database.reader.selectFrom('mail_opt_outs').selectAll().execute()
-    assertMapped(audience, ({ event }) => event, ['store.silent'], 'nothing else is off')
+    const off = await rowsOf(bed.platform, 'mail_opt_outs', {}, 'event')
+    assert.equal(pluck(off, 'event'), ['store.silent'], 'nothing else is off')
   })
 
   it('needs a click on its page, since mail scanners follow links', async ({ bed, path, isOn }) => {
@@ -51,10 +49,8 @@ for (const dialect of proofDialects()) {
     const urdu = await send(bed, `${path}&lang=ur`)
     assert.match(urdu.text, /dir="rtl".*اسٹور جن سے کچھ نہیں آ رہا.*<form method="post"><button>/s)
     const [, back = ''] = /href="(\?token=[^"]+)" lang="en"/.exec(urdu.text) ?? []
-    assert.match(
-      (await send(bed, `/account/unsubscribe${back.replaceAll('&#38;', '&')}`)).text,
-      '<html lang="en"',
-    )
+    const english = await send(bed, `/account/unsubscribe${back.replaceAll('&#38;', '&')}`)
+    assert.match(english.text, '<html lang="en"')
     assert.not.match(text, '<script')
     assert.match(headers.get('content-security-policy') ?? '', /^default-src 'none';.* form-action 'self'/)
     assert.equal([headers.get('cache-control'), headers.get('referrer-policy')], ['no-store', 'no-referrer'])
@@ -84,6 +80,38 @@ for (const dialect of proofDialects()) {
     assert.equal([shown.status, shown.type], [404, 'text/html; charset=utf-8'])
     assert.match(shown.text, '<h1>This link is not valid</h1>')
     assert.is(await isOn(), true)
+  })
+
+  it('refuses choices of mails whole when one is no event of the account, with the reason', async ({
+    bed,
+  }) => {
+    const { token } = await register(bed)
+    const change = (email: object) => bed.ask('PATCH', '/me/notifications', { token, body: { email } })
+    const read = async () => (await bed.ask('GET', '/me/notifications', { token })).body
+    const before = await read()
+    const all = { 'application.decided': true, 'link.ended': true, 'sale.accepted': true }
+    assert.equal(before, { email: { ...all, 'payout.paid': true, 'payout.failed': true } })
+    const unknown =
+      'is not an event of GET /me/notifications; e-mails about the security of an account cannot be turned off'
+    const cases: [event: string, message: string][] = [
+      ['password_changed', unknown],
+      ['payout.lost', unknown],
+      ['__proto__x', unknown],
+      ['store.silent', 'is not an event for the role creator'],
+    ]
+    for (const [event, message] of cases) {
+      const answer = await change({ 'payout.paid': false, [event]: false })
+      assert.equal([answer.status, answer.body.code], [400, 'validation_failed'])
+      assert.equal(answer.body.issues, [{ path: `email.${event}`, message }])
+    }
+    assert.equal((await change({ 'payout.paid': 'no' })).body.issues, [
+      { path: 'email.payout.paid', message: 'must be true or false' },
+    ])
+    assert.equal(await read(), before)
+    assert.is((await change({})).status, 200)
+    const changed = { email: { ...all, 'payout.paid': false, 'payout.failed': true } }
+    assert.equal((await change({ 'payout.paid': false })).body, changed)
+    assert.equal(await read(), changed)
   })
 
   it.run()

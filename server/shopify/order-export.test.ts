@@ -2,16 +2,13 @@
 import { Readable } from 'node:stream'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { type ExportedOrder, readOrderExport } from './order-export.ts'
+import { pluckAll } from '../test/testkit/pluck.ts'
+import { type ExportedOrder, readOrderExport, UnreadableExport } from './order-export.ts'
 
 const HEAD =
   'Name,Email,Financial Status,Paid at,Currency,Subtotal,Created at,Lineitem quantity,Lineitem name,Cancelled at,Id'
-const row = (
-  name: string,
-  id: string,
-  changes: { status?: string; subtotal?: string; cancelled?: string } = {},
-) =>
-  `${name},b@example.com,${changes.status ?? 'paid'},2026-11-20 18:00:00 +0500,PKR,${changes.subtotal ?? '4999.00'},2026-11-20 17:30:00 +0500,1,"Kurta, 3 piece",${changes.cancelled ?? ''},${id}`
+const row = (name: string, id: string, { status = 'paid', subtotal = '4999.00', cancelled = '' } = {}) =>
+  `${name},b@example.com,${status},2026-11-20 18:00:00 +0500,PKR,${subtotal},2026-11-20 17:30:00 +0500,1,"Kurta, 3 piece",${cancelled},${id}`
 const furtherLine = (name: string) => `${name},,,,,,,2,"Shawl\n""Ravi""",,`
 
 async function read(file: string | Uint8Array, chunk = 7): Promise<ExportedOrder[]> {
@@ -27,35 +24,23 @@ async function read(file: string | Uint8Array, chunk = 7): Promise<ExportedOrder
 const it = suite('the order export of Shopify')
 
 it('is read order by order, also where an order spans rows and characters span chunks', async () => {
+  const refunded = { status: 'Refunded', subtotal: '1.5.0', cancelled: '2026-11-21 10:00:00 +0500' }
   const file = [
     `\ufeff${HEAD}`,
     row('#1001', '820982911946154508'),
     furtherLine('#1001'),
     furtherLine('#1001'),
-    row('#عام1002', '6200000000002', {
-      status: 'Refunded',
-      subtotal: '1.5.0',
-      cancelled: '2026-11-21 10:00:00 +0500',
-    }),
+    row('#عام1002', '6200000000002', refunded),
     HEAD,
     row('#1003', ''),
     '',
   ].join('\r\n')
   const orders = await read(file)
-  assert.equal(
-    orders.map(({ name, id, subtotal, cancelled, financial_status }) => [
-      name,
-      id,
-      subtotal,
-      cancelled,
-      financial_status,
-    ]),
-    [
-      ['#1001', '820982911946154508', 499_900, false, 'paid'],
-      ['#عام1002', '6200000000002', null, true, 'refunded'],
-      ['#1003', null, 499_900, false, 'paid'],
-    ],
-  )
+  assert.equal(pluckAll(orders, 'name', 'id', 'subtotal', 'cancelled', 'financial_status'), [
+    ['#1001', '820982911946154508', 499_900, false, 'paid'],
+    ['#عام1002', '6200000000002', null, true, 'refunded'],
+    ['#1003', null, 499_900, false, 'paid'],
+  ])
   assert.is(orders[0]?.created_at, Date.parse('2026-11-20T12:30:00Z'))
   assert.is(orders[0]?.paid_at, Date.parse('2026-11-20T13:00:00Z'))
 })
@@ -81,14 +66,10 @@ const BROKEN: [what: string, file: string | Uint8Array, message: RegExp][] = [
 
 for (const [what, file, message] of BROKEN) {
   it(`is refused with one line: ${what}`, async () => {
-    const error = await read(file, 65_536).then(
-      () => null,
-      (thrown: Error) => thrown,
-    )
-    assert.instance(error, Error)
-    assert.match(error?.message ?? '', message)
-    assert.is(error?.name, 'UnreadableExport')
-    assert.not.match(error?.message ?? '', /\n/)
+    const error = await read(file, 65_536).catch((thrown: Error) => thrown)
+    assert.instance(error, UnreadableExport)
+    assert.match((error as Error).message, message)
+    assert.not.match((error as Error).message, /\n/)
   })
 }
 

@@ -21,9 +21,8 @@ test('the digest is the published HMAC-SHA256 (RFC 4231, case 2), in base64', ()
 
 test('any of the secrets of a store may have signed, whatever its place', () => {
   const header = signShopifyBody(body, 'former')
-  assert.ok(isSigned(body, header, keys('former')))
-  assert.ok(isSigned(body, header, keys('present', 'former')))
-  assert.ok(isSigned(body, header, keys('former', 'present')))
+  for (const secrets of [['former'], ['present', 'former'], ['former', 'present']])
+    assert.ok(isSigned(body, header, keys(...secrets)), secrets.join())
 })
 
 test('no header, no secret, a wrong secret and an empty secret are refused', () => {
@@ -37,26 +36,17 @@ test('no header, no secret, a wrong secret and an empty secret are refused', () 
 
 test('only the canonical base64 of 32 bytes is taken, and nothing throws on the rest', () => {
   const header = signShopifyBody(body, 's')
+  const bytes = Buffer.from(header, 'base64')
+  const urlSafe = Buffer.from('fb'.repeat(32), 'hex').toString('base64url')
+  // The last letter carries two unused bits: spellings that set them decode alike and must not pass.
+  const spare = header.slice(0, 42) + String.fromCharCode(header.charCodeAt(42) + 1) + header.slice(43)
   const twisted = [
-    `${header} `,
-    ` ${header}`,
-    `${header}, ${header}`,
-    header.slice(0, -1),
-    `${header}=`,
+    ...[`${header} `, ` ${header}`, `${header}, ${header}`, `${header}=`, `*${header}`, header.slice(0, -1)],
     `${header.slice(0, 10)}\n${header.slice(10)}`,
-    `*${header}`,
-    Buffer.from(header, 'base64').toString('hex'),
-    Buffer.from(header, 'base64').subarray(0, 31).toString('base64'),
-    Buffer.concat([Buffer.from(header, 'base64'), Buffer.alloc(1)]).toString('base64'),
+    ...[bytes.toString('hex'), bytes.subarray(0, 31).toString('base64'), `${urlSafe}=`, spare],
+    Buffer.concat([bytes, Buffer.alloc(1)]).toString('base64'),
   ]
   for (const other of twisted) assert.not.ok(isSigned(body, other, keys('s')), JSON.stringify(other))
-
-  const urlSafe = Buffer.from('fb'.repeat(32), 'hex').toString('base64url')
-  assert.not.ok(isSigned(body, `${urlSafe}=`, keys('s')))
-  // The last letter carries two unused bits: spellings that set them decode alike and must not pass.
-  const last = header.charCodeAt(42)
-  const spare = header.slice(0, 42) + String.fromCharCode(last + 1) + header.slice(43)
-  assert.not.ok(isSigned(body, spare, keys('s')))
 })
 
 test('a body that differs in one byte is refused', () => {
@@ -74,17 +64,13 @@ test('a body that differs in one byte is refused', () => {
 })
 
 test('what is signed verifies, for any bytes and any secret; any other header does not', () => {
+  const anySecret = fc.string({ unit: 'grapheme', minLength: 1 })
   fc.assert(
-    fc.property(
-      fc.uint8Array({ maxLength: 300 }),
-      fc.string({ unit: 'grapheme', minLength: 1 }),
-      fc.string(),
-      (bytes, secret, noise) => {
-        const raw = Buffer.from(bytes)
-        assert.ok(isSigned(raw, signShopifyBody(raw, secret), keys(secret)))
-        assert.not.ok(isSigned(raw, noise, keys(secret)))
-      },
-    ),
+    fc.property(fc.uint8Array({ maxLength: 300 }), anySecret, fc.string(), (bytes, secret, noise) => {
+      const raw = Buffer.from(bytes)
+      assert.ok(isSigned(raw, signShopifyBody(raw, secret), keys(secret)))
+      assert.not.ok(isSigned(raw, noise, keys(secret)))
+    }),
     { numRuns: 300 },
   )
 })

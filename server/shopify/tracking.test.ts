@@ -17,16 +17,8 @@ test('note_attributes come before landing_site, and an empty or odd place is pas
     { name, value },
   ]
   assert.equal(first({ note_attributes: noted(' noted '), landing_site }), ['noted', 'note_attributes'])
-  const odd = [
-    noted(''),
-    noted(null),
-    noted({}),
-    noted('n', 'my_aff_ref'),
-    [null, 'x', 7],
-    {},
-    null,
-    'aff_ref',
-  ]
+  const unnamed = [[null, 'x', 7], {}, null, 'aff_ref']
+  const odd = [noted(''), noted(null), noted({}), noted('n', 'my_aff_ref'), ...unnamed]
   for (const note_attributes of odd)
     assert.equal(first({ note_attributes, landing_site }), ['landed', 'landing_site'])
   assert.equal(first({ note_attributes: [...noted(''), ...noted('second')] }), ['second', 'note_attributes'])
@@ -64,18 +56,11 @@ test("a line's property comes after note_attributes and before landing_site", ()
 
 test('landing_site may be a path or an address, with broken escapes, fragments and repeats', () => {
   const from = (landing_site: unknown) => first({ landing_site })[0]
-  assert.is(from('/products/x?utm=1&aff_ref=a-1'), 'a-1')
-  assert.is(from('https://shop.example/products/x?aff_ref=a-1&v=2#reviews'), 'a-1')
-  assert.is(from('/x?bad=%E0%A4%A&aff_ref=a-1&%'), 'a-1')
-  assert.is(from('/x?aff_ref=&aff_ref=a-1'), 'a-1')
-  assert.is(from('/x?aff_ref=a%2D1'), 'a-1')
-  assert.is(from('/x#?aff_ref=a-1'), null)
-  assert.is(from('/x?my_aff_ref=a-1'), null)
-  assert.is(from('/x&aff_ref=a-1'), 'a-1')
-  assert.is(from('/x?aff_ref'), null)
-  assert.is(from('/aff_ref=a-1'), null)
-  assert.is(from(''), null)
-  assert.is(from(42), null)
+  const broken = '/x?bad=%E0%A4%A&aff_ref=a-1&% /x?aff_ref=&aff_ref=a-1 /x?aff_ref=a%2D1 /x&aff_ref=a-1'
+  const whole = '/products/x?utm=1&aff_ref=a-1 https://shop.example/products/x?aff_ref=a-1&v=2#reviews'
+  for (const address of `${whole} ${broken}`.split(' ')) assert.is(from(address), 'a-1', address)
+  for (const other of [...'/x#?aff_ref=a-1 /x?my_aff_ref=a-1 /x?aff_ref /aff_ref=a-1'.split(' '), '', 42])
+    assert.is(from(other), null, String(other))
   assert.is(from(`/x?aff_ref=${'y'.repeat(5000)}`)?.length, 200)
   assert.is(first({ landing_site: '/x?via=b' }, 'via')[0], 'b')
 })

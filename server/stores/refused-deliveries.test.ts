@@ -2,8 +2,9 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Platform } from '../platform/platform.ts'
 import { addMerchant } from '../test/testkit/listings.ts'
-import { assertMapped } from '../test/testkit/pluck.ts'
+import { assertMapped, pluck } from '../test/testkit/pluck.ts'
 import { proofDialects } from '../test/testkit/proof-size.ts'
+import { rowOf } from '../test/testkit/rows.ts'
 import { MINUTE, openTestbed, type Testbed } from '../test/testkit/testbed.ts'
 import { countedUnclaimed, RefusedDeliveries } from './refused-deliveries.service.ts'
 
@@ -15,13 +16,11 @@ for (const dialect of proofDialects()) {
     context.bed = await openTestbed(dialect)
     await addMerchant(context.bed.platform)
     context.refused = new RefusedDeliveries(context.bed.platform)
-    const { shop_domain } = await storeOf(context.bed.platform)
-    context.domain = shop_domain
+    context.domain = (await storeOf(context.bed)).shop_domain
   })
   it.after.each(({ bed }) => bed.close())
 
-  const storeOf = ({ database }: Platform) =>
-    database.reader.selectFrom('stores').selectAll().executeTakeFirstOrThrow()
+  const storeOf = ({ platform }: Testbed) => rowOf(platform, 'stores')
 
   it('are counted in a row, until a valid one is applied', async ({ bed, refused, domain }) => {
     const { platform, clock } = bed
@@ -32,31 +31,27 @@ for (const dialect of proofDialects()) {
     refused.note(domain, 'wrong_signature')
     refused.note(domain, 'no_signature')
     await refused.flush({ all: true })
-    const store = await storeOf(platform)
+    const store = await storeOf(bed)
     assert.equal(
       [store.refused_since, store.refused_count, store.last_refused_at, store.last_refusal],
       [first, 3, clock.now(), 'no_signature'],
     )
     clock.pass(MINUTE)
-    const day = { day: 1, cart: 0, landing: 0, line: 0, coupon: 0, none: 0 }
-    await platform.database.transaction((tx) =>
-      tx
-        .insertInto('store_days')
-        .values({ store_id: store.id, ...day, last_event_at: clock.now() })
-        .execute(),
-    )
+    const counts = { cart: 0, landing: 0, line: 0, coupon: 0, none: 0 }
+    const day = { store_id: store.id, day: 1, ...counts, last_event_at: clock.now() }
+    await platform.database.transaction((tx) => tx.insertInto('store_days').values(day).execute())
     clock.pass(MINUTE)
     refused.note(domain, 'wrong_signature')
     await refused.flush({ all: true })
-    const after = await storeOf(platform)
+    const after = await storeOf(bed)
     assert.equal([after.refused_since, after.refused_count], [clock.now(), 1])
   })
 
   it('that follow a valid one within the minute are noted too', async ({ bed, refused, domain }) => {
-    const { platform, clock } = bed
+    const { clock } = bed
     refused.note(domain, 'wrong_signature')
     await refused.flush()
-    const noted = async () => (await storeOf(platform)).last_refused_at
+    const noted = async () => (await storeOf(bed)).last_refused_at
     const first = await noted()
     clock.pass(1000)
     refused.note(domain, 'wrong_signature')
@@ -67,13 +62,12 @@ for (const dialect of proofDialects()) {
     refused.note(domain, 'no_signature')
     await refused.flush()
     assert.is(await noted(), clock.now())
-    assert.is((await storeOf(platform)).refused_count, 2, 'the one before the valid one is not counted')
+    assert.is((await storeOf(bed)).refused_count, 2, 'the one before the valid one is not counted')
   })
 
   it('for domains without a claim are counted by domain', async ({ bed, refused, domain }) => {
-    for (const named of ['typo.myshopify.com', 'typo.myshopify.com', 'once.example', domain]) {
+    for (const named of ['typo.myshopify.com', 'typo.myshopify.com', 'once.example', domain])
       refused.noteUnclaimed(named)
-    }
     for (const odd of ['no host', 'a'.repeat(300), '../etc', '']) refused.noteUnclaimed(odd)
     await refused.flush()
     bed.clock.pass(MINUTE)
@@ -84,10 +78,8 @@ for (const dialect of proofDialects()) {
       ['typo.myshopify.com', 3, MINUTE],
       ['once.example', 1, 0],
     ])
-    assert.equal(
-      (await countedUnclaimed(bed.platform, ' Once.Example ')).map((row) => row.shop_domain),
-      ['once.example'],
-    )
+    const searched = await countedUnclaimed(bed.platform, ' Once.Example ')
+    assert.equal(pluck(searched, 'shop_domain'), ['once.example'])
   })
 
   it('for random domains take bounded rows and displace no frequent one', async ({ bed, refused }) => {

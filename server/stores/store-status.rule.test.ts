@@ -47,10 +47,8 @@ it('is silent only after regular orders', () => {
   assert.is(status({ lastEventAt, orderDays: 14 }), 'silent')
   assert.is(status({ lastEventAt, orderDays: 13 }), 'receiving')
   assert.is(status({ lastEventAt: lastEventAt + 1, orderDays: 28 }), 'receiving')
-  assert.is(
-    status({ lastEventAt, orderDays: 28 }, { ...SETTINGS, FLAG_STORE_SILENT_REGULAR: 0 }),
-    'receiving',
-  )
+  const off = { ...SETTINGS, FLAG_STORE_SILENT_REGULAR: 0 }
+  assert.is(status({ lastEventAt, orderDays: 28 }, off), 'receiving')
 })
 
 const MINUTE = 60_000
@@ -78,7 +76,7 @@ for (const [what, refusals, expected] of [
 }
 
 it('sees a shift among all orders or among those that led to a link, if both weeks have enough', () => {
-  const orders = (counts: Partial<SourceCounts>): SourceCounts => ({
+  const orders = (counts: Partial<SourceCounts>) => ({
     cart: 0,
     landing: 0,
     line: 0,
@@ -86,13 +84,15 @@ it('sees a shift among all orders or among those that led to a link, if both wee
     none: 0,
     ...counts,
   })
-  assert.is(sourceShift(orders({ cart: 20 }), orders({ cart: 30 }), 20), 0)
-  assert.is(sourceShift(orders({ cart: 20 }), orders({ landing: 20 }), 20), 1)
-  assert.is(sourceShift(orders({ cart: 19 }), orders({ landing: 20 }), 20), 0)
-  assert.is(sourceShift(orders({ cart: 20 }), orders({ cart: 5, none: 15 }), 20), 0.75)
-  const among = sourceShift(orders({ cart: 20, none: 980 }), orders({ landing: 15, cart: 5, none: 980 }), 20)
-  assert.is(among, 0.75)
-  assert.is(sourceShift(orders({}), orders({}), 0), 0)
+  for (const [before, after, least, shift] of [
+    [{ cart: 20 }, { cart: 30 }, 20, 0],
+    [{ cart: 20 }, { landing: 20 }, 20, 1],
+    [{ cart: 19 }, { landing: 20 }, 20, 0],
+    [{ cart: 20 }, { cart: 5, none: 15 }, 20, 0.75],
+    [{ cart: 20, none: 980 }, { landing: 15, cart: 5, none: 980 }, 20, 0.75],
+    [{}, {}, 0, 0],
+  ] as const)
+    assert.is(sourceShift(orders(before), orders(after), least), shift, JSON.stringify([before, after]))
 })
 
 it.run()

@@ -9,27 +9,18 @@ const messageOf = (text: string) => {
   return check.ok ? `allowed: ${check.text}` : check.message
 }
 
-/** As banks' apps, chat programs, e-mails and PDF statements write the registry's example. */
+/** As banks' apps, chat programs, e-mails and PDF statements write the registry's example; the last property adds spaces and marks. */
 const PASTED_IBANS = [
   VALID,
-  'PK36 SCBL 0000 0011 2345 6702',
   ' pk36scbl0000001123456702\n',
-  'PK36\u00a0SCBL\u202f0000\u20070011\u00a02345\u00a06702',
-  'PK36-SCBL-0000-0011-2345-6702',
-  'PK36\u2011SCBL\u20130000\u22120011\u20142345-6702',
-  '\u200ePK36SCBL0000001123456702\u200e',
-  '\u202aPK36 SCBL 0000 0011 2345 6702\u202c',
   '\u2066IBAN: PK36 SCBL 0000 0011 2345 6702\u2069',
-  'PK36SC\u200bBL00000\u200d0112\ufeff3456\u00ad702',
   'IBAN: PK36SCBL0000001123456702',
   'IBAN:\tPK36 SCBL 0000 0011 2345 6702.',
   'IBAN PK36 SCBL 0000 0011 2345 6702',
   'iban：pk36scbl0000001123456702',
   'Account No. (IBAN): PK36SCBL0000001123456702',
   'آئی بی اے این: PK36SCBL0000001123456702',
-  '*PK36SCBL0000001123456702*',
-  '“PK36SCBL0000001123456702”',
-  '(PK36SCBL0000001123456702)',
+  ...'*PK36SCBL0000001123456702* “PK36SCBL0000001123456702” (PK36SCBL0000001123456702)'.split(' '),
   'PK۳۶SCBL۰۰۰۰۰۰۱۱۲۳۴۵۶۷۰۲',
   'PK٣٦ SCBL ٠٠٠٠ ٠٠١١ ٢٣٤٥ ٦٧٠٢',
   'PK36SCBL000000112345670٢،',
@@ -40,19 +31,12 @@ test('an IBAN is taken as people paste it', () => {
 })
 
 test('what is no Pakistani IBAN is said to be none', () => {
+  const lengths = ['', 'PK', VALID.slice(0, -1), `${VALID}0`]
+  const foreign = ['GB29NWBK60161331926819', 'AE070331234567890123456']
+  const letters = ['PK36SCB10000001123456702', 'PKA6SCBL0000001123456702', 'PK36ſCBL0000001123456702']
+  const signs = ['PK36\u212aCBL0000001123456702', 'PK36SCBL000000112345670२', 'PK36+SCBL0000001123456702']
   for (const text of [
-    '',
-    'PK',
-    VALID.slice(0, -1),
-    `${VALID}0`,
-    'GB29NWBK60161331926819',
-    'AE070331234567890123456',
-    'PK36SCB10000001123456702',
-    'PKA6SCBL0000001123456702',
-    'PK36ſCBL0000001123456702',
-    'PK36\u212aCBL0000001123456702',
-    'PK36SCBL000000112345670२',
-    'PK36+SCBL0000001123456702',
+    ...[...lengths, ...foreign, ...letters, ...signs],
     'PK36SCBL0000001123456702\0',
     `${VALID}: ${VALID}`,
     `${VALID} ${VALID}`,
@@ -65,9 +49,8 @@ test('what is no Pakistani IBAN is said to be none', () => {
 })
 
 test('wrong check digits have a reason of their own', () => {
-  assert.match(messageOf('PK37SCBL0000001123456702'), /check digits/)
-  assert.match(messageOf('PK36SCBL0000001123456703'), /check digits/)
-  assert.match(messageOf('PK36SCBL0000001123456720'), /check digits/)
+  for (const text of 'PK37SCBL0000001123456702 PK36SCBL0000001123456703 PK36SCBL0000001123456720'.split(' '))
+    assert.match(messageOf(text), /check digits/, text)
 })
 
 test('only the last four characters are shown', () => {
@@ -117,30 +100,19 @@ test('property: one digit typed for a digit, or one letter for a letter, never p
 
 /** As contacts, chat programs, visiting cards and banks' apps write it. */
 const PASTED_NUMBERS = [
-  '03001234567',
-  '0300 1234567',
-  '0300-1234567',
-  '+923001234567',
-  '+92 300 123 4567',
-  '923001234567',
+  ...'03001234567 +923001234567 923001234567 3001234567 0300/1234567 tel:+923001234567 *0300-1234567*'.split(
+    ' ',
+  ),
   '0092 300 1234567',
-  '3001234567',
-  ' 03001234567 ',
-  '\u202a+92 300 1234567\u202c',
-  '\u200e+92\u00a0300\u20111234567',
   '(0300) 1234567',
   '+92 (0)300 1234567',
   '+92-(0)-300-123-4567',
-  '0300.123.4567',
-  '0300/1234567',
-  'tel:+923001234567',
   'tel:+92-300-1234567',
   'Mobile No: 0300 1234567',
   'Raast ID: 03001234567',
   '۰۳۰۰۱۲۳۴۵۶۷',
   '٠٣٠٠ ١٢٣٤٥٦٧',
   '+۹۲ ۳۰۰ ۱۲۳۴۵۶۷',
-  '*0300-1234567*',
 ]
 
 test('a mobile number is taken in every form that people paste, and answered in one', () => {
@@ -162,15 +134,16 @@ test('refuses what is no Pakistani mobile number', () => {
 })
 
 test('property: marks, spaces and hyphens anywhere change nothing', () => {
-  const noise = fc.constantFrom('\u200e', '\u200b', '\u2069', ' ', '\u00a0', '-', '\u2011', '.', '')
-  const noises = fc.array(noise, { minLength: 25, maxLength: 25 })
+  const marks = [...'\u200e\u200b\u200d\u202a\u202c\u2069\ufeff\u00ad']
+  const noise = fc.constantFrom(...marks, ...' \u00a0\u202f\u2007-\u2011\u2013\u2014\u2212.', '')
   fc.assert(
-    fc.property(noises, (marks) => {
-      const noisy = (text: string) => [...text].map((character, at) => `${marks[at]}${character}`).join('')
+    fc.property(fc.array(noise, { minLength: 25, maxLength: 25 }), (added) => {
+      const noisy = (text: string) => [...text].map((character, at) => `${added[at]}${character}`).join('')
       assert.equal(checkIban(noisy(VALID)), { ok: true, text: VALID })
-      assert.equal(checkRaastId(noisy('+923001234567')), { ok: true, text: '03001234567' })
+      for (const number of ['+923001234567', '03001234567'])
+        assert.equal(checkRaastId(noisy(number)), { ok: true, text: '03001234567' })
     }),
-    { numRuns: 200 },
+    { numRuns: 500 },
   )
 })
 

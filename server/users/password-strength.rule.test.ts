@@ -11,50 +11,25 @@ const weakness = (password: string, account: AccountWords) =>
   passwordWeakness(password, account, COMMON_PASSWORDS)
 
 const WEAK: Record<string, string[]> = {
-  'most used': [
-    'qwertyuiop',
-    '1234567890',
-    'Password123',
-    'PASSWORD123',
-    '1q2w3e4r5t',
-    'ｐａｓｓｗｏｒｄ１２３',
-  ],
+  'most used': 'qwertyuiop 1234567890 Password123 PASSWORD123 1q2w3e4r5t ｐａｓｓｗｏｒｄ１２３'.split(' '),
   'same few characters': [
-    'aaaaaaaaaa',
-    'ab'.repeat(8),
-    'abababababa',
-    'xyz xyz xyz xyz ',
-    'k7$k7$k7$k7$',
-    'aaaaaaaaab',
-    '1199119911',
-    'hello'.repeat(3),
-    '😀😀😀😀😀😀😀😀😀😀',
+    ...'aaaaaaaaaa abababababa k7$k7$k7$k7$ aaaaaaaaab 1199119911 😀😀😀😀😀😀😀😀😀😀'.split(' '),
+    ...['ab'.repeat(8), 'hello'.repeat(3), 'xyz xyz xyz xyz '],
   ],
-  'sequence of neighboring': [
-    'abcdefghij',
-    'jihgfedcba',
-    'xyzabcdefg',
-    'lkjhgfdsapoiu',
-    '23456789012',
-    'abcdef123456',
-    'qwertasdfgzx',
-    'aabbccddeeff',
-  ],
-  'e-mail or display name': [
-    'ayesha.khan92@example.pk',
-    'Ayesha.Khan92',
-    'ayeshakhan1992',
-    'AyeshaKhanOfficial!',
-    '1ayesha-khan-official',
-  ],
-  'name of this service': ['affiliate2026', 'AffiliateAffiliate', 'affiliate-marketplace', 'marketplace1'],
+  'sequence of neighboring':
+    'abcdefghij jihgfedcba xyzabcdefg lkjhgfdsapoiu 23456789012 abcdef123456 qwertasdfgzx aabbccddeeff'.split(
+      ' ',
+    ),
+  'e-mail or display name':
+    'ayesha.khan92@example.pk Ayesha.Khan92 ayeshakhan1992 AyeshaKhanOfficial! 1ayesha-khan-official'.split(
+      ' ',
+    ),
+  'name of this service': 'affiliate2026 AffiliateAffiliate affiliate-marketplace marketplace1'.split(' '),
 }
 
 for (const [reason, passwords] of Object.entries(WEAK)) {
   test(`a password is refused: ${reason}`, () => {
-    for (const password of passwords) {
-      assert.match(String(weakness(password, AYESHA)), reason, password)
-    }
+    for (const password of passwords) assert.match(String(weakness(password, AYESHA)), reason, password)
   })
 }
 
@@ -71,11 +46,8 @@ test('phrases and random texts are accepted', () => {
   ]) {
     assert.is(weakness(password, AYESHA), null, password)
   }
-})
-
-test('an account without letters in its names refuses nothing for them', () => {
-  const account = { email: '12345@1.pk', displayName: '!!!' }
-  assert.is(weakness('8f3k-29xq-m1vz', account), null)
+  const withoutLetters = { email: '12345@1.pk', displayName: '!!!' }
+  assert.is(weakness('8f3k-29xq-m1vz', withoutLetters), null)
 })
 
 test('the list has what is long enough to be asked for, in lower case', () => {

@@ -11,7 +11,7 @@ import { addLiveOffer, OFFER } from '../test/testkit/listings.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { addOffers, offerOf } from '../test/testkit/offer-rows.ts'
 import { addUser, outcomeOf } from '../test/testkit/people.ts'
-import { rowOf } from '../test/testkit/rows.ts'
+import { rowOf, rowsOf } from '../test/testkit/rows.ts'
 import { DAY } from '../test/testkit/testbed.ts'
 
 /** How often each outcome came. */
@@ -40,10 +40,8 @@ for (const { it } of marketSuites('quotas')) {
     })
     const again = () => outcomeOf(connectStore(platform, userId, newStore('removed')))
     assert.is(await again(), 'quota_exceeded')
-    assert.is(
-      await outcomeOf(connectStore(platform, (await addUser(platform, 'merchant')).userId, newStore())),
-      'ok',
-    )
+    const stranger = await addUser(platform, 'merchant')
+    assert.is(await outcomeOf(connectStore(platform, stranger.userId, newStore())), 'ok')
     await removeStore(platform, userId, first.id)
     assert.is(await again(), 'ok')
   })
@@ -51,26 +49,15 @@ for (const { it } of marketSuites('quotas')) {
   it('leave what an account has beyond them', async ({ platform }) => {
     const { userId } = await addUser(platform, 'merchant')
     const rows = Array.from({ length: MAX_STORES + 2 }, () => ({
-      id: platform.ids.next(),
-      merchant_id: userId,
-      shop_domain: newStore().shop_domain,
-      created_at: platform.clock.now(),
-      removed_at: null,
-      released_at: null,
-      first_event_at: null,
-      connected_at: 0,
-      last_refused_at: null,
-      last_refusal: null,
-      refused_since: null,
-      refused_count: 0,
-      rejecting_sent_at: null,
+      ...{ id: platform.ids.next(), merchant_id: userId, shop_domain: newStore().shop_domain },
+      ...{ created_at: platform.clock.now(), connected_at: 0, removed_at: null, released_at: null },
+      ...{ first_event_at: null, last_refused_at: null, last_refusal: null },
+      ...{ refused_since: null, refused_count: 0, rejecting_sent_at: null },
     }))
     await platform.database.transaction((tx) => insertRows(tx, 'stores', rows))
     assert.is(await outcomeOf(connectStore(platform, userId, newStore())), 'quota_exceeded')
-    assert.is(
-      await outcomeOf(rotateSecret(platform, userId, rows[0]?.id ?? '', { secret: 'another secret here' })),
-      'ok',
-    )
+    const rotation = rotateSecret(platform, userId, rows[0]?.id ?? '', { secret: 'another secret here' })
+    assert.is(await outcomeOf(rotation), 'ok')
   })
 
   it(`allow ${DRAFT_QUOTA.most} drafts`, async ({ market, platform }) => {
@@ -90,29 +77,15 @@ for (const { it } of marketSuites('quotas')) {
     const { clock } = market
     const shop = await market.addShop()
     const creator = await market.addCreator()
-    const offers = []
+    const offers: { id: string }[] = []
     for (let index = 0; index < 4; index += 1) offers.push(await addLiveOffer(platform, shop.actor))
-    const [first] = offers
-    const rejected = (created_at: number) => ({
-      id: platform.ids.next(),
-      offer_id: first?.id ?? '',
-      merchant_id: shop.merchantId,
-      creator_id: creator.userId,
-      status: 'rejected' as const,
-      message: null,
-      promotion_url: null,
-      decision_reason: null,
-      decided_at: created_at,
-      created_at,
-    })
-    const earlier = clock.now() - 1000
-    await platform.database.transaction((tx) =>
-      insertRows(
-        tx,
-        'applications',
-        Array.from({ length: APPLICATION_QUOTA.most - 1 }, () => rejected(earlier)),
-      ),
-    )
+    const created_at = clock.now() - 1000
+    const rejected = Array.from({ length: APPLICATION_QUOTA.most - 1 }, () => ({
+      ...{ id: platform.ids.next(), status: 'rejected' as const, created_at, decided_at: created_at },
+      ...{ offer_id: offers[0]?.id ?? '', merchant_id: shop.merchantId, creator_id: creator.userId },
+      ...{ ...wish, decision_reason: null },
+    }))
+    await platform.database.transaction((tx) => insertRows(tx, 'applications', rejected))
     const apply = (offerId: string) => applyToOffer(platform, creator.userId, offerId, wish)
     assert.equal(await outcomes(offers.map(({ id }) => apply(id))), { ok: 1, quota_exceeded: 3 })
     clock.pass(DAY - 1000)
@@ -127,8 +100,7 @@ for (const { it } of marketSuites('quotas')) {
     for (let index = 0; index < 3; index += 1) await market.order(shop, link, 100_000)
     await market.order(other, othersLink, 100_000)
     await market.drainUntilIdle()
-    const sales = await platform.database.reader.selectFrom('sales').select(['id', 'merchant_id']).execute()
-    const own = sales.filter((sale) => sale.merchant_id === shop.merchantId).map(({ id }) => id)
+    const own = await rowsOf(platform, 'sales', { merchant_id: shop.merchantId })
     await platform.database.transaction(async (tx) => {
       for (let index = 1; index < MAX_OPEN_REQUESTS; index += 1) {
         await raiseFlag(platform, tx, {
@@ -142,12 +114,12 @@ for (const { it } of marketSuites('quotas')) {
     })
     const ask = (merchantId: string, saleId: string) =>
       requestCredit(platform, merchantId, { saleId, amount: 100, reason: 'returned' })
-    const answers = await Promise.all(own.map(async (id) => [id, await outcomeOf(ask(shop.merchantId, id))]))
-    assert.equal(answers.map(([, answer]) => answer).sort(), ['ok', 'quota_exceeded', 'quota_exceeded'])
-    const [accepted] = answers.find(([, answer]) => answer === 'ok') ?? []
-    assert.is(await outcomeOf(ask(shop.merchantId, accepted ?? '')), 'ok', 'the same request again')
-    const others = sales.find((sale) => sale.merchant_id === other.merchantId)?.id ?? ''
-    assert.is(await outcomeOf(ask(other.merchantId, others)), 'ok', 'another merchant')
+    const answers = await Promise.all(own.map(({ id }) => outcomeOf(ask(shop.merchantId, id))))
+    assert.equal(answers.toSorted(), ['ok', 'quota_exceeded', 'quota_exceeded'])
+    const accepted = own[answers.indexOf('ok')]?.id ?? ''
+    assert.is(await outcomeOf(ask(shop.merchantId, accepted)), 'ok', 'the same request again')
+    const others = await rowOf(platform, 'sales', { merchant_id: other.merchantId })
+    assert.is(await outcomeOf(ask(other.merchantId, others.id)), 'ok', 'another merchant')
   })
 
   it(`answer secret_taken ${MAX_SECRETS_TAKEN} times an hour, and then nothing`, async ({ platform }) => {
@@ -163,10 +135,8 @@ for (const { it } of marketSuites('quotas')) {
     )
     assert.equal(await outcomes(guesses), { secret_taken: MAX_SECRETS_TAKEN, rate_limited: 5 })
     assert.is(await outcomeOf(connectStore(platform, thief.userId, newStore())), 'rate_limited')
-    assert.is(
-      await outcomeOf(rotateSecret(platform, thief.userId, own.id, { secret: 'no one has this one' })),
-      'rate_limited',
-    )
+    const free = rotateSecret(platform, thief.userId, own.id, { secret: 'no one has this one' })
+    assert.is(await outcomeOf(free), 'rate_limited')
     const honest = await addUser(platform, 'merchant')
     assert.is(await outcomeOf(connectStore(platform, honest.userId, newStore())), 'ok', 'another account')
   })

@@ -1,24 +1,25 @@
-import { request } from 'node:http'
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { PRODUCTION } from '../../../cli/test/run-affiliate.ts'
 import { createInboxRecorder } from '../../inbox/intake.service.ts'
 import { noteFinished, noteStarted } from '../../jobs/schedule-runs.service.ts'
-import type { Actor } from '../../platform/api/procedure.ts'
+import type { Database } from '../../platform/database/database.ts'
 import { createIds } from '../../platform/ids.ts'
 import { liveStreams } from '../../reports/live-streams.ts'
-import { signShopifyBody } from '../../shopify/signature.ts'
 import { eventually } from '../../test/testkit/eventually.ts'
-import { addLink, addLiveOffer, addMerchant } from '../../test/testkit/listings.ts'
+import { accessOf, addLink, addLiveOffer, addMerchant } from '../../test/testkit/listings.ts'
 import { follow, openWebSide } from '../../test/testkit/live-followers.ts'
 import { openMarketplace } from '../../test/testkit/marketplace.ts'
-import { orderBody } from '../../test/testkit/orders.ts'
+import { orderBody, orderHeaders } from '../../test/testkit/orders.ts'
 import { addUser, logIn } from '../../test/testkit/people.ts'
 import { proofDialects } from '../../test/testkit/proof-size.ts'
 import { call, openServiceBed, type ServiceBed } from '../../test/testkit/service-bed.ts'
 import { onStatement } from '../../test/testkit/statements.ts'
-import { openWebTestbed, type WebTestbed } from '../../test/testkit/web.ts'
+import { openWebTestbed, type WebTestbed, webSuite } from '../../test/testkit/web.ts'
+import { isRefused } from '../../test/testkit/web-people.ts'
 
 const TOKEN = 'a-token-for-prometheus'
 
@@ -28,6 +29,12 @@ async function read(base: string, headers: Record<string, string> = {}): Promise
   assert.is(answer.status, 200, text)
   assert.match(answer.headers.get('content-type') ?? '', /^text\/plain; version=0\.0\.4; charset=utf-8/)
   return text
+}
+
+/** Asserts the values of series, given by their whole names without `affiliate_`. */
+function hasFigures(text: string, expected: Record<string, number>): void {
+  for (const [series, value] of Object.entries(expected))
+    assert.is(figureOf(text, `affiliate_${series}`), value, series)
 }
 
 /** The value of one series, by its whole name; `undefined` when it is not there. */
@@ -46,20 +53,23 @@ for (const dialect of proofDialects()) {
 
   it('show state, work and the process', async ({ bed }) => {
     const text = await read(bed.url)
-    assert.is(figureOf(text, 'affiliate_database_up'), 1)
     for (const source of ['store', 'processor']) {
-      assert.is(figureOf(text, `affiliate_inbox_waiting{source="${source}"}`), 0)
-      assert.is(figureOf(text, `affiliate_inbox_oldest_seconds{source="${source}"}`), 0)
-      assert.is(figureOf(text, `affiliate_events_applied_total{source="${source}",outcome="set_aside"}`), 0)
+      hasFigures(text, {
+        [`inbox_waiting{source="${source}"}`]: 0,
+        [`inbox_oldest_seconds{source="${source}"}`]: 0,
+        [`events_applied_total{source="${source}",outcome="set_aside"}`]: 0,
+      })
     }
-    for (const kind of ['event', 'webhook', 'mail']) {
-      assert.is(figureOf(text, `affiliate_notifications_waiting{kind="${kind}"}`), 0)
-      assert.is(figureOf(text, `affiliate_notifications_overdue_seconds{kind="${kind}"}`), 0)
-    }
-    assert.is(figureOf(text, 'affiliate_sales_total{acceptance_status="accepted"}'), 0)
-    assert.is(figureOf(text, 'affiliate_flags_open{kind="integrity_violation",severity="high"}'), 0)
-    assert.is(figureOf(text, 'affiliate_group_commit_waiting{group="clicks"}'), 0)
-    assert.is(figureOf(text, 'affiliate_group_commit_waiting{group="inbox"}'), 0)
+    for (const kind of ['event', 'webhook', 'mail'])
+      for (const figure of ['waiting', 'overdue_seconds'])
+        hasFigures(text, { [`notifications_${figure}{kind="${kind}"}`]: 0 })
+    hasFigures(text, {
+      database_up: 1,
+      'sales_total{acceptance_status="accepted"}': 0,
+      'flags_open{kind="integrity_violation",severity="high"}': 0,
+      'group_commit_waiting{group="clicks"}': 0,
+      'group_commit_waiting{group="inbox"}': 0,
+    })
     assert.ok((figureOf(text, 'process_resident_memory_bytes') ?? 0) > 10_000_000)
     assert.match(text, /^nodejs_eventloop_lag_p99_seconds /m)
     const most = figureOf(text, 'affiliate_database_connections{state="most"}')
@@ -74,33 +84,24 @@ for (const dialect of proofDialects()) {
       await call(bed.url, 'GET', `/offers?q=word${index}`)
     }
     const text = await read(bed.url)
-    const count = (method: string, route: string, status: number) =>
-      figureOf(
-        text,
-        `affiliate_http_request_duration_seconds_count{method="${method}",route="${route}",status="${status}"}`,
-      )
-    assert.is(count('GET', '/go/:slug', 404), 20)
-    assert.is(count('GET', 'unknown', 404), 20)
-    assert.is(count('GET', '/trpc/:path', 404), 20)
-    assert.is(count('GET', '/offers', 200), 20)
-    const labels = 'method="GET",route="/go/:slug",status="404"'
     const name = 'affiliate_http_request_duration_seconds'
+    const labelsOf = (route: string, status: number) => `method="GET",route="${route}",status="${status}"`
+    for (const route of ['/go/:slug', 'unknown', '/trpc/:path'])
+      assert.is(figureOf(text, `${name}_count{${labelsOf(route, 404)}}`), 20, route)
+    assert.is(figureOf(text, `${name}_count{${labelsOf('/offers', 200)}}`), 20)
+    const labels = labelsOf('/go/:slug', 404)
     assert.match(text, new RegExp(`^# TYPE ${name} histogram$`, 'm'))
     const upTo = (bound: string) => figureOf(text, `${name}_bucket{le="${bound}",${labels}}`) ?? -1
     assert.is(upTo('+Inf'), 20)
     const bounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
     const counts = [...bounds.map((bound) => upTo(String(bound))), upTo('+Inf')]
-    assert.equal(
-      counts.toSorted((a, b) => a - b),
-      counts,
-    )
+    const sorted = counts.toSorted((a, b) => a - b)
+    assert.equal(counts, sorted)
     assert.ok((counts[0] ?? -1) >= 0)
     const sum = figureOf(text, `${name}_sum{${labels}}`) ?? 0
     assert.ok(sum > 0 && sum < 20 * 10, String(sum))
     assert.not.match(text, /slug1|word1|nothing/)
-    const series = text
-      .split('\n')
-      .filter((line) => line.startsWith('affiliate_http_request_duration_seconds_count'))
+    const series = text.split('\n').filter((line) => line.startsWith(`${name}_count`))
     assert.ok(series.length < 10, series.join('\n'))
   })
 
@@ -117,19 +118,23 @@ for (const dialect of proofDialects()) {
     const merchant = await addMerchant(platform)
     const offer = await addLiveOffer(platform, merchant)
     const { slug } = await addLink(platform, merchant, await addUser(platform, 'creator'), offer.id)
-    assert.is((await call(bed.url, 'GET', `/go/${slug}`)).status, 302)
-    assert.is((await call(bed.url, 'HEAD', `/go/${slug}`)).status, 302)
-    await sendOrder(bed, merchant)
+    for (const method of ['GET', 'HEAD']) assert.is((await call(bed.url, method, `/go/${slug}`)).status, 302)
+    // No one's link led to this order.
+    const raw = orderBody({ price: 100_000, createdAt: Date.now() })
+    const signed = { raw, headers: orderHeaders(accessOf(merchant), 'order-1', raw) }
+    assert.is((await call(bed.url, 'POST', '/webhooks/store-sales', signed)).status, 200)
     const sales = 'affiliate_sales_total{acceptance_status="rejected"}'
     const setAside = 'affiliate_events_applied_total{source="processor",outcome="set_aside"}'
     const text = await eventually(
       () => read(bed.url),
       (now) => figureOf(now, sales) === 1 && figureOf(now, setAside) === 1,
     )
-    assert.is(figureOf(text, 'affiliate_events_applied_total{source="store",outcome="done"}'), 1)
-    assert.is(figureOf(text, 'affiliate_events_received_total{source="processor",receipt="stored"}'), 1)
-    assert.is(figureOf(text, 'affiliate_events_received_total{source="processor",receipt="known"}'), 1)
-    assert.is(figureOf(text, 'affiliate_clicks_total{kind="head",tracked="true"}'), 1)
+    hasFigures(text, {
+      'events_applied_total{source="store",outcome="done"}': 1,
+      'events_received_total{source="processor",receipt="stored"}': 1,
+      'events_received_total{source="processor",receipt="known"}': 1,
+      'clicks_total{kind="head",tracked="true"}': 1,
+    })
     const visits = text.split('\n').filter((line) => /^affiliate_clicks_total.*tracked="true"/.test(line))
     assert.is(visits.length, 2, visits.join('\n'))
   })
@@ -168,68 +173,52 @@ for (const dialect of proofDialects()) {
 
   streams.run()
 
-  const waiting = suite(`figures of what waits on ${dialect}`)
+  const waiting = webSuite(`figures of what waits on ${dialect}`, dialect)
 
-  waiting("tell the inbox's depth and age, asking the database once for many readers", async () => {
-    const bed = await openWebTestbed(dialect)
-    try {
-      const inbox = createInboxRecorder(bed.platform)
-      const event = { source: 'store', scope: 'a-store', topic: null, rawBody: Buffer.from('{}') } as const
-      await inbox.record({ ...event, deliveryId: 'first' })
-      await noteStarted(bed.platform, 'billing')
-      await noteStarted(bed.platform, 'payouts')
-      await noteFinished(bed.platform, 'payouts', {})
-      const started = bed.clock.now() / 1000
-      bed.clock.pass(90_000)
-      await inbox.record({ ...event, deliveryId: 'second' })
-      let asked = 0
-      const { database } = bed.platform
-      Object.defineProperty(database, 'reader', {
-        value: database.reader.withPlugin(onStatement(() => (asked += 1))),
+  waiting("tell the inbox's depth and age, asking the database once for many readers", async ({ bed }) => {
+    const inbox = createInboxRecorder(bed.platform)
+    const event = { source: 'store', scope: 'a-store', topic: null, rawBody: Buffer.from('{}') } as const
+    await inbox.record({ ...event, deliveryId: 'first' })
+    await noteStarted(bed.platform, 'billing')
+    await noteStarted(bed.platform, 'payouts')
+    await noteFinished(bed.platform, 'payouts', {})
+    const started = bed.clock.now() / 1000
+    bed.clock.pass(90_000)
+    await inbox.record({ ...event, deliveryId: 'second' })
+    let asked = 0
+    const { database } = bed.platform
+    Object.defineProperty(database, 'reader', {
+      value: database.reader.withPlugin(onStatement(() => (asked += 1))),
+    })
+    const texts = await Promise.all(Array.from({ length: 20 }, () => read(bed.base)))
+    for (const text of texts) {
+      hasFigures(text, {
+        'inbox_waiting{source="store"}': 2,
+        'inbox_oldest_seconds{source="store"}': 90,
+        'inbox_waiting{source="processor"}': 0,
+        'schedule_started_timestamp_seconds{schedule="billing"}': started,
+        'schedule_finished{schedule="billing"}': 0,
+        'schedule_finished{schedule="payouts"}': 1,
       })
-      const texts = await Promise.all(Array.from({ length: 20 }, () => read(bed.base)))
-      for (const text of texts) {
-        assert.is(figureOf(text, 'affiliate_inbox_waiting{source="store"}'), 2)
-        assert.is(figureOf(text, 'affiliate_inbox_oldest_seconds{source="store"}'), 90)
-        assert.is(figureOf(text, 'affiliate_inbox_waiting{source="processor"}'), 0)
-        assert.is(figureOf(text, 'affiliate_schedule_started_timestamp_seconds{schedule="billing"}'), started)
-        assert.is(figureOf(text, 'affiliate_schedule_finished{schedule="billing"}'), 0)
-        assert.is(figureOf(text, 'affiliate_schedule_finished{schedule="payouts"}'), 1)
-      }
-      assert.is(
-        asked,
-        10,
-        'one question a source, six for notifications, one for the schedule and one for the flags',
-      )
-    } finally {
-      await bed.close()
     }
+    // One question a source, six for notifications, one for the schedule and one for the flags.
+    assert.is(asked, 10)
   })
 
   waiting.run()
 }
 
-const down = suite('figures without a database')
+const down = webSuite('figures without a database')
 
-down('are given anyway', async () => {
-  const bed = await openWebTestbed('sqlite')
+down('are given anyway', async ({ bed }) => {
   const { database } = bed.platform
-  const broken = {
-    ...database,
-    get reader(): never {
-      throw new Error('away')
-    },
-  }
-  Object.assign(bed.platform, { database: broken })
-  try {
-    const text = await read(bed.base)
-    assert.is(figureOf(text, 'affiliate_database_up'), 0)
-    assert.not.match(text, /^affiliate_inbox_waiting\{/m)
-    assert.match(text, /^process_cpu_seconds_total /m)
-  } finally {
-    Object.assign(bed.platform, { database })
-    await bed.close()
-  }
+  const reader = { getExecutor: () => assert.unreachable('away') } as unknown as Database['reader']
+  Object.assign(bed.platform, { database: { ...database, reader } })
+  const text = await read(bed.base)
+  assert.is(figureOf(text, 'affiliate_database_up'), 0)
+  assert.not.match(text, /^affiliate_inbox_waiting\{/m)
+  assert.match(text, /^process_cpu_seconds_total /m)
+  Object.assign(bed.platform, { database })
 })
 
 down.run()
@@ -248,23 +237,15 @@ readers('this machine, unless the request was passed on', async (world) => {
     { via: '1.1 proxy' },
   ]
   for (const headers of passedOn) {
-    const answer = await world.bed.ask('GET', '/metrics', { headers })
-    assert.is(answer.status, 403, JSON.stringify(headers))
-    assert.is(answer.body.code, 'forbidden')
+    isRefused(await world.bed.ask('GET', '/metrics', { headers }), 403, 'forbidden')
   }
 })
 
 /** Calls an address by another name than its own, as a page does whose name resolves to loopback. */
-function readAs(base: string, host: string | undefined): Promise<{ status: number; body: string }> {
-  const { hostname, port } = new URL(base)
-  return new Promise((resolve, reject) => {
-    const headers = host === undefined ? {} : { host }
-    request({ hostname, port, path: '/metrics', headers, setHost: host !== undefined }, async (answer) => {
-      resolve({ status: answer.statusCode ?? 0, body: await text(answer) })
-    })
-      .on('error', reject)
-      .end()
-  })
+async function readAs(base: string, host: string): Promise<{ status: number | undefined; body: string }> {
+  const asking = request(`${base}/metrics`, { headers: { host } }).end()
+  const [answer] = (await once(asking, 'response')) as [IncomingMessage]
+  return { status: answer.statusCode, body: await text(answer) }
 }
 
 readers('only under a name of this machine, so that no web page can be led to them', async (world) => {
@@ -283,43 +264,21 @@ readers('only under a name of this machine, so that no web page can be led to th
 readers('no one in production without a token, also not this machine', async (world) => {
   world.bed = await openWebTestbed('sqlite', PRODUCTION)
   const answer = await world.bed.ask('GET', '/metrics')
-  assert.is(answer.status, 403)
-  assert.is(answer.body.code, 'forbidden')
+  isRefused(answer, 403, 'forbidden')
   assert.match(String(answer.body.detail), 'Set METRICS_TOKEN')
   assert.is((await world.bed.ask('GET', '/healthz')).status, 200)
 })
 
-readers('with the token in production, under any name', async (world) => {
-  world.bed = await openWebTestbed('sqlite', { ...PRODUCTION, METRICS_TOKEN: TOKEN })
-  assert.is((await world.bed.ask('GET', '/metrics')).status, 401)
-  await read(world.bed.base, { authorization: `Bearer ${TOKEN}` })
-})
-
-readers('a client with the token, when there is one', async (world) => {
-  world.bed = await openWebTestbed('sqlite', { METRICS_TOKEN: TOKEN })
-  for (const token of [undefined, 'another-token-of-some-length', `${TOKEN}x`]) {
-    const answer = await world.bed.ask('GET', '/metrics', token === undefined ? {} : { token })
-    assert.is(answer.status, 401)
-    assert.is(answer.body.code, 'unauthenticated')
-    assert.is(answer.headers.get('www-authenticate'), 'Bearer')
-  }
-  await read(world.bed.base, { authorization: `Bearer ${TOKEN}`, 'x-forwarded-for': '203.0.113.9' })
-})
+for (const [where, settings] of Object.entries({ production: PRODUCTION, development: {} })) {
+  readers(`a client with the token, when there is one, in ${where}`, async (world) => {
+    world.bed = await openWebTestbed('sqlite', { ...settings, METRICS_TOKEN: TOKEN })
+    for (const token of ['', 'another-token-of-some-length', `${TOKEN}x`]) {
+      const answer = await world.bed.ask('GET', '/metrics', { token })
+      isRefused(answer, 401, 'unauthenticated')
+      assert.is(answer.headers.get('www-authenticate'), 'Bearer')
+    }
+    await read(world.bed.base, { authorization: `Bearer ${TOKEN}`, 'x-forwarded-for': '203.0.113.9' })
+  })
+}
 
 readers.run()
-
-/** An order that no one's link led to. */
-async function sendOrder(bed: ServiceBed, { userId }: Actor): Promise<void> {
-  const raw = Buffer.from(orderBody({ price: 100_000, createdAt: Date.now() }))
-  const answer = await call(bed.url, 'POST', '/webhooks/store-sales', {
-    raw,
-    headers: {
-      'content-type': 'application/json',
-      'x-shopify-topic': 'orders/paid',
-      'x-shopify-shop-domain': `s${userId}.myshopify.com`,
-      'x-shopify-webhook-id': 'order-1',
-      'x-shopify-hmac-sha256': signShopifyBody(raw, `secret-${userId}`),
-    },
-  })
-  assert.is(answer.status, 200)
-}

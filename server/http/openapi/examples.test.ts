@@ -20,6 +20,12 @@ import { UNSUBSCRIBE_TOKEN_EXAMPLE } from './edge-operations.ts'
 import { EXAMPLES } from './examples.ts'
 import { openApiDocument } from './openapi.ts'
 
+interface Example {
+  schema: unknown
+  example?: unknown
+  examples?: Record<string, { value: unknown }>
+}
+
 interface Place {
   at: string
   schema: unknown
@@ -34,11 +40,7 @@ const places = [...placesIn(document.paths, '')]
 function* placesIn(node: unknown, at: string): Generator<Place> {
   if (typeof node !== 'object' || node === null) return
   if ('schema' in node) {
-    const { schema, example, examples } = node as {
-      schema: unknown
-      example?: unknown
-      examples?: Record<string, { value: unknown }>
-    }
+    const { schema, example, examples } = node as Example
     const named = Object.entries(examples ?? {}).map(([name, { value }]) => [name, value])
     yield { at, schema, examples: examples ? Object.fromEntries(named) : { example } }
     return
@@ -130,61 +132,46 @@ test("the store's order leads to the sale: its lines, net amount, commission and
   const facts = readOrderFacts(JSON.stringify(EXAMPLES.edge.order), 'aff_ref')
   const { lines, netAmount } = basisOf(facts, receipt.product_ids)
   const amounts = lines.map(({ unit_price, gross, discount, tax, net, ...line }) => ({
-    ...line,
-    unit_price: formatLineAmount(unit_price),
-    gross: formatMoney(gross),
-    discount: formatMoney(discount),
-    tax: formatMoney(tax),
-    net: formatMoney(net),
+    ...{ ...line, unit_price: formatLineAmount(unit_price), gross: formatMoney(gross) },
+    ...{ discount: formatMoney(discount), tax: formatMoney(tax), net: formatMoney(net) },
   }))
   assert.equal(receipt.lines, amounts)
   const commission = commissionOn(netAmount, rate(receipt.commission_rate))
   const fee = platformFeeOn(commission, rate(receipt.platform_fee_rate))
   for (const shown of [sale, receipt]) {
-    assert.equal(
-      [shown.net_amount, shown.commission, shown.platform_fee],
-      [netAmount, commission, fee].map(formatMoney),
-    )
+    const found = [shown.net_amount, shown.commission, shown.platform_fee]
+    assert.equal(found, [netAmount, commission, fee].map(formatMoney))
   }
   const credit = EXAMPLES.components.CreditRequest as { amount: string }
   assert.is(paisa(credit.amount), commission + fee, 'a credit for the whole sale')
 })
 
 test('the cycle, the payment and the payout carry the same amounts', () => {
-  assert.is(
-    paisa(cycle.amount_due),
-    paisa(cycle.commission_total) + paisa(cycle.fee_total) - paisa(cycle.credit_total),
-  )
+  const totals = paisa(cycle.commission_total) + paisa(cycle.fee_total)
+  assert.is(paisa(cycle.amount_due), totals - paisa(cycle.credit_total))
   const { billing_cycle, payouts } = sale.outcome
   assert.equal([billing_cycle?.id, billing_cycle?.amount_due], [cycle.id, cycle.amount_due])
   assert.equal([payouts[0]?.id, payouts[0]?.share], [payout.id, billing_cycle?.creator_share])
-  const events = Object.values(EXAMPLES.edge.processor_events).map((event) =>
-    readProcessorEvent(event, GENERIC_PROCESSOR_EVENTS),
-  )
-  assert.equal(
-    events.map((event) => 'amount' in event && event.amount),
-    [cycle.amount_due, payout.amount, payout.amount].map(paisa),
-  )
+  const told = Object.values(EXAMPLES.edge.processor_events).map((body) => {
+    const event = readProcessorEvent(body, GENERIC_PROCESSOR_EVENTS)
+    return 'amount' in event && event.amount
+  })
+  assert.equal(told, [cycle.amount_due, payout.amount, payout.amount].map(paisa))
   assert.is(cycle.currency, CURRENCY)
 })
 
 test('the summaries add up', () => {
   const open = merchant.open_cycle
-  assert.is(sum(open?.by_offer.map((one) => one.commission) ?? []), paisa(open?.commission_total))
-  assert.is(sum(open?.by_creator.map((one) => one.commission) ?? []), paisa(open?.commission_total))
-  assert.is(
-    paisa(open?.expected_amount_due),
-    paisa(open?.commission_total) + paisa(open?.fee_total) - paisa(open?.expected_credit),
-  )
-  assert.is(
-    paisa(creator.next_payout.missing),
-    paisa(creator.payout_threshold) - paisa(creator.next_payout.amount),
-  )
+  const commission = paisa(open?.commission_total)
+  for (const parts of [open?.by_offer, open?.by_creator])
+    assert.is(sum((parts ?? []).map((one) => one.commission)), commission)
+  const due = commission + paisa(open?.fee_total) - paisa(open?.expected_credit)
+  assert.is(paisa(open?.expected_amount_due), due)
+  const missing = paisa(creator.payout_threshold) - paisa(creator.next_payout.amount)
+  assert.is(paisa(creator.next_payout.missing), missing)
   for (const { sales } of [merchant, creator]) {
-    assert.is(
-      sales.rejected_by_reason.reduce((total, one) => total + one.sales, 0),
-      sales.rejected,
-    )
+    const rejected = sales.rejected_by_reason.reduce((total, one) => total + one.sales, 0)
+    assert.is(rejected, sales.rejected)
   }
 })
 

@@ -6,101 +6,86 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import type { Actor } from '../../platform/api/procedure.ts'
 import { signShopifyBody } from '../../shopify/signature.ts'
-import { addMerchant } from '../../test/testkit/listings.ts'
+import { accessOf, addMerchant } from '../../test/testkit/listings.ts'
+import { orderHeaders } from '../../test/testkit/orders.ts'
 import { pluckAll } from '../../test/testkit/pluck.ts'
 import { proofDialects } from '../../test/testkit/proof-size.ts'
-import { columnsOf } from '../../test/testkit/rows.ts'
+import { rowsOf } from '../../test/testkit/rows.ts'
+import { call } from '../../test/testkit/service-bed.ts'
 import { openWebTestbed, type WebTestbed } from '../../test/testkit/web.ts'
 
-interface Context {
-  bed: WebTestbed
-  merchantId: string
-}
-
 const MIB = 1024 * 1024
+/** A signature of something else. */
+const WRONG = Buffer.alloc(32).toString('base64')
 
 setFlagsFromString('--expose-gc')
 const collectGarbage = runInNewContext('gc') as () => void
 
 for (const dialect of proofDialects()) {
-  const it = suite<Context>(`taking webhooks in on ${dialect}`)
-  it.after.each(async (context) => {
-    await context.bed?.close()
-  })
+  const it = suite(`taking webhooks in on ${dialect}`)
+  let bed: WebTestbed
+  let merchant: Actor
+  it.after.each(() => bed.close())
 
-  const open = async (context: Context, settings: Record<string, string> = {}) => {
-    context.bed = await openWebTestbed(dialect, settings)
-    context.merchantId = (await addMerchant(context.bed.platform)).userId
+  const open = async (settings: Record<string, string> = {}) => {
+    bed = await openWebTestbed(dialect, settings)
+    merchant = await addMerchant(bed.platform)
   }
-  const headersOf = ({ merchantId }: Context, body: Buffer, deliveryId: string = randomUUID()) => ({
-    'content-type': 'application/json',
-    'x-shopify-topic': 'orders/paid',
-    'x-shopify-shop-domain': `s${merchantId}.myshopify.com`,
-    'x-shopify-webhook-id': deliveryId,
-    'x-shopify-hmac-sha256': signShopifyBody(body, `secret-${merchantId}`),
-  })
-  const deliver = async (context: Context, body: Buffer<ArrayBuffer>, deliveryId?: string) => {
-    const headers = headersOf(context, body, deliveryId)
-    const answer = await fetch(`${context.bed.base}/webhooks/store-sales`, { method: 'POST', headers, body })
-    await answer.arrayBuffer()
-    return answer
-  }
-  const stored = async ({ bed }: Context) =>
-    (await bed.platform.database.reader.selectFrom('inbound_events').select('id').execute()).length
+  const headersOf = (body: Buffer | string, deliveryId: string = randomUUID(), by = merchant) =>
+    orderHeaders(accessOf(by), deliveryId, body)
+  const send = (headers: Record<string, string>, raw: Buffer | string) =>
+    call(bed.base, 'POST', '/webhooks/store-sales', { headers, raw })
+  const deliver = (body: Buffer | string, deliveryId?: string, by?: Actor) =>
+    send(headersOf(body, deliveryId, by), body)
+  const stored = async () => (await rowsOf(bed.platform, 'inbound_events')).length
 
-  it('refuses a new delivery past the quota of events, and no redelivery', async (context) => {
-    await open(context, { WEBHOOK_EVENTS_PER_MINUTE: '3' })
-    const body = Buffer.from('{"id":1}')
-    const statuses: number[] = []
-    // Nine deliveries of two events count as two.
-    for (const id of ['a', 'b', 'a', 'a', 'b', 'a', 'b', 'a', 'b'])
-      statuses.push((await deliver(context, body, id)).status)
-    statuses.push((await deliver(context, body, 'c')).status)
-    assert.equal([...new Set(statuses)], [200])
-    const refused = await deliver(context, body, 'd')
+  it('refuses a new delivery past the quota of events, and no redelivery', async () => {
+    await open({ WEBHOOK_EVENTS_PER_MINUTE: '3' })
+    const body = '{"id":1}'
+    // Ten deliveries of three events count as three.
+    for (const id of 'abaabababc') assert.is((await deliver(body, id)).status, 200)
+    const refused = await deliver(body, 'd')
     const retryAfter = Number(refused.headers.get('retry-after'))
     assert.is(refused.status, 429)
     assert.ok(retryAfter >= 1 && retryAfter <= 60, String(retryAfter))
     // What is stored already is answered as ever; another body under its id is new.
-    assert.is((await deliver(context, body, 'a')).status, 200)
-    assert.is((await deliver(context, Buffer.from('{"id":2}'), 'a')).status, 429)
-    assert.is(await stored(context), 3)
-    const other = { ...context, merchantId: (await addMerchant(context.bed.platform)).userId }
-    assert.is((await deliver(other, body, 'd')).status, 200)
+    assert.is((await deliver(body, 'a')).status, 200)
+    assert.is((await deliver('{"id":2}', 'a')).status, 429)
+    assert.is(await stored(), 3)
+    const other = await addMerchant(bed.platform)
+    assert.is((await deliver(body, 'd', other)).status, 200)
   })
 
-  it('refuses a new delivery past the quota of bytes, and takes smaller ones', async (context) => {
-    await open(context, { WEBHOOK_BYTES_PER_MINUTE: '1000' })
-    assert.is((await deliver(context, Buffer.alloc(600, 'a'), 'a')).status, 200)
-    assert.is((await deliver(context, Buffer.alloc(600, 'a'), 'a')).status, 200)
-    assert.is((await deliver(context, Buffer.alloc(600, 'a'), 'b')).status, 429)
-    assert.is((await deliver(context, Buffer.alloc(300, 'a'), 'c')).status, 200)
-    assert.is(await stored(context), 2)
+  it('refuses a new delivery past the quota of bytes, and takes smaller ones', async () => {
+    await open({ WEBHOOK_BYTES_PER_MINUTE: '1000' })
+    for (const [length, id, status] of [
+      [600, 'a', 200],
+      [600, 'a', 200],
+      [600, 'b', 429],
+      [300, 'c', 200],
+    ] as const)
+      assert.is((await deliver('a'.repeat(length), id)).status, status, id)
+    assert.is(await stored(), 2)
   })
 
-  it('counts nothing that is not validly signed', async (context) => {
-    await open(context, { WEBHOOK_EVENTS_PER_MINUTE: '1' })
-    const body = Buffer.from('{"id":1}')
-    const forged = {
-      ...headersOf(context, body),
-      'x-shopify-hmac-sha256': Buffer.alloc(32).toString('base64'),
-    }
-    const url = `${context.bed.base}/webhooks/store-sales`
-    for (let times = 0; times < 3; times += 1)
-      assert.is((await fetch(url, { method: 'POST', headers: forged, body })).status, 401)
-    assert.is((await deliver(context, body)).status, 200)
+  it('counts nothing that is not validly signed', async () => {
+    await open({ WEBHOOK_EVENTS_PER_MINUTE: '1' })
+    const body = '{"id":1}'
+    const forged = { ...headersOf(body), 'x-shopify-hmac-sha256': WRONG }
+    for (let times = 0; times < 3; times += 1) assert.is((await send(forged, body)).status, 401)
+    assert.is((await deliver(body)).status, 200)
   })
 
-  it('accepts both forms of header names, and reads the one without x- first', async (context) => {
-    await open(context)
-    const body = Buffer.from('{"id":1}')
-    const shop = `s${context.merchantId}.myshopify.com`
-    const right = signShopifyBody(body, `secret-${context.merchantId}`)
-    const wrong = Buffer.alloc(32).toString('base64')
+  it('accepts both forms of header names, and reads the one without x- first', async () => {
+    await open()
+    const body = '{"id":1}'
+    const { domain, secret } = accessOf(merchant)
+    const right = signShopifyBody(Buffer.from(body), secret)
     const named = (prefix: string, values: Record<string, string>) =>
       Object.fromEntries(Object.entries(values).map(([name, value]) => [prefix + name, value]))
-    const values = { 'shop-domain': shop, 'hmac-sha256': right, topic: 'orders/paid' }
+    const values = { 'shop-domain': domain, 'hmac-sha256': right, topic: 'orders/paid' }
     const event = { ...values, 'event-id': 'e-1', 'triggered-at': '2026-11-01T10:00:00Z' }
     const noted = named('x-shopify-', { ...values, 'webhook-id': 'w-1', 'event-id': 'e-1' })
     const deliveries: [headers: Record<string, string>, status: number, events: number][] = [
@@ -112,17 +97,9 @@ for (const dialect of proofDialects()) {
       [noted, 200, 3],
       // Mixed: each header by itself.
       [{ ...noted, 'shopify-topic': 'orders/paid', 'shopify-event-id': 'e-1' }, 200, 3],
-      [
-        {
-          ...named('shopify-', { 'shop-domain': shop }),
-          ...noted,
-          'x-shopify-shop-domain': 'other.myshopify.com',
-        },
-        200,
-        3,
-      ],
-      [{ ...noted, 'shopify-hmac-sha256': right, 'x-shopify-hmac-sha256': wrong }, 200, 3],
-      [{ ...noted, 'shopify-hmac-sha256': wrong }, 401, 3],
+      [{ ...noted, 'shopify-shop-domain': domain, 'x-shopify-shop-domain': 'other.myshopify.com' }, 200, 3],
+      [{ ...noted, 'shopify-hmac-sha256': right, 'x-shopify-hmac-sha256': WRONG }, 200, 3],
+      [{ ...noted, 'shopify-hmac-sha256': WRONG }, 401, 3],
       [{ ...noted, 'shopify-shop-domain': 'other.myshopify.com' }, 401, 3],
       // An empty value is absent.
       [{ ...noted, 'shopify-hmac-sha256': '', 'shopify-shop-domain': '', 'shopify-topic': '' }, 200, 3],
@@ -131,13 +108,11 @@ for (const dialect of proofDialects()) {
       [named('shopify-', values), 200, 4],
       [named('x-shopify-', values), 200, 4],
     ]
-    const url = `${context.bed.base}/webhooks/store-sales`
     for (const [headers, status, events] of deliveries) {
-      const answer = await fetch(url, { method: 'POST', headers, body })
-      await answer.arrayBuffer()
-      assert.equal([answer.status, await stored(context)], [status, events], JSON.stringify(headers))
+      const answer = await send(headers, body)
+      assert.equal([answer.status, await stored()], [status, events], JSON.stringify(headers))
     }
-    const rows = await columnsOf(context.bed.platform, 'inbound_events', ['topic', 'triggered_at'])
+    const rows = await rowsOf(bed.platform, 'inbound_events')
     const at = Date.UTC(2026, 10, 1, 10)
     assert.equal(pluckAll(rows, 'topic', 'triggered_at'), [
       ['orders/paid', at],
@@ -149,7 +124,6 @@ for (const dialect of proofDialects()) {
 
   /** A request that announces 2 MiB, or chunks, and sends `sent` of it. */
   const halfSend = async (
-    { bed }: Context,
     path: string,
     headers: Record<string, string>,
     sent: Buffer,
@@ -169,68 +143,56 @@ for (const dialect of proofDialects()) {
     return { socket, answer: () => text }
   }
 
-  it('answers what cannot be valid before its body comes', async (context) => {
-    await open(context)
-    const nothing = Buffer.alloc(0)
-    const good = headersOf(context, nothing)
+  it('answers what cannot be valid before its body comes', async () => {
+    await open()
+    const good = headersOf('')
     const { 'x-shopify-hmac-sha256': _, ...unsigned } = good
-    const cases: [path: string, headers: Record<string, string>][] = [
+    for (const [path, headers] of [
       ['/webhooks/store-sales', { ...good, 'x-shopify-shop-domain': 'unknown.myshopify.com' }],
       ['/webhooks/store-sales', unsigned],
       ['/webhooks/store-sales', { ...good, 'x-shopify-hmac-sha256': 'none' }],
       ['/webhooks/processor', {}],
-    ]
-    for (const [path, headers] of cases) {
-      const { socket, answer } = await halfSend(context, path, headers, nothing)
+    ] as [string, Record<string, string>][]) {
+      const { socket, answer } = await halfSend(path, headers, Buffer.alloc(0))
       await once(socket, 'close')
       assert.match(answer(), /^HTTP\/1\.1 401 /)
       assert.match(answer(), /"code":"invalid_signature"/)
     }
   })
 
-  it('answers once to a body in pieces, to one that grows too large, and to one that breaks off', async (context) => {
-    await open(context)
+  it('answers once to a body in pieces, to one that grows too large, and to one that breaks off', async () => {
+    await open()
     const warnings: unknown[] = []
-    const { server } = context.bed
+    const { server } = bed
     const requests: IncomingMessage[] = []
     server.server.on('request', (request) => requests.push(request))
     Object.assign(server.log, { warn: (warning: unknown) => warnings.push(warning) })
-    const chunk = (piece: Buffer | string) =>
-      Buffer.concat([
-        Buffer.from(`${piece.length.toString(16)}\r\n`),
-        Buffer.from(piece),
-        Buffer.from('\r\n'),
-      ])
-    const send = (body: Buffer, sent: Buffer) => {
-      const headers = { ...headersOf(context, body), 'transfer-encoding': 'chunked' }
-      return halfSend(context, '/webhooks/store-sales', headers, sent)
+    const chunk = (piece: string) => Buffer.from(`${piece.length.toString(16)}\r\n${piece}\r\n`)
+    const sendPieces = (...pieces: string[]) => {
+      const headers = { ...headersOf('{"id":1}'), 'transfer-encoding': 'chunked' }
+      return halfSend('/webhooks/store-sales', headers, Buffer.concat(pieces.map(chunk)))
     }
-    const body = Buffer.from('{"id":1}')
-    const pieces = ['{"id"', ':', '1}', ''].map(chunk)
-    const whole = await send(body, Buffer.concat(pieces))
+    const whole = await sendPieces('{"id"', ':', '1}', '')
     await once(whole.socket, 'data')
     whole.socket.destroy()
-    const tooLarge = await send(
-      body,
-      Buffer.concat(Array.from({ length: 3 }, () => chunk(Buffer.alloc(MIB)))),
-    )
+    const tooLarge = await sendPieces(...Array(3).fill(' '.repeat(MIB)))
     await once(tooLarge.socket, 'close')
-    const { socket } = await send(body, Buffer.concat(pieces.slice(0, 2)))
+    const { socket } = await sendPieces('{"id"', ':')
     await once(socket.resetAndDestroy(), 'close')
     const statuses = [whole, tooLarge].map(({ answer }) => answer().match(/HTTP\/1\.1 \d+/g))
     assert.equal(statuses, [['HTTP/1.1 200'], ['HTTP/1.1 413']])
     for (const request of requests) request.destroy(new Error('reset after the answer'))
-    assert.is((await deliver(context, Buffer.from('{"id":2}'))).status, 200)
-    assert.is(await stored(context), 2)
+    assert.is((await deliver('{"id":2}')).status, 200)
+    assert.is(await stored(), 2)
     assert.equal(warnings, [], 'no second answer is tried')
   })
 
   // Not the database's matter.
   if (dialect === 'sqlite')
-    it('keeps its memory and its senders while 150 bodies stay half-sent', async (context) => {
-      await open(context)
+    it('keeps its memory and its senders while 150 bodies stay half-sent', async () => {
+      await open()
       const half = Buffer.alloc(1.5 * MIB, 'x')
-      const headers = headersOf(context, half)
+      const headers = headersOf(half)
       const held = () => {
         collectGarbage()
         return process.memoryUsage().arrayBuffers
@@ -239,16 +201,16 @@ for (const dialect of proofDialects()) {
       const sockets: Socket[] = []
       let most = 0
       for (let count = 0; count < 150; count += 1) {
-        sockets.push((await halfSend(context, '/webhooks/store-sales', headers, half)).socket)
+        sockets.push((await halfSend('/webhooks/store-sales', headers, half)).socket)
         if (count % 15 !== 0) continue
-        assert.is((await deliver(context, Buffer.from(`{"id":${count + 1}}`))).status, 200)
+        assert.is((await deliver(`{"id":${count + 1}}`)).status, 200)
         most = Math.max(most, held() - before)
       }
-      assert.is((await deliver(context, Buffer.from('{"id":0}'))).status, 200)
+      assert.is((await deliver('{"id":0}')).status, 200)
       most = Math.max(most, held() - before)
       // Of 225 MB that were sent.
       assert.ok(most < 100 * MIB, `${Math.round(most / MIB)} MiB are held`)
-      assert.is((await deliver(context, Buffer.alloc(2 * MIB, 'y'))).status, 200)
+      assert.is((await deliver(Buffer.alloc(2 * MIB, 'y'))).status, 200)
       for (const socket of sockets) socket.destroy()
     })
 

@@ -3,12 +3,12 @@ import * as assert from 'uvu/assert'
 import type { Logger } from '../../platform/log.ts'
 import { WebhookRefusals } from './webhook-refusals.ts'
 
+const MORE = 'more webhooks refused in the last minute'
+
 function refusals() {
   const lines: Record<string, unknown>[] = []
-  const log = {
-    warn: (facts: object, message: string) => lines.push({ ...facts, message }),
-  } as unknown as Logger
-  const subject = new WebhookRefusals(log)
+  const warn = (facts: object, message: string) => lines.push({ ...facts, message })
+  const subject = new WebhookRefusals({ warn } as unknown as Logger)
   const note = (domain: string | null, reason = 'wrong HMAC', times = 1) => {
     for (let time = 0; time < times; time += 1)
       subject.note({ requestId: 'r1', route: '/webhooks/store-sales', domain, reason })
@@ -23,22 +23,12 @@ it('has one line per domain and reason a minute, and one for the rest with their
   note('a.example', 'wrong HMAC', 1000)
   note('a.example', 'no HMAC')
   note(null)
-  assert.equal(lines[0], {
-    requestId: 'r1',
-    route: '/webhooks/store-sales',
-    domain: 'a.example',
-    reason: 'wrong HMAC',
-    message: 'webhook refused',
-  })
+  const about = { domain: 'a.example', reason: 'wrong HMAC' }
+  const request = { requestId: 'r1', route: '/webhooks/store-sales' }
+  assert.equal(lines[0], { ...request, ...about, message: 'webhook refused' })
   assert.is(lines.length, 3)
   subject.flush()
-  assert.equal(lines[3], {
-    domain: 'a.example',
-    reason: 'wrong HMAC',
-    refused: 999,
-    message: 'more webhooks refused in the last minute',
-  })
-  assert.is(lines.length, 4)
+  assert.equal(lines.slice(3), [{ ...about, refused: 999, message: MORE }])
   note('a.example')
   assert.is(lines.length, 5)
   subject.flush()
@@ -51,13 +41,7 @@ it('stays short, however many domains are claimed, and shows nothing that a term
   for (let index = 0; index < 5000; index += 1) note(`d${index}.example`)
   assert.is(lines.length, 100)
   subject.flush()
-  assert.equal(lines[100], {
-    domain: 'others',
-    reason: 'various',
-    refused: 4901,
-    message: 'more webhooks refused in the last minute',
-  })
-  assert.is(lines.length, 101)
+  assert.equal(lines.slice(100), [{ domain: 'others', reason: 'various', refused: 4901, message: MORE }])
 })
 
 it.run()

@@ -39,13 +39,14 @@ interface RouteRow {
 /** The test of each procedure, or of a group of them, beside the matrix; a procedure's own entry goes before its group's. */
 const TESTS: Record<string, string> = {
   'users/users': 'auth users',
+  'test/authorization/cookie-session': 'auth.login auth.logout',
   'users/account-recovery':
     'auth.requestPasswordReset auth.resetPassword auth.verifyEmail auth.resendVerification',
   'users/sessions': 'auth.listSessions auth.endSession auth.endOtherSessions',
   'users/second-factor':
     'auth.startTotp auth.confirmTotp auth.renewRecoveryCodes auth.disableTotp auth.stepUp',
   'users/api-keys': 'auth.createApiKey auth.listApiKeys auth.deleteApiKey',
-  'notifications/channels/mail/notifications': 'users.notifications users.updateNotifications',
+  'http/unsubscribe': 'users.notifications users.updateNotifications',
   'stores/stores': 'stores',
   'offers/offers': 'offers',
   'offers/catalogue': 'offers.list offers.categories',
@@ -56,7 +57,7 @@ const TESTS: Record<string, string> = {
   'payouts/payouts': 'payouts',
   'billing/billing': 'billing',
   'flags/admin-routes': 'admin sales.requestCredit',
-  'users/suspension-effects': 'admin.listUsers admin.previewSuspension admin.suspendUser admin.reinstateUser',
+  'users/suspension': 'admin.listUsers admin.previewSuspension admin.suspendUser admin.reinstateUser',
   'exports/exports': 'jobs',
   'reports/summaries': 'summaries',
   'reports/live': 'live',

@@ -20,7 +20,7 @@ const FIELD_RULES = [
   'server/users/password-strength.rule.ts',
 ]
 /** Of TypeScript and styles. */
-const MOST_LINES = 2910
+const MOST_LINES = 2878
 
 const it = suite("the portal's sources")
 

@@ -1,19 +1,20 @@
 import { TRPCClientError } from '@trpc/client'
 import * as assert from 'uvu/assert'
 import type { AppRouter } from '../../http/router.ts'
-import type { WebAnswer, WebTestbed } from './web.ts'
+import type { Answer } from './service-bed.ts'
+import type { WebTestbed } from './web.ts'
 import { PASSWORD, register } from './web-people.ts'
 
 /* Calls from chosen addresses, for a testbed with TRUST_PROXY=loopback, and what limits make of them. */
 
 export const from = (address: string) => ({ 'x-forwarded-for': address })
 
-export function logIn(bed: WebTestbed, email: string, address: string): Promise<WebAnswer> {
+export function logIn(bed: WebTestbed, email: string, address: string): Promise<Answer> {
   const body = { email, password: 'not the password' }
   return bed.ask('POST', '/auth/login', { body, headers: from(address) })
 }
 
-export function isLimited(answer: WebAnswer, limit: number): void {
+export function isLimited(answer: Answer, limit: number): void {
   assert.is(answer.status, 429, JSON.stringify(answer.body))
   assert.is(answer.headers.get('content-type'), 'application/problem+json')
   assert.is(answer.body.code, 'rate_limited')
@@ -27,7 +28,7 @@ export function isLimited(answer: WebAnswer, limit: number): void {
 }
 
 /** Too many wrong passwords for an account: the RateLimit headers are of the address. */
-export function isLocked(answer: WebAnswer): void {
+export function isLocked(answer: Answer): void {
   assert.is(answer.status, 429, JSON.stringify(answer.body))
   assert.is(answer.body.code, 'rate_limited')
   assert.match(

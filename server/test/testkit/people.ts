@@ -4,11 +4,13 @@ import type { Role } from '../../../shared/schemas/common.ts'
 import type { ApiKeyScope } from '../../../shared/schemas/users.ts'
 import { OPERATOR, recordAudit } from '../../flags/audit.service.ts'
 import { sendMail } from '../../notifications/channels/mail/mail.service.ts'
+import type { MailKind } from '../../notifications/channels/mail/mail-texts.ts'
 import type { Actor, RequestContext, SessionActor } from '../../platform/api/procedure.ts'
 import { Refusal } from '../../platform/api/refusal.ts'
 import { insertRows, type NewRow, updateRows } from '../../platform/database/protected-rows.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { createApiKeyToken, createToken } from '../../users/sessions.service.ts'
+import { rowsOf } from './rows.ts'
 
 /** A user with a verified address and without a usable password, and the actor that a request of theirs would have. */
 export async function addUser(
@@ -119,6 +121,15 @@ export async function outcomeOf(work: Promise<unknown>): Promise<string> {
     if (error instanceof TRPCError && error.code === 'BAD_REQUEST') return 'validation_failed'
     throw error
   }
+}
+
+/** What the mails of one kind to a user say, oldest first. */
+export async function mailFactsOf(
+  platform: Platform,
+  user_id: string,
+  kind: MailKind,
+): Promise<Record<string, unknown>[]> {
+  return (await rowsOf(platform, 'mails', { user_id, kind })).map(({ facts }) => JSON.parse(facts))
 }
 
 /** Writes a mail to a user, and returns its id. */

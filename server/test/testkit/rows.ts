@@ -51,3 +51,13 @@ export async function rowOf<Table extends keyof Schema>(
   if (!row) throw new Error(`${table} has no row with ${JSON.stringify(where)}`)
   return row
 }
+
+/** The audit entries that have these values, with `before` and `after` as objects. */
+export async function auditOf(readable: Readable, where: Partial<Row<'audit_entries'>>) {
+  const rows = await rowsOf(readable, 'audit_entries', where)
+  return rows.map((row) => ({
+    ...row,
+    before: JSON.parse(row.before ?? 'null'),
+    after: JSON.parse(row.after ?? 'null'),
+  }))
+}

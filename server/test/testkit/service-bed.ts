@@ -47,8 +47,8 @@ export interface Answer {
   body: any
 }
 
-interface CallOptions {
-  token?: string
+export interface CallOptions {
+  token?: string | undefined
   body?: unknown
   headers?: Record<string, string>
   raw?: Buffer | string

@@ -7,9 +7,8 @@ import { registerTrpc } from '../../http/trpc.ts'
 import { answerUnknownRoutes, collectRoutes } from '../../http/unknown-routes.ts'
 import { procedure, publicProcedure, router } from '../../platform/api/procedure.ts'
 import { Refusal } from '../../platform/api/refusal.ts'
-import { call } from './service-bed.ts'
+import { type Answer, call } from './service-bed.ts'
 import { openTestbed, type Testbed } from './testbed.ts'
-import type { WebAnswer } from './web.ts'
 
 /** Procedures of every shape that the adapters know, and none of the service's own. */
 const thingsRouter = router({
@@ -58,7 +57,7 @@ export const tinyRouter = router({ things: thingsRouter })
 /** A server with the tiny router behind both adapters. */
 export interface TinyApi extends Testbed {
   base: string
-  ask(method: string, path: string, body?: unknown, type?: string): Promise<WebAnswer>
+  ask(method: string, path: string, body?: unknown, type?: string): Promise<Answer>
 }
 
 export async function openTinyApi(): Promise<TinyApi> {
@@ -93,7 +92,7 @@ export async function openTinyApi(): Promise<TinyApi> {
   }
 }
 
-export function isProblem(answer: WebAnswer, status: number, code: string): void {
+export function isProblem(answer: Answer, status: number, code: string): void {
   assert.is(answer.body.code, code, JSON.stringify(answer.body))
   assert.is(answer.status, status)
   assert.is(answer.body.status, status)

@@ -1,5 +1,6 @@
 import * as assert from 'uvu/assert'
-import type { WebAnswer, WebTestbed } from './web.ts'
+import type { Answer } from './service-bed.ts'
+import type { WebTestbed } from './web.ts'
 
 export const PASSWORD = 'a long passphrase'
 
@@ -20,8 +21,16 @@ export async function register(
   return { email, token: String(answer.body.token), user, id: String(user.id), answer }
 }
 
+/** Logs in over HTTP, with the password of `register` unless `more` has another. */
+export const logIn = (
+  bed: WebTestbed,
+  email: string,
+  more: { password?: string; code?: string | undefined } = {},
+  headers: Record<string, string> = {},
+) => bed.ask('POST', '/auth/login', { body: { email, password: PASSWORD, ...more }, headers })
+
 /** Asserts a refusal; of these fields, if given. */
-export function isRefused(answer: WebAnswer, status: number, code: string, ...paths: string[]): void {
+export function isRefused(answer: Answer, status: number, code: string, ...paths: string[]): void {
   assert.equal([answer.status, answer.body.code], [status, code], JSON.stringify(answer.body))
   const issues = (answer.body.issues ?? []) as { path: string }[]
   if (paths.length > 0) assert.equal(issues.map((issue) => issue.path).sort(), paths.sort())

@@ -2,7 +2,7 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'nod
 import type { AddressInfo } from 'node:net'
 import { text as textOf } from 'node:stream/consumers'
 
-interface ReceivedWebhook {
+export interface ReceivedWebhook {
   id: string
   headers: IncomingHttpHeaders
   body: { type: string; timestamp: string; data: Record<string, unknown> }

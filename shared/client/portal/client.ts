@@ -13,17 +13,14 @@ export const reachable = store(true)
 const LOOK_MS = 2000
 
 /** `fetch` that notices when the service is gone. */
-const watchedFetch: typeof fetch = async (address, init) => {
-  try {
-    return await fetch(address, init)
-  } catch (error) {
+const watchedFetch: typeof fetch = (address, init) =>
+  fetch(address, init).catch((error: unknown) => {
     if (!init?.signal?.aborted && reachable.get()) {
       reachable.set(false)
       setTimeout(probe, LOOK_MS)
     }
     throw error
-  }
-}
+  })
 
 async function probe(): Promise<void> {
   const answer = await fetch('/healthz').catch(() => null)
@@ -226,17 +223,15 @@ export function useQuery<Data>(key: string, load: (former?: Data) => Promise<Dat
 /** Set while a call waits for the password; the shell asks for it and calls `confirm` or `cancel`. */
 export const stepUp = store<{ confirm(): void; cancel(): void } | null>(null)
 
-async function confirmed<Result>(call: () => Promise<Result>): Promise<Result> {
-  try {
-    return await call()
-  } catch (error) {
+const confirmed = <Result>(call: () => Promise<Result>): Promise<Result> =>
+  call().catch(async (error: unknown) => {
     if (!isRefused(error, 'step_up_required')) throw error
-    await new Promise<void>((resolve, reject) =>
-      stepUp.set({ confirm: resolve, cancel: () => reject(error) }),
-    ).finally(() => stepUp.set(null))
+    const answered = new Promise<void>((resolve, reject) => {
+      stepUp.set({ confirm: resolve, cancel: () => reject(error) })
+    })
+    await answered.finally(() => stepUp.set(null))
     return call()
-  }
-}
+  })
 
 /** A call that changes something. `given` is what is known of its input, `done` takes its answer. */
 export interface Change<Result = unknown> {

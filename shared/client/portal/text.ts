@@ -55,30 +55,29 @@ export type Kind = Texts | 'number' | 'percent' | 'money' | 'count' | 'time' | '
 type Texts = 'text' | 'email' | 'password' | 'url' | 'search' | 'textarea' | 'lines' | Choices
 type Choices = 'select' | 'checkbox' | 'checks'
 
-/** What fields of the wire are called: label, kind and autocomplete. */
-const FIELDS: Record<string, string[]> = names.fields
+type Facts = Record<string, readonly string[]>
+/**
+ * Of fields of the wire: label, kind and autocomplete; the values that they offer, unless a list or screen says others. Of values: what
+ * they are called, and their tone, which is `good`, `warn` or `bad`.
+ */
+const { fields, options, words }: Record<'fields' | 'options' | 'words', Facts> = names
 /** What people must know to fill in a field. */
-const HINTS: Record<string, string> = names.hints
-/** The values that fields offer, unless a list or screen says others. */
-const OPTIONS: Record<string, string[]> = names.options
-/** What enum values of the wire are called, and their tone: `good`, `warn` or `bad`. */
-const WORDS: Record<string, string[]> = names.words
+const hints: Record<string, string> = names.hints
 
 /** The list of offers, and what the status of an application to one means. */
 export const { catalogue: CATALOGUE, standing: STANDING } = names
 
 /** What is known of a field of the wire, in the current language. */
 export function fieldOf(name: string) {
-  const [label = sentenceOf(name), kind, autocomplete] = FIELDS[name] ?? []
-  const usual: Kind = name.endsWith('_at') ? 'time' : 'text'
-  const known = { autocomplete, hint: t(HINTS[name] ?? ''), options: OPTIONS[name] }
-  return { ...known, label: t(label), kind: (kind as Kind) ?? usual }
+  const [label = sentenceOf(name), kind, autocomplete] = fields[name] ?? []
+  const type = (kind ?? (name.endsWith('_at') ? 'time' : 'text')) as Kind
+  return { label: t(label), type, autocomplete, hint: t(hints[name] ?? ''), options: options[name] }
 }
 
 /** An enum value of the wire for people. */
-export const word = (value: string): string => t(WORDS[value]?.[0] ?? sentenceOf(value))
+export const word = (value: string): string => t(words[value]?.[0] ?? sentenceOf(value))
 
-export const toneOf = (value: string): string => WORDS[value]?.[1] ?? ''
+export const toneOf = (value: string): string => words[value]?.[1] ?? ''
 
 /** An amount of the wire, such as `1250.00`, for people. */
 export function money(amount: string): string {

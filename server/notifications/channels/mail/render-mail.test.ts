@@ -16,6 +16,14 @@ const AT = Date.parse('2026-11-20T17:30:00Z')
 const HOME = 'https://offers.pk/app'
 const FRAME = { marketplace: 'Offers <PK>', home: HOME, name: 'Ayesha', footer: 'Footer.' }
 
+const OFFER = { offer: 'Leather shoes' }
+const LINK = { ...OFFER, link: 'https://offers.pk/go/abc', reason: null }
+const API_KEY = { name: 'Order desk', scope: 'write', last4: 'w8Zk', expires_at: null } as const
+const LOG_IN = { at: AT, network: '203.0.113.0/24', program: 'Chrome on Windows' }
+const CYCLE = { amount_due: '2750.00', period_start: AT, period_end: AT, payment_url: null }
+const TRANSFER = { number: 'INVABCDEFGHIJKL', instructions: 'Habib Bank\nPK36SCBL0000001123456702' }
+const FACTOR_CHANGES = ['on', 'off', 'reset', 'code_used', 'codes_renewed'] as const
+
 /** One of each kind. */
 const MAILS: MailContent[] = [
   { kind: 'verify_email', facts: {} },
@@ -23,46 +31,24 @@ const MAILS: MailContent[] = [
   { kind: 'password_changed', facts: { at: AT, by: 'reset' } },
   { kind: 'payout_destination_changed', facts: { at: AT, iban_last4: '6702', effective_at: AT } },
   { kind: 'billing_account_changed', facts: { at: AT, last4: '4567' } },
-  { kind: 'new_login', facts: { at: AT, network: '203.0.113.0/24', program: 'Chrome on Windows' } },
-  { kind: 'second_factor_changed', facts: { at: AT, change: 'on' } },
-  { kind: 'second_factor_changed', facts: { at: AT, change: 'off' } },
-  { kind: 'second_factor_changed', facts: { at: AT, change: 'reset' } },
-  { kind: 'second_factor_changed', facts: { at: AT, change: 'code_used' } },
-  { kind: 'second_factor_changed', facts: { at: AT, change: 'codes_renewed' } },
-  {
-    kind: 'api_key_created',
-    facts: { at: AT, name: 'Order desk', scope: 'write', last4: 'w8Zk', expires_at: null },
-  },
+  { kind: 'new_login', facts: LOG_IN },
+  ...FACTOR_CHANGES.map(
+    (change): MailContent => ({ kind: 'second_factor_changed', facts: { at: AT, change } }),
+  ),
+  { kind: 'api_key_created', facts: { at: AT, ...API_KEY } },
   { kind: 'account_suspended', facts: { at: AT } },
   { kind: 'webhook_endpoint_disabled', facts: { at: AT, url: 'https://a.pk/hook', reason: 'gone' } },
-  { kind: 'application.created', facts: { offer: 'Leather shoes', creator: 'Sana' } },
-  {
-    kind: 'application.decided',
-    facts: { offer: 'Leather shoes', decision: 'approved', link: 'https://offers.pk/go/abc', reason: null },
-  },
-  { kind: 'link.ended', facts: { offer: 'Leather shoes', link: 'https://offers.pk/go/abc', reason: null } },
+  { kind: 'application.created', facts: { ...OFFER, creator: 'Sana' } },
+  { kind: 'application.decided', facts: { ...LINK, decision: 'approved' } },
+  { kind: 'link.ended', facts: LINK },
   {
     kind: 'credit_request.decided',
     facts: { amount: '1250.00', status: 'granted', granted_amount: '625.00' },
   },
   { kind: 'sale.accepted', facts: { commission: '125.00', net_amount: '1250.00', order_name: '#1001' } },
-  {
-    kind: 'billing_cycle.closed',
-    facts: {
-      amount_due: '2750.00',
-      period_start: AT,
-      period_end: AT,
-      payment_url: 'https://pay.pk/i/1?a=1&b=2',
-    },
-  },
+  { kind: 'billing_cycle.closed', facts: { ...CYCLE, payment_url: 'https://pay.pk/i/1?a=1&b=2' } },
   { kind: 'billing_cycle.overdue', facts: { amount_due: '2750.00', closed_at: AT, payment_url: null } },
-  {
-    kind: 'billing_cycle.closed',
-    facts: {
-      ...{ amount_due: '2750.00', period_start: AT, period_end: AT, payment_url: null },
-      transfer: { number: 'INVABCDEFGHIJKL', instructions: 'Habib Bank\nPK36SCBL0000001123456702' },
-    },
-  },
+  { kind: 'billing_cycle.closed', facts: { ...CYCLE, transfer: TRANSFER } },
   {
     kind: 'store.rejecting',
     facts: { shop_domain: 'kurta.myshopify.com', at: AT, reason: 'wrong_signature' },
@@ -102,15 +88,12 @@ test('links lead to PUBLIC_BASE_URL with the token in the fragment, and payment 
 })
 
 test('a decision is mailed with the reason that the merchant gave', () => {
-  const facts = { offer: 'Leather shoes', decision: 'rejected', link: null } as const
-  const { text, html } = render({
-    kind: 'application.decided',
-    facts: { ...facts, reason: 'Only <b>fashion</b>\nchannels' },
-  })
+  const rejected = (reason: string | null) =>
+    render({ kind: 'application.decided', facts: { ...OFFER, decision: 'rejected', link: null, reason } })
+  const { text, html } = rejected('Only <b>fashion</b>\nchannels')
   assert.match(text, 'Reason: Only <b>fashion</b> channels\n')
   assert.match(html, '>Only &lt;b&gt;fashion&lt;/b&gt; channels</td>')
-  const mail = render({ kind: 'application.decided', facts: { ...facts, reason: null } })
-  assert.not.match(mail.text, 'Reason')
+  assert.not.match(rejected(null).text, 'Reason')
 })
 
 test('prose in plain text has at most 76 columns and keeps its words', () => {
@@ -125,29 +108,20 @@ test('prose in plain text has at most 76 columns and keeps its words', () => {
 })
 
 test('times are those of the billing time zone', () => {
-  const { text } = render({ kind: 'account_suspended', facts: { at: AT } })
-  assert.match(text, 'Time: 20 November 2026, 22:30 PKT\n')
-  const elsewhere = mailText(
-    { kind: 'account_suspended', facts: { at: AT } },
-    { ...SETTING, timeZone: 'UTC' },
-  )
+  const mail: MailContent = { kind: 'account_suspended', facts: { at: AT } }
+  assert.match(render(mail).text, 'Time: 20 November 2026, 22:30 PKT\n')
+  const elsewhere = mailText(mail, { ...SETTING, timeZone: 'UTC' })
   assert.equal(elsewhere.details, [['Time', '20 November 2026, 17:30 UTC']])
 })
 
 test('a new log-in says when, with what and from where, and what to do', () => {
-  const { text } = render({
-    kind: 'new_login',
-    facts: { at: AT, network: '203.0.113.0/24', program: 'Chrome on Windows' },
-  })
-  assert.match(
-    text,
-    'Time: 20 November 2026, 22:30 PKT\nDevice: Chrome on Windows\nNetwork: 203.0.113.0/24\n',
-  )
-  assert.match(text, 'change your password now')
-  for (const network of ['203.0.113.0/24', 'unknown']) {
-    const facts = { at: AT, network, program: null }
-    assert.not.match(render({ kind: 'new_login', facts }).text, 'Device')
-  }
+  const textOf = (facts: { network?: string; program?: null } = {}) =>
+    render({ kind: 'new_login', facts: { ...LOG_IN, ...facts } }).text
+  const where = 'Device: Chrome on Windows\nNetwork: 203.0.113.0/24\n'
+  assert.match(textOf(), `Time: 20 November 2026, 22:30 PKT\n${where}`)
+  assert.match(textOf(), 'change your password now')
+  for (const network of ['203.0.113.0/24', 'unknown'])
+    assert.not.match(textOf({ network, program: null }), 'Device')
 })
 
 test('Urdu is isolated, so that the words around it keep their direction', () => {
@@ -160,11 +134,8 @@ test('Urdu is isolated, so that the words around it keep their direction', () =>
   assert.match(text, 'Creator: \u2068ثنا خان\u2069\n')
   assert.match(html, 'Hello <bdi>احمد</bdi>,')
   assert.match(html, /<td dir="auto"[^>]*>ثنا خان<\/td>/)
-})
-
-test('scripts beyond the first plane, written from right to left, are isolated too', () => {
-  const { text } = render({ kind: 'account_suspended', facts: { at: AT } }, '𞤀𞤣𞤤')
-  assert.match(text, 'Hello \u2068𞤀𞤣𞤤\u2069,')
+  const beyondFirstPlane = render({ kind: 'account_suspended', facts: { at: AT } }, '𞤀𞤣𞤤')
+  assert.match(beyondFirstPlane.text, 'Hello \u2068𞤀𞤣𞤤\u2069,')
 })
 
 test('a name cannot bring line breaks, markup or a direction of its own', () => {
@@ -181,10 +152,8 @@ test('a name cannot bring line breaks, markup or a direction of its own', () => 
 })
 
 test('long subjects are cut between characters', () => {
-  const { subject } = render({
-    kind: 'application.created',
-    facts: { offer: '😀'.repeat(200), creator: 'S' },
-  })
+  const facts = { offer: '😀'.repeat(200), creator: 'S' }
+  const { subject } = render({ kind: 'application.created', facts })
   assert.is([...subject].length, 150)
   assert.match(subject, /😀…$/)
   assert.ok(subject.isWellFormed())

@@ -19,26 +19,14 @@ const waitOf = (facts: Partial<AttemptFacts>) => {
 test('2xx is success and 410 ends the endpoint; all else, also 3xx and 4xx, is tried again', () => {
   const kindOf = (status: number | null) => decideAttempt({ ...failed, status }).kind
   assert.equal([200, 204, 299].map(kindOf), ['delivered', 'delivered', 'delivered'])
-  assert.equal(
-    [null, 100, 301, 304, 400, 404, 500, 503].map(kindOf),
-    Array.from({ length: 8 }, () => 'retry'),
-  )
+  for (const status of [null, 100, 301, 304, 400, 404, 500, 503]) assert.is(kindOf(status), 'retry')
   assert.is(kindOf(410), 'gone')
 })
 
 test('the waits grow to a day, and after the last one there is no further attempt', () => {
   const waits = RETRY_DELAYS_MS.map((_, index) => waitOf({ attempt: index + 1 }))
-  assert.equal(waits, [
-    5000,
-    300_000,
-    1_800_000,
-    2 * HOUR,
-    5 * HOUR,
-    10 * HOUR,
-    14 * HOUR,
-    20 * HOUR,
-    24 * HOUR,
-  ])
+  const hours = [2, 5, 10, 14, 20, 24].map((count) => count * HOUR)
+  assert.equal(waits, [5000, 300_000, 1_800_000, ...hours])
   assert.is(waitOf({ attempt: RETRY_DELAYS_MS.length + 1 }), 'failed')
   assert.is(waitOf({ attempt: 50 }), 'failed')
 })

@@ -1,19 +1,19 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net'
+import type { ServerResponse } from 'node:http'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { Webhook } from 'standardwebhooks'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { publicLookup } from '../../../platform/network/public-address.ts'
+import {
+  openWebhookReceiver,
+  type ReceivedWebhook,
+  type WebhookReceiver,
+} from '../../../test/testkit/webhook-receiver.ts'
 import { createWebhookSender, type WebhookSender } from './send-webhook.ts'
 
 const SECRET = `whsec_${Buffer.alloc(32, 3).toString('base64')}`
 const FORMER = `whsec_${Buffer.alloc(32, 4).toString('base64')}`
 const BODY = '{"type":"sale.accepted","timestamp":"2026-11-01T07:00:00.000Z","data":{"note":"زعفران"}}'
-
-interface Received {
-  headers: IncomingMessage['headers']
-  body: string
-}
 
 const it = suite<{ sender: WebhookSender; servers: { close(): unknown }[] }>('sending a webhook')
 
@@ -26,32 +26,15 @@ it.after.each(async ({ sender, servers }) => {
   for (const server of servers) server.close()
 })
 
-function urlOf(server: { address(): unknown }): string {
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/hooks`
-}
-
 /** A receiver that answers with `answer`. */
 async function receiver(
   servers: { close(): unknown }[],
-  answer: (response: ServerResponse, request: IncomingMessage) => void,
-): Promise<{ url: string; received: Received[]; server: Server }> {
-  const received: Received[] = []
-  const server = createServer((request, response) => {
-    const chunks: Buffer[] = []
-    request.on('data', (chunk) => chunks.push(chunk))
-    request.on('end', () => {
-      received.push({ headers: request.headers, body: Buffer.concat(chunks).toString('utf8') })
-      answer(response, request)
-    })
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  servers.push({
-    close() {
-      server.close()
-      server.closeAllConnections()
-    },
-  })
-  return { url: urlOf(server), received, server }
+  answer: (response: ServerResponse) => void,
+): Promise<WebhookReceiver & { port: string }> {
+  const opened = await openWebhookReceiver()
+  opened.answer = answer
+  servers.push(opened)
+  return Object.assign(opened, { port: new URL(opened.url).port })
 }
 
 /** A receiver below HTTP. */
@@ -60,7 +43,7 @@ async function rawReceiver(
   answer: (socket: Socket) => void,
 ): Promise<string> {
   const sockets = new Set<Socket>()
-  const server = createTcpServer((socket) => {
+  const server = createServer((socket) => {
     sockets.add(socket)
     socket.on('error', () => {})
     socket.once('data', () => answer(socket))
@@ -72,7 +55,7 @@ async function rawReceiver(
       for (const socket of sockets) socket.destroy()
     },
   })
-  return urlOf(server)
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/hooks`
 }
 
 const send = (sender: WebhookSender, url: string, secrets = [SECRET]) =>
@@ -80,30 +63,23 @@ const send = (sender: WebhookSender, url: string, secrets = [SECRET]) =>
 
 it('is verified by the Standard Webhooks library, under both secrets', async ({ sender, servers }) => {
   const { url, received } = await receiver(servers, (response) => response.writeHead(204).end())
-  assert.equal(await send(sender, url, [SECRET, FORMER]), {
-    status: 204,
-    retryAfter: null,
-    body: '',
-    error: null,
-  })
-  const [request] = received as [Received]
-  const headers = request.headers as Record<string, string>
+  const answered = { status: 204, retryAfter: null, body: '', error: null }
+  assert.equal(await send(sender, url, [SECRET, FORMER]), answered)
+  const [{ text, headers: sent }] = received as [ReceivedWebhook]
+  const headers = sent as Record<string, string>
   assert.is(headers['content-type'], 'application/json')
   for (const secret of [SECRET, FORMER])
-    assert.equal(new Webhook(secret).verify(request.body, headers), JSON.parse(BODY))
+    assert.equal(new Webhook(secret).verify(text, headers), JSON.parse(BODY))
   const other = `whsec_${Buffer.alloc(32, 5).toString('base64')}`
-  assert.throws(() => new Webhook(other).verify(request.body, headers))
-  assert.throws(() => new Webhook(SECRET).verify(request.body.replace('sale', 'sail'), headers))
+  assert.throws(() => new Webhook(other).verify(text, headers))
+  assert.throws(() => new Webhook(SECRET).verify(text.replace('sale', 'sail'), headers))
 })
 
 it('follows no redirect', async ({ sender, servers }) => {
   const target = await receiver(servers, (response) => response.end())
-  const { url } = await receiver(servers, (response) =>
-    response.writeHead(302, { location: target.url }).end(),
-  )
-  const { status, error } = await send(sender, url)
-  assert.is(status, 302)
-  assert.is(error, 'The endpoint answered 302; redirects are not followed.')
+  const redirect = (response: ServerResponse) => response.writeHead(302, { location: target.url }).end()
+  const { status, error } = await send(sender, (await receiver(servers, redirect)).url)
+  assert.equal([status, error], [302, 'The endpoint answered 302; redirects are not followed.'])
   assert.is(target.received.length, 0)
 })
 
@@ -134,20 +110,18 @@ it('reads 2 KiB of a response without an end', async ({ sender, servers }) => {
   assert.ok(written < 20_000_000)
 })
 
-it('goes by the status when the body breaks off', async ({ sender, servers }) => {
-  const url = await rawReceiver(servers, (socket) => {
-    socket.end('HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\nshort')
-  })
-  const { status, body, error } = await send(sender, url)
-  assert.equal([status, body, error], [200, 'short', null])
-})
-
-it('goes by the status when more than Content-Length follows', async ({ sender, servers }) => {
-  const url = await rawReceiver(servers, (socket) => {
-    socket.end('HTTP/1.1 500 No\r\nContent-Length: 2\r\n\r\nno, and HTTP/1.1 200 OK\r\n\r\n')
-  })
-  const { status, body } = await send(sender, url)
-  assert.equal([status, body], [500, 'no'])
+it('goes by the status when the body breaks off, or more than Content-Length follows', async ({
+  sender,
+  servers,
+}) => {
+  for (const [answer, status, body] of [
+    ['HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\nshort', 200, 'short'],
+    ['HTTP/1.1 500 No\r\nContent-Length: 2\r\n\r\nno, and HTTP/1.1 200 OK\r\n\r\n', 500, 'no'],
+  ] as const) {
+    const url = await rawReceiver(servers, (socket) => socket.end(answer))
+    const sent = await send(sender, url)
+    assert.equal([sent.status, sent.body], [status, body], answer)
+  }
 })
 
 it('reports a reset, a closed port, garbage and an empty answer', async ({ sender, servers }) => {
@@ -160,7 +134,7 @@ it('reports a reset, a closed port, garbage and an empty answer', async ({ sende
   assert.is(outcome.status, null)
   assert.match(outcome.error ?? '', /^The request failed/)
   const gone = await receiver(servers, (response) => response.end())
-  await new Promise((resolve) => gone.server.close(resolve))
+  gone.close()
   assert.is((await send(sender, gone.url)).error, 'The connection was refused.')
 })
 
@@ -185,8 +159,7 @@ it('reaches this machine by its name, and reports a name without an address', as
 })
 
 it('never connects to a private address, by number or by name', async ({ servers }) => {
-  const { received, server } = await receiver(servers, (response) => response.end())
-  const { port } = server.address() as AddressInfo
+  const { received, port } = await receiver(servers, (response) => response.end())
   const rule = { allowLoopback: false }
   const resolving = (address: string) =>
     publicLookup(rule, (_name, _options, callback) => callback(null, [{ address, family: 4 }]))
@@ -208,10 +181,9 @@ it('never connects to a private address, by number or by name', async ({ servers
 })
 
 it('checks a name at each connection: it may resolve to another address by then', async ({ servers }) => {
-  const { received, server } = await receiver(servers, (response) =>
+  const { received, port } = await receiver(servers, (response) =>
     response.writeHead(204, { connection: 'close' }).end(),
   )
-  const { port } = server.address() as AddressInfo
   let address = '127.0.0.1'
   const rule = { allowLoopback: true }
   const lookup = publicLookup(rule, (_name, _options, callback) => callback(null, [{ address, family: 4 }]))
@@ -229,17 +201,10 @@ it('ends an attempt after its time, without a response or in the middle of one',
   const sender = createWebhookSender({ allowLoopback: true }, { timeoutMs: 1000 })
   const silent = await receiver(servers, () => {})
   const slow = await receiver(servers, (response) => response.writeHead(202).write('begun'))
-  const [none, { status, body, error }] = await Promise.all([
-    send(sender, silent.url),
-    send(sender, slow.url),
-  ])
-  assert.equal(none, {
-    status: null,
-    retryAfter: null,
-    body: null,
-    error: `No response within ${15} seconds.`,
-  })
-  assert.equal([status, body, error], [202, 'begun', null])
+  const [none, begun] = await Promise.all([send(sender, silent.url), send(sender, slow.url)])
+  const unanswered = { status: null, retryAfter: null, body: null }
+  assert.equal(none, { ...unanswered, error: `No response within ${15} seconds.` })
+  assert.equal(begun, { status: 202, retryAfter: null, body: 'begun', error: null })
   await sender.close()
 })
 

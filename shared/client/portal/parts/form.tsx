@@ -5,26 +5,19 @@ import { navigate, route } from '../state.ts'
 import { fieldOf, type Kind, t, word } from '../text.ts'
 import { Failed, Said } from './page.tsx'
 
-export interface Field {
+export interface Field extends ReturnType<typeof fieldOf> {
   /** Of the input that the field fills; the service's complaints about it stand beside the field. */
   name: string
-  label: string
-  type: Kind
-  hint?: string
   /** Left out of the input when empty. */
-  optional?: boolean
+  optional: boolean
   value?: unknown
-  /** Values of the wire to choose from. */
-  options?: readonly string[] | undefined
-  autocomplete?: string | undefined
 }
 
 /** A field of the wire; `?` after its name makes it optional. */
 export function field(given: string, more: Partial<Field> = {}): Field {
   const name = given.replace('?', '')
-  const { kind, ...known } = fieldOf(name)
-  const whole = { ...known, name, type: kind, optional: name !== given, ...more }
-  return whole.options && kind !== 'checks' ? { ...whole, type: 'select' } : whole
+  const whole = { ...fieldOf(name), name, optional: name !== given, ...more }
+  return whole.options && whole.type !== 'checks' ? { ...whole, type: 'select' } : whole
 }
 
 export interface FormProps<Result = unknown> extends Change<Result> {
@@ -50,7 +43,7 @@ export function Form<Result>(props: FormProps<Result>) {
   const { run, busy, error } = useChange(props)
   const { issues = [] } = problemOf(error)
   const complaintOf = (name: string) => issues.find(({ path }) => path.split('.').includes(name))?.message
-  const complaints = fields.filter(({ name }) => complaintOf(name))
+  const isBeside = ({ path }: { path: string }) => fields.some(({ name }) => path.split('.').includes(name))
   return (
     <form
       class="form"
@@ -63,7 +56,7 @@ export function Form<Result>(props: FormProps<Result>) {
         <FieldRow key={field.name} field={field} complaint={complaintOf(field.name)} />
       ))}
       {children}
-      {complaints.length === 0 && <Failed error={error} />}
+      {!(issues.length > 0 && issues.every(isBeside)) && <Failed error={error} />}
       <button type="submit" class={danger ? 'danger' : 'main'} aria-disabled={busy}>
         {busy ? t('Please wait…') : label}
       </button>

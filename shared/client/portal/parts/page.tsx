@@ -126,10 +126,8 @@ export const Status = ({ value }: { value: string }) => (
 )
 
 /** A moment of the wire, in Pakistan's time; nothing for none. */
-export function When({ at, kind }: { at: string | null; kind?: 'date' }) {
-  language.use()
-  return at && <time dateTime={at}>{text.when(at, kind)}</time>
-}
+export const When = ({ at, kind }: { at: string | null; kind?: 'date' }) =>
+  at && <time dateTime={at}>{text.when(at, kind)}</time>
 
 /** An address that others wrote: a link if it is one of the web, else plain text. */
 export function Outside({ href }: { href: string }) {
@@ -163,7 +161,7 @@ function shown(of: object, name: string): ComponentChildren {
   const value = (of as Record<string, never>)[name]
   if (value === null || value === undefined || value === '') return null
   const { title, display_name, shop_domain } = value as Record<string, string>
-  const show = SHOWN[fieldOf(name).kind]
+  const show = SHOWN[fieldOf(name).type]
   return show ? show(value) : <Theirs>{title ?? display_name ?? shop_domain ?? value}</Theirs>
 }
 
@@ -236,8 +234,8 @@ const ENDS: readonly Kind[] = ['money', 'percent', 'count']
 export function Table<Row extends object>(props: TableProps<Row>) {
   const { label, rows, cells = {} } = props
   const columns = props.columns.map((name) => {
-    const { label, kind } = fieldOf(name)
-    return { name, label, end: ENDS.includes(kind) ? 'end' : '' }
+    const { label, type } = fieldOf(name)
+    return { name, label, end: ENDS.includes(type) ? 'end' : '' }
   })
   const render = (row: Row & { id?: string }, index: number) => (
     <Fragment key={row.id ?? index}>

@@ -6,21 +6,11 @@ import { Card, Table } from './page.tsx'
 
 /** A QR code of the text. */
 export function Qr({ text, label }: { text: string; label: string }) {
-  const [code, setCode] = useState<{ size: number; path: string } | null>(null)
+  const [image, setImage] = useState('')
   useEffect(() => {
-    void import('uqr').then(({ encode }) => {
-      const { size, data } = encode(text, { border: 2 })
-      const path = data
-        .flatMap((row, y) => row.flatMap((dark, x) => (dark ? [`M${x} ${y}h1v1h-1z`] : [])))
-        .join('')
-      setCode({ size, path })
-    })
+    void import('uqr').then(({ renderSVG }) => setImage(renderSVG(text, { border: 2 })))
   }, [text])
-  return (
-    <svg class="qr" role="img" aria-label={label} viewBox={`0 0 ${code?.size ?? 1} ${code?.size ?? 1}`}>
-      <path d={code?.path ?? ''} />
-    </svg>
-  )
+  return image && <img class="qr" alt={label} src={`data:image/svg+xml,${encodeURIComponent(image)}`} />
 }
 
 interface PlotProps<Row> {

@@ -47,6 +47,7 @@ function Editor({ offer, changed }: { offer: Offer; changed: () => Promise<void>
   const { id, status } = offer
   const { update, setStatus } = client.offers
   const isOff = status === 'draft' || status === 'paused'
+  const isOut = status === 'live' || status === 'paused'
   return (
     <>
       <Card title={t('State')} actions={<Status value={status} />}>
@@ -55,9 +56,7 @@ function Editor({ offer, changed }: { offer: Offer; changed: () => Promise<void>
           items={[
             isOff && ask('offers.live', setStatus.mutate, { id, status: 'live' }, changed),
             status === 'live' && ask('offers.pause', setStatus.mutate, { id, status: 'paused' }, changed),
-            status !== 'draft' &&
-              status !== 'ended' &&
-              ask('offers.end', setStatus.mutate, { id, status: 'ended' }, changed),
+            isOut && ask('offers.end', setStatus.mutate, { id, status: 'ended' }, changed),
           ]}
         />
         <a href={`/app/applications?id=${id}`}>{t('Applications')}</a>{' '}
