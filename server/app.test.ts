@@ -99,10 +99,8 @@ it('refuses a current key listed as a former one, opens what former ones sealed'
     assert.is(platform.vault.open(sealed, BINDING), 'secret')
     assert.is(createVault(createAppKeys(KEY)).open(platform.vault.seal('new', BINDING), BINDING), 'new')
   })
-  assert.match(
-    await refusalOf({ ...given, APP_KEYS_FORMER: listed(former, KEY) }),
-    /^setting APP_KEYS_FORMER: contains the current APP_KEY/,
-  )
+  const refusal = await refusalOf({ ...given, APP_KEYS_FORMER: listed(former, KEY) })
+  assert.match(refusal, /^setting APP_KEYS_FORMER: contains the current APP_KEY/)
 })
 
 it('refuses key files that hold something else', async ({ folder, environment }) => {
@@ -135,32 +133,24 @@ it('agrees with other processes that start at the same moment on one key', async
 })
 
 it('gives the sandbox the keys that are set', ({ environment }) => {
-  const config = readConfig({
-    ...environment,
-    PROCESSOR_API_KEY: 'mine',
-    PROCESSOR_WEBHOOK_SECRETS: `${SECRET},old`,
-  })
+  const given = { PROCESSOR_API_KEY: 'mine', PROCESSOR_WEBHOOK_SECRETS: `${SECRET},old` }
+  const config = readConfig({ ...environment, ...given })
   assert.is(readSandboxAccess(config, { create: false }), null)
   const access = readSandboxAccess(config, { create: true })
   assert.equal(access, { api_key: 'mine', webhook_secret: SECRET, url: null })
-  writeSandboxAccess(config, { api_key: 'a', webhook_secret: 'b', url: 'http://127.0.0.1:1' })
-  assert.equal(readSandboxAccess(readConfig(environment), { create: false }), {
-    api_key: 'a',
-    webhook_secret: 'b',
-    url: 'http://127.0.0.1:1',
-  })
+  const written = { api_key: 'a', webhook_secret: 'b', url: 'http://127.0.0.1:1' }
+  writeSandboxAccess(config, written)
+  assert.equal(readSandboxAccess(readConfig(environment), { create: false }), written)
 })
 
 it('verifies with the sandbox secret unless secrets are set', async ({ folder, environment }) => {
   const own = await withApp(environment, (app) => app.processorSignature.secrets)
   assert.equal(own, [JSON.parse(readFileSync(join(folder, 'sandbox.json'), 'utf8')).webhook_secret])
-  const real = await withApp({ ...environment, ...HTTP }, (app) => [
-    app.processorSignature.secrets,
-    app.sandbox,
-  ])
-  assert.equal(real, [[SECRET], null])
+  const real = await withApp({ ...environment, ...HTTP }, (app) => app)
+  assert.equal([real.processorSignature.secrets, real.sandbox], [[SECRET], null])
 })
 
+const HMAC = { ...HTTP, PROCESSOR_SIGNATURE: 'hmac' }
 const WRONG: [string, Record<string, string>][] = [
   ['PROCESSOR_EVENTS', { PROCESSOR_EVENTS: '{' }],
   ['PROCESSOR_EVENTS', { PROCESSOR_EVENTS: '[]' }],
@@ -168,19 +158,14 @@ const WRONG: [string, Record<string, string>][] = [
   ['PROCESSOR_EVENTS', { PROCESSOR_EVENTS: '{"rules":[]}' }],
   ['PROCESSOR_EVENTS', { PROCESSOR_EVENTS: '{"rules":[{"types":["x"],"meaning":"refund"}]}' }],
   ['PROCESSOR_EVENTS', { PROCESSOR_EVENTS: '{"type":"x"}' }],
-  ['PROCESSOR_SIGNATURE_HMAC', { ...HTTP, PROCESSOR_SIGNATURE: 'hmac' }],
-  ['PROCESSOR_SIGNATURE_HMAC', { ...HTTP, PROCESSOR_SIGNATURE: 'hmac', PROCESSOR_SIGNATURE_HMAC: 'sha256' }],
+  ['PROCESSOR_SIGNATURE_HMAC', HMAC],
+  ['PROCESSOR_SIGNATURE_HMAC', { ...HMAC, PROCESSOR_SIGNATURE_HMAC: 'sha256' }],
   [
     'PROCESSOR_SIGNATURE_HMAC',
-    {
-      ...HTTP,
-      PROCESSOR_SIGNATURE: 'hmac',
-      PROCESSOR_SIGNATURE_HMAC: '{"signature_header":"x","template":"{id}"}',
-    },
+    { ...HMAC, PROCESSOR_SIGNATURE_HMAC: '{"signature_header":"x","template":"{id}"}' },
   ],
   ['PROCESSOR_WEBHOOK_SECRETS', { ...HTTP, PROCESSOR_WEBHOOK_SECRETS: 'plain text' }],
   ['PROCESSOR_WEBHOOK_SECRETS', { ...HTTP, PROCESSOR_WEBHOOK_SECRETS: `${SECRET},plain text` }],
-  ['PORT', { PORT: 'http' }],
 ]
 
 it('refuses wrong settings with one line that names them and shows no secret', async ({ environment }) => {
@@ -193,10 +178,7 @@ it('refuses wrong settings with one line that names them and shows no secret', a
 
 it('reads the mapping of events and the hmac scheme from their settings', async ({ environment }) => {
   const settings = {
-    ...environment,
-    ...HTTP,
-    PROCESSOR_WEBHOOK_SECRETS: 'whatever',
-    PROCESSOR_SIGNATURE: 'hmac',
+    ...{ ...environment, ...HMAC, PROCESSOR_WEBHOOK_SECRETS: 'whatever' },
     PROCESSOR_SIGNATURE_HMAC: '{"signature_header":"X-Signature"}',
     PROCESSOR_EVENTS: '{"type_field":"event","rules":[{"types":["paid"],"meaning":"payout_confirmed"}]}',
   }

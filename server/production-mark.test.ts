@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { sql } from 'kysely'
 import * as assert from 'uvu/assert'
 import { PRODUCTION } from '../cli/test/run-affiliate.ts'
-import { readConfig, SettingError } from './platform/config.ts'
+import { type Config, readConfig, SettingError } from './platform/config.ts'
 import { type OpenDatabase, openDatabase } from './platform/database/open-database.ts'
 import { withRowKeys } from './platform/database/protected-rows.ts'
 import { isProduction, markDevelopment, markProduction, markSeeded } from './production-mark.ts'
@@ -26,33 +26,36 @@ for (const { it, dialect } of marketSuites<{ database: OpenDatabase }>('the mark
     assert.is(await isProduction(database.reader), true)
   })
 
+  /** Why a start with these settings is refused. */
+  const refusalOf = async (database: OpenDatabase, config: Config) => {
+    const refusal = await markProduction(database, config).catch((error: unknown) => error)
+    assert.instance(refusal, SettingError)
+    return (refusal as SettingError).message
+  }
+
   it('is refused on a database that was seeded', async ({ bed, database }) => {
     await markSeeded(database, bed.platform.clock.now())
-    const refusal = await markProduction(database, CONFIG).catch((error: unknown) => error)
-    assert.instance(refusal, SettingError)
-    assert.match((refusal as Error).message, /^setting DATABASE_URL: .*affiliate seed/)
+    assert.match(await refusalOf(database, CONFIG), /^setting DATABASE_URL: .*affiliate seed/)
     assert.is(await isProduction(database.reader), false)
     await markProduction(database, bed.platform.config)
   })
 
   it('refuses a start with the sandbox processor', async ({ bed, database }) => {
     await markProduction(database, CONFIG)
-    const refusal = await markProduction(database, bed.platform.config).catch((error: unknown) => error)
-    assert.instance(refusal, SettingError)
-    assert.match(
-      (refusal as Error).message,
-      /^setting PROCESSOR: the sandbox is refused on a production database/,
-    )
+    const refusal = /^setting PROCESSOR: the sandbox is refused on a production database/
+    assert.match(await refusalOf(database, bed.platform.config), refusal)
   })
 
   it('cannot be removed while the service runs or with production settings', async ({ bed, database }) => {
     await markProduction(database, CONFIG)
-    const here = await markDevelopment(bed.platform, database).catch((error) => error)
-    assert.equal([here.code, /uses this database/.test(here.detail)], ['forbidden', true])
-    const settings = await markDevelopment({ ...bed.platform, config: CONFIG }, database).catch(
-      (error) => error,
-    )
-    assert.equal([settings.code, /NODE_ENV is production/.test(settings.detail)], ['forbidden', true])
+    for (const [config, why] of [
+      [bed.platform.config, /uses this database/],
+      [CONFIG, /NODE_ENV is production/],
+    ] as const) {
+      const refusal = await markDevelopment({ ...bed.platform, config }, database).catch((error) => error)
+      assert.is(refusal.code, 'forbidden')
+      assert.match(refusal.detail, why)
+    }
     assert.is(await isProduction(database.reader), true)
   })
 
@@ -79,11 +82,7 @@ for (const { it, dialect } of marketSuites<{ database: OpenDatabase }>('the mark
       return openDatabase(`sqlite:${file}`, { create: false })
     }
     // A database that is made from a dump has another number than the one that was marked.
-    await database.writer
-      .updateTable('watermarks')
-      .set({ value: '1 1' })
-      .where('name', '=', 'production')
-      .execute()
+    await sql`update watermarks set value = '1 1' where name = 'production'`.execute(database.writer)
     return database
   }
 

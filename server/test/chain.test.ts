@@ -15,15 +15,13 @@ const YEAR_MS = 366 * 86_400_000
 /** An order of now. */
 const orderOf = (changes: Omit<OrderChanges, 'createdAt'>) => orderBody({ createdAt: Date.now(), ...changes })
 
-const WORLDS: { dialect: TestDialect; where: string; options: TestDatabaseOptions }[] =
-  testDialects().flatMap((dialect) => [
-    { dialect, where: dialect, options: {} },
-    ...(dialect === 'postgresql'
-      ? [{ dialect, where: 'postgresql, as a role that owns nothing', options: AS_SERVICE_ROLE }]
-      : []),
-  ])
+/** A database, and how it is opened. */
+const WORLDS: [TestDialect, where: string, TestDatabaseOptions][] = [
+  ['sqlite', 'sqlite', {}],
+  ['postgresql', 'postgresql, as a role that owns nothing', AS_SERVICE_ROLE],
+]
 
-for (const { dialect, where, options } of WORLDS) {
+for (const [dialect, where, options] of WORLDS.filter(([one]) => testDialects().includes(one))) {
   const it = suite<{ bed: ServiceBed; cast: Cast }>(`from order to payout on ${where}`)
 
   it.before(async (context) => {
@@ -61,41 +59,11 @@ for (const { dialect, where, options } of WORLDS) {
     assert.not.match(JSON.stringify(seen.body), 'bushra.buyer@example.com')
   })
 
-  it('stores nothing of a webhook whose signature is wrong', async ({ bed }) => {
-    const refused = await report(bed, orderOf({ price: 100 }), 'forged', { secret: 'another secret' })
-    assert.equal([refused.status, refused.body.code], [401, 'invalid_signature'])
-    const { database } = bed.service.app.platform
-    const stored = await database.reader.selectFrom('inbound_events').select('delivery_id').execute()
-    assert.not.ok(stored.some((event) => event.delivery_id === 'forged'))
-  })
-
-  it('answers 200 to a signed malformed body, keeps it, sets it aside and flags it', async ({ bed }) => {
-    assert.is((await report(bed, '{"id": 12, "line_items"', 'broken')).status, 200)
-    const { reader } = bed.service.app.platform.database
-    const event = await eventually(
-      () =>
-        reader
-          .selectFrom('inbound_events')
-          .selectAll()
-          .where('delivery_id', '=', 'broken')
-          .executeTakeFirstOrThrow(),
-      (row) => row.state !== 'pending',
-    )
-    assert.is(event.state, 'set_aside')
-    assert.match(event.reason ?? '', /^malformed: /)
-    const flag = await reader
-      .selectFrom('flags')
-      .selectAll()
-      .where('subject_id', '=', `${event.scope}:unreadable`)
-      .executeTakeFirst()
-    assert.is(flag?.kind, 'event_set_aside')
-  })
-
   it('makes one sale of an order, however often and under any id it is reported', async ({ bed, cast }) => {
     const body = orderOf({ id: '5001', click: await follow(bed, cast.slug), price: 10_000 })
     // The topic is not signed: without it, or in capitals, it is the same order.
-    await report(bed, body, 'bare', { topic: null })
-    await report(bed, body, 'loud', { topic: 'ORDERS/PAID' })
+    await report(bed, body, 'bare', null)
+    await report(bed, body, 'loud', 'ORDERS/PAID')
     await Promise.all(['a', 'a', 'b', 'b', 'c'].map((id) => report(bed, body, id)))
     const { reader } = bed.service.app.platform.database
     await eventually(
@@ -106,26 +74,10 @@ for (const { dialect, where, options } of WORLDS) {
     assert.is(sales.body.items.filter((sale: { order_id: string }) => sale.order_id === '5001').length, 1)
   })
 
-  it('gives the same list through tRPC as through REST', async ({ bed, cast }) => {
-    const input = encodeURIComponent(JSON.stringify({ limit: 10 }))
-    const trpc = await call(bed.url, 'GET', `/trpc/sales.list?input=${input}`, { token: cast.creator })
-    const rest = await call(bed.url, 'GET', '/sales?limit=10', { token: cast.creator })
-    assert.equal(trpc.body.result.data, rest.body)
-    const again = await call(bed.url, 'POST', '/trpc/applications.apply', {
-      token: cast.creator,
-      body: { id: cast.offerId },
-    })
-    assert.equal([again.status, again.body.error?.data?.problem?.code], [409, 'already_applied'])
-  })
-
   it('closes the cycle, is paid, fails a payout, and pays it with the next', async ({ bed, cast }) => {
-    const { app } = bed.service
-    const switches = (change: object) =>
-      call(bed.service.sandboxUrl ?? '', 'PUT', '/_sandbox/switches', {
-        token: app.sandbox?.api_key,
-        body: change,
-      })
-    assert.is((await switches({ event_delay_ms: 10, fail_next_payouts: 1 })).status, 200)
+    const { app, sandboxUrl = '' } = bed.service
+    const switches = { token: app.sandbox?.api_key, body: { event_delay_ms: 10, fail_next_payouts: 1 } }
+    assert.is((await call(`${sandboxUrl}`, 'PUT', '/_sandbox/switches', switches)).status, 200)
     const [closed] = await closeDueCycles(app.platform, { asOf: Date.now() + YEAR_MS })
     // 3,125.00 + 312.50, and of the second order 12.50 + 1.25
     assert.is(closed?.amountDue, 345_125)

@@ -9,10 +9,10 @@ import { claimAttempts } from '../processor/attempts.service.ts'
 import { register } from '../users/credentials.service.ts'
 import { actorFromToken } from '../users/sessions.service.ts'
 import { testDialects } from './testkit/databases.ts'
-import { cyclesOf, eventsOf, type Marketplace, openMarketplace } from './testkit/marketplace.ts'
+import { cyclesOf, type Marketplace, openMarketplace } from './testkit/marketplace.ts'
 import { assertMapped } from './testkit/pluck.ts'
 import { PROOF_FORM } from './testkit/proof-size.ts'
-import { columnsOf } from './testkit/rows.ts'
+import { rowOf, rowsOf } from './testkit/rows.ts'
 import { DAY, HOUR, MINUTE } from './testkit/testbed.ts'
 
 const JUMPS = {
@@ -29,13 +29,8 @@ const STEP = 10 * MINUTE
 /** … but a bank account given in what is now the future counts from then on only. */
 const PAID_WITHIN = { within: 4 * DAY, step: HOUR }
 
-/** The last millisecond of a Karachi month, and how its last two sales and the next one are parted. */
-const MONTH_ENDS = {
-  '2026-11-30T18:59:59.999Z': [2, 1],
-  '2026-12-31T18:59:59.999Z': [2, 1],
-  '2027-02-28T18:59:59.999Z': [2, 1],
-  '2028-02-29T18:59:59.999Z': [2, 1],
-}
+/** The last days of Karachi months. */
+const MONTH_ENDS = ['2026-11-30', '2026-12-31', '2027-02-28', '2028-02-29']
 
 /** One sale from the order to the paid payout; `jump` is called at each moment that has a name. */
 const MOMENTS = [
@@ -61,10 +56,10 @@ async function tellStory(market: Marketplace, at: (moment: Moment) => void): Pro
   at('an order waits in the inbox')
   await claimEvents(platform, 'store', { limit: BATCH })
   at('a worker has died with an order in hand')
-  await comeRound(market, async () => (await salesOf(market)) === 1)
+  await comeRound(market, () => hasSold(market, 1))
   at('a sale is in its cycle')
   await market.order(shop, link, 100_000)
-  await comeRound(market, async () => (await salesOf(market)) === 2)
+  await comeRound(market, () => hasSold(market, 2))
   for (const { period_end } of await cyclesOf(platform, shop.merchantId)) {
     await closeDueCycles(platform, { asOf: period_end })
   }
@@ -74,10 +69,11 @@ async function tellStory(market: Marketplace, at: (moment: Moment) => void): Pro
   processor.answers = ['lose']
   await comeRound(market, async () => processor.invoices.length > 0)
   at("the answer to the invoice's call is lost")
-  await confirmAll(market)
+  for (const { id, reference } of processor.invoices)
+    await market.confirmPayment(reference, { invoice_id: id })
   await market.drainUntilIdle()
   at('a payment was confirmed before its invoice was recorded')
-  await comeRound(market, async () => (await cyclesOf(platform, shop.merchantId)).every(isCharged))
+  await comeRound(market, () => areAll(market, 'billing_cycles', 'charged'))
   at('shares are released')
   await comeRound(market, async () => (await runPayouts(platform, processor)).some(isMade), PAID_WITHIN)
   at('a payout waits to be sent')
@@ -87,7 +83,7 @@ async function tellStory(market: Marketplace, at: (moment: Moment) => void): Pro
   for (const { reference } of processor.payouts) await market.settlePayout(reference, 'confirmed')
   await market.drainUntilIdle()
   at('a payout was settled before it was recorded')
-  await comeRound(market, async () => (await payoutsOf(market)).every(({ state }) => state === 'paid'))
+  await comeRound(market, () => areAll(market, 'payouts', 'paid'))
 }
 
 /** Applies what is due and lets time pass until `isDone`. */
@@ -104,35 +100,32 @@ async function comeRound(
   throw new Error(`nothing came of it within ${within / HOUR} hours`)
 }
 
-const isCharged = ({ state }: { state: string }) => state === 'charged'
 const isMade = ({ kind }: { kind: string }) => kind === 'paid_out'
 
-async function confirmAll(market: Marketplace): Promise<void> {
-  for (const invoice of market.processor.invoices) {
-    await market.confirmPayment(invoice.reference, { invoice_id: invoice.id })
-  }
+async function hasSold({ platform }: Marketplace, many: number): Promise<boolean> {
+  return (await rowsOf(platform, 'sales', { acceptance_status: 'accepted' })).length === many
 }
 
-async function salesOf({ platform }: Marketplace): Promise<number> {
-  const sales = await columnsOf(platform, 'sales', ['id'], { acceptance_status: 'accepted' })
-  return sales.length
-}
-
-function payoutsOf({ platform }: Marketplace) {
-  return platform.database.reader.selectFrom('payouts').selectAll().execute()
+async function areAll(
+  { platform }: Marketplace,
+  table: 'billing_cycles' | 'payouts' | 'inbound_events',
+  wanted: string,
+): Promise<boolean> {
+  return (await rowsOf(platform, table)).every(({ state }) => state === wanted)
 }
 
 /** By hand: 12.5 % of 9,000.00 and of 1,000.00, and a tenth of that as the fee. */
 async function assertPaidOnce(market: Marketplace): Promise<void> {
   const { platform, processor } = market
-  const cycles = await platform.database.reader.selectFrom('billing_cycles').selectAll().execute()
   const total = (values: number[]) => values.reduce((sum, value) => sum + value, 0)
-  assert.is(total(cycles.map(({ amount_due }) => amount_due)), 112_500 + 11_250 + 12_500 + 1250)
-  assert.is(total((await payoutsOf(market)).map(({ amount }) => amount)), 112_500 + 12_500)
+  const due = (await rowsOf(platform, 'billing_cycles')).map(({ amount_due }) => amount_due)
+  assert.is(total(due), 112_500 + 11_250 + 12_500 + 1250)
+  const paid = (await rowsOf(platform, 'payouts')).map(({ amount }) => amount)
+  assert.is(total(paid), 112_500 + 12_500)
   for (const held of [processor.invoices, processor.payouts]) {
     assert.is(new Set(held.map(({ reference }) => reference)).size, held.length)
   }
-  assert.ok((await eventsOf(platform)).every(({ state }) => state === 'done'))
+  assert.ok(await areAll(market, 'inbound_events', 'done'))
   await market.verify()
 }
 
@@ -160,21 +153,13 @@ for (const dialect of testDialects()) {
   it('back while runs of the schedule are noted: the next one is noted and does what is due', async () => {
     const market = await openMarketplace(dialect)
     const { platform, processor, clock } = market
-    const runs = () =>
-      platform.database.reader
-        .selectFrom('schedule_runs')
-        .selectAll()
-        .where('name', 'in', ['billing', 'payouts'])
-        .orderBy('name')
-        .execute()
     await startScheduler(platform, processor).stop()
     clock.pass(-2 * DAY)
     await startScheduler(platform, processor).stop()
-    const after = await runs()
-    assert.equal(
-      after.map(({ name, started_at, finished_at }) => [name, started_at, finished_at]),
-      ['billing', 'payouts'].map((name) => [name, clock.now(), clock.now()]),
-    )
+    for (const name of ['billing', 'payouts']) {
+      const { started_at, finished_at } = await rowOf(platform, 'schedule_runs', { name }, 'name')
+      assert.equal([started_at, finished_at], [clock.now(), clock.now()], name)
+    }
     await market.close()
   })
 
@@ -200,24 +185,20 @@ for (const dialect of testDialects()) {
   })
 
   it('over Karachi midnights at month ends and on 29 February: each sale is in its own month', async () => {
-    for (const [lastMoment, salesInEach] of Object.entries(MONTH_ENDS)) {
+    for (const day of MONTH_ENDS) {
       const market = await openMarketplace(dialect)
       const { platform, clock } = market
-      clock.set(lastMoment)
+      clock.set(`${day}T17:59:59.999Z`)
       const shop = await market.addShop()
       const link = await market.addLink(shop, await market.addCreator())
-      clock.pass(-HOUR)
-      await market.order(shop, link, 100_000)
-      await market.drainUntilIdle()
-      clock.set(lastMoment)
-      await market.order(shop, link, 100_000)
-      await market.drainUntilIdle()
-      clock.pass(1)
-      await market.order(shop, link, 100_000)
-      await market.drainUntilIdle()
+      for (const ms of [0, HOUR, 1]) {
+        clock.pass(ms)
+        await market.order(shop, link, 100_000)
+        await market.drainUntilIdle()
+      }
       const cycles = await cyclesOf(platform, shop.merchantId)
-      assertMapped(cycles, ({ sales_count }) => sales_count, salesInEach, lastMoment)
-      assert.is(cycles[0]?.period_end, Date.parse(lastMoment) + 1, lastMoment)
+      assertMapped(cycles, ({ sales_count }) => sales_count, [2, 1], day)
+      assert.is(cycles[0]?.period_end, Date.parse(`${day}T19:00:00Z`), day)
       await market.verify()
       await market.close()
     }

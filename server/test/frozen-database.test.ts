@@ -47,6 +47,8 @@ it.after(async ({ service, cluster, folder }) => {
 })
 
 const report = (url: string, id: string) => deliver(url, STORE, id)
+const untilStatus = (wanted: number, ask: () => Promise<Answer>) =>
+  eventually(ask, ({ status }) => status === wanted)
 
 /** Whatever is answered while the server hangs was not waiting for it. */
 function refused(answer: Answer, what: string): void {
@@ -73,8 +75,7 @@ it('answers 503 while the server is frozen, and goes on when it is not', async (
     assert.is((await call(url, 'GET', '/readyz')).status, 503)
   }
   cluster.primary.thaw()
-  const works = (ask: () => Promise<Answer>) => eventually(ask, ({ status }) => status === 200)
-  await Promise.all([works(read), works(rename), works(() => report(url, '110'))])
+  await Promise.all([read, rename, () => report(url, '110')].map((ask) => untilStatus(200, ask)))
   const waiting = () =>
     cluster.primary.query(`select 1 from inbound_events where delivery_id = '110' and state = 'pending'`)
   await eventually(waiting, (rows) => rows.length === 0)
@@ -92,10 +93,7 @@ it('has no more connections than its pool while commits wait', async ({ cluster,
   await primary.configure({ synchronous_standby_names: 'missing' })
   // The server takes a moment to wait for it.
   let earlier = 0
-  await eventually(
-    () => report(url, `29${earlier++}`),
-    ({ status }) => status === 503,
-  )
+  await untilStatus(503, () => report(url, `29${earlier++}`))
   for (let round = 0; round < 4; round += 1) {
     const writes = Array.from({ length: 10 }, (_, index) => report(url, `2${round}${index}`))
     const patch = call(url, 'PATCH', '/me', { token, body: { display_name: `N${round}` } })
@@ -103,38 +101,23 @@ it('has no more connections than its pool while commits wait', async ({ cluster,
     const me = await call(url, 'GET', '/me', { token })
     assert.is(me.status, 200)
   }
-  const unready = await eventually(
-    () => call(url, 'GET', '/readyz'),
-    ({ status }) => status === 503,
-  )
+  const unready = await untilStatus(503, () => call(url, 'GET', '/readyz'))
   assert.match(unready.body.detail, 'Writes to the database fail.')
   const { all, stuck } = await connections()
   assert.ok(stuck > 0)
   assert.ok(all <= POOL_SIZE, `${all} connections`)
   await primary.configure({ synchronous_standby_names: '' })
-  await eventually(
-    () => report(url, '300'),
-    ({ status }) => status === 200,
-  )
-  await eventually(
-    () => call(url, 'GET', '/readyz'),
-    ({ status }) => status === 200,
-  )
+  await untilStatus(200, () => report(url, '300'))
+  await untilStatus(200, () => call(url, 'GET', '/readyz'))
   assert.is((await connections()).stuck, 0)
 })
 
 it('is not ready, and says why, while the server takes reads only', async ({ cluster, url }) => {
   await cluster.primary.configure({ default_transaction_read_only: 'on' })
-  const answer = await eventually(
-    () => call(url, 'GET', '/readyz'),
-    ({ status }) => status === 503,
-  )
+  const answer = await untilStatus(503, () => call(url, 'GET', '/readyz'))
   assert.match(answer.body.detail, 'default_transaction_read_only is on')
   await cluster.primary.configure({ default_transaction_read_only: '' })
-  await eventually(
-    () => call(url, 'GET', '/readyz'),
-    ({ status }) => status === 200,
-  )
+  await untilStatus(200, () => call(url, 'GET', '/readyz'))
 })
 
 onPostgres(it).run()

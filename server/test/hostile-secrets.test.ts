@@ -22,6 +22,7 @@ import {
   payoutOf,
   type Shop,
 } from './testkit/marketplace.ts'
+import { assertMapped } from './testkit/pluck.ts'
 import { proofDialects } from './testkit/proof-size.ts'
 import { rowsOf } from './testkit/rows.ts'
 import { removeGuards } from './testkit/tamper.ts'
@@ -54,35 +55,20 @@ const TABLES = [
 /** Statements of a database writer who has removed triggers, checks and unique indexes, but has no APP_KEY. */
 const ON_DESTINATIONS: Record<string, Attack> = {
   'their sealed IBAN in the row of the victim': ({ victim, attacker }) => sql`
-    update payout_destinations set iban_encrypted = ${theirs('iban_encrypted', attacker)}
+    update payout_destinations set iban_encrypted = (
+      select iban_encrypted from payout_destinations where user_id = ${attacker.userId})
     where user_id = ${victim.userId}`,
-  'their sealed IBAN with fingerprint and last characters': ({ victim, attacker }) => sql`
-    update payout_destinations set iban_encrypted = ${theirs('iban_encrypted', attacker)},
-      iban_fingerprint = ${theirs('iban_fingerprint', attacker)}, iban_last4 = ${theirs('iban_last4', attacker)}
-    where user_id = ${victim.userId}`,
-  'their whole row given to the victim': ({ victim, attacker }) =>
-    sql`update payout_destinations set user_id = ${victim.userId} where user_id = ${attacker.userId}`,
   'a copy of their row under a new id': ({ market, victim, attacker }) => sql`insert into payout_destinations
       (id, user_id, iban_encrypted, iban_fingerprint, iban_last4, account_title, effective_at, created_at, row_digest)
     select ${market.platform.ids.next()}, ${victim.userId}, iban_encrypted, iban_fingerprint, iban_last4, account_title,
       effective_at, created_at, row_digest
     from payout_destinations where user_id = ${attacker.userId}`,
   'their row under the id of the one that it replaces': async ({ victim, attacker }, tx) => {
-    const { id } = await tx
-      .selectFrom('payout_destinations')
-      .select('id')
-      .where('user_id', '=', victim.userId)
-      .executeTakeFirstOrThrow()
-    await tx.deleteFrom('payout_destinations').where('user_id', '=', victim.userId).execute()
+    const removal = tx.deleteFrom('payout_destinations').where('user_id', '=', victim.userId)
+    const { id } = await removal.returning('id').executeTakeFirstOrThrow()
     await sql`update payout_destinations set id = ${id}, user_id = ${victim.userId}
       where user_id = ${attacker.userId}`.execute(tx)
   },
-  'another account title': ({ victim }) =>
-    sql`update payout_destinations set account_title = 'A THIEF' where user_id = ${victim.userId}`,
-}
-
-function theirs(column: string, { userId }: Actor) {
-  return sql`(select ${sql.ref(column)} from payout_destinations where user_id = ${userId})`
 }
 
 /** Attacks of a merchant whose invoices another's account is to pay. */
@@ -91,14 +77,10 @@ const ON_BILLING_ACCOUNTS: Record<string, Attack> = {
     update billing_accounts set account_encrypted = (
       select account_encrypted from billing_accounts where user_id = ${attackerShop.merchantId})
     where user_id = ${shop.merchantId}`,
-  'the whole row of another merchant': ({ shop, attackerShop }) =>
-    sql`update billing_accounts set user_id = ${shop.merchantId} where user_id = ${attackerShop.merchantId}`,
   'a copy of a row under a new id': ({ market, shop, attackerShop }) => sql`
     insert into billing_accounts (id, user_id, kind, account_encrypted, account_last4, created_at, row_digest)
     select ${market.platform.ids.next()}, ${shop.merchantId}, kind, account_encrypted, account_last4, created_at, row_digest
     from billing_accounts where user_id = ${attackerShop.merchantId}`,
-  'another kind': ({ shop }) =>
-    sql`update billing_accounts set kind = 'raast_id' where user_id = ${shop.merchantId}`,
 }
 
 const theirSecret = (column: string, { storeId }: Shop) =>
@@ -184,6 +166,12 @@ for (const { it } of marketSuites<World>('a database writer without the key', BO
     }
   }
 
+  /** Why the first payout that is due is not made; `undefined` if it is. */
+  const whyWaiting = async ({ market }: World) => {
+    const [outcome] = await runPayouts(market.platform, market.processor)
+    return outcome?.kind === 'waits' ? outcome.why : undefined
+  }
+
   const breachesOf = ({ market }: World, invariant: string) => brokenRows(market.platform, invariant)
 
   const ibansPaid = ({ market }: World) =>
@@ -193,12 +181,8 @@ for (const { it } of marketSuites<World>('a database writer without the key', BO
     it(`${what}: nothing is paid, it is flagged, and verification finds it`, async (world) => {
       const { market, victim } = world
       await under(world, attack, async () => {
-        const [outcome, ...others] = await runPayouts(market.platform, market.processor)
-        assert.equal(
-          [outcome?.kind, outcome?.kind === 'waits' && outcome.why],
-          ['waits', 'destination_broken'],
-        )
-        assert.equal(others, [])
+        const outcomes = await runPayouts(market.platform, market.processor)
+        assertMapped(outcomes, (one) => one.kind === 'waits' && one.why, ['destination_broken'])
         await market.drainUntilIdle()
         assert.equal(ibansPaid(world), [])
         assert.ok((await openFlagsOf(market.platform)).includes(`integrity_violation ${victim.userId}`))
@@ -215,8 +199,7 @@ for (const { it } of marketSuites<World>('a database writer without the key', BO
     const deletion: Attack = () => sql`delete from payout_destinations
       where user_id = ${victim.userId} and effective_at > created_at`
     await under(world, deletion, async () => {
-      const [outcome] = await runPayouts(market.platform, market.processor)
-      assert.is(outcome?.kind === 'waits' && outcome.why, 'destination_broken')
+      assert.is(await whyWaiting(world), 'destination_broken')
       assert.ok((await openFlagsOf(market.platform)).includes('integrity_violation payout_destinations'))
       assert.is((await breachesOf(world, 'rows-complete-payout-destinations')).length, 1)
     })
@@ -277,27 +260,16 @@ for (const { it } of marketSuites<World>('a database writer without the key', BO
     const own = 'PK36SCBL0000001123456702'
     const before = await copyRows(world)
     await giveDestination(market.platform, victim.userId, TAKEOVER_IBAN)
-    await under(
-      world,
-      ({ victim: { userId } }) => sql`update payout_destinations set effective_at = created_at - 1
-        where user_id = ${userId} and iban_last4 = '7654'`,
-      async () => {
-        const [outcome] = await runPayouts(market.platform, market.processor)
-        assert.is(outcome?.kind, 'waits')
-      },
-    )
+    const cut = sql`update payout_destinations set effective_at = created_at - 1
+      where user_id = ${victim.userId} and iban_last4 = '7654'`
+    const waits = async () => assert.ok(await whyWaiting(world))
+    await under(world, () => cut, waits)
     market.clock.pass(HOUR)
     await giveDestination(market.platform, victim.userId, own)
     market.clock.pass(2 * DAY)
-    await under(
-      world,
-      ({ victim: { userId } }) => sql`update payout_destinations set created_at = created_at - ${2 * HOUR}
-        where user_id = ${userId} and effective_at > created_at and iban_last4 = '6702'`,
-      async () => {
-        const [outcome] = await runPayouts(market.platform, market.processor)
-        assert.is(outcome?.kind, 'waits')
-      },
-    )
+    const bringBack = sql`update payout_destinations set created_at = created_at - ${2 * HOUR}
+      where user_id = ${victim.userId} and effective_at > created_at and iban_last4 = '6702'`
+    await under(world, () => bringBack, waits)
     await restoreRows(world, before)
   })
 

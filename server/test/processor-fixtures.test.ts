@@ -1,12 +1,10 @@
 import { readFileSync } from 'node:fs'
 import * as assert from 'uvu/assert'
 import { formatMoney } from '../../shared/money.ts'
-import { closeDueCycles } from '../billing/close-cycle.service.ts'
-import { runPayouts } from '../payouts/payout-run.service.ts'
 import { marketSuites } from './testkit/market-suites.ts'
 import {
+  closeOpenCycle,
   cycleOf,
-  cyclesOf,
   eventsOf,
   type Marketplace,
   openFlagsOf,
@@ -29,14 +27,9 @@ const manifest: ManifestEntry[] = JSON.parse(read('processor.manifest.json'))
 /** Brings a marketplace to where a fixture starts; answers what its placeholders stand for, and whose they are. */
 async function prepare(market: Marketplace, needs: ManifestEntry['needs']) {
   const shop = await market.addShop()
-  const creator = await market.addCreator()
-  await market.order(shop, await market.addLink(shop, creator), 900_000)
+  await market.order(shop, await market.addLink(shop, await market.addCreator()), 900_000)
   await market.drainUntilIdle()
-  const [{ id: cycleId, period_end: asOf } = { id: '', period_end: 0 }] = await cyclesOf(
-    market.platform,
-    shop.merchantId,
-  )
-  await closeDueCycles(market.platform, { asOf })
+  const cycleId = await closeOpenCycle(market.platform, shop)
   await market.drainUntilIdle()
   const cycle = await cycleOf(market.platform, cycleId)
   const invoice = {
@@ -48,19 +41,10 @@ async function prepare(market: Marketplace, needs: ManifestEntry['needs']) {
   await market.confirmPayment(cycleId)
   await market.drainUntilIdle()
   if (needs === 'charged cycle') return { cycleId, payoutId: null, values: invoice }
-  const run = await runPayouts(market.platform, market.processor)
-  const made = run.find(({ creatorId }) => creatorId === creator.userId)
-  await market.drainUntilIdle()
-  const payoutId = (made?.kind === 'paid_out' && made.payoutId) || ''
-  if (needs === 'paid payout') await market.settlePayout(payoutId, 'confirmed')
-  await market.drainUntilIdle()
-  const payout = await payoutOf(market.platform, payoutId)
-  const values = {
-    payout_id: payout.processor_payout_id ?? '',
-    reference: payoutId,
-    amount: formatMoney(payout.amount),
-  }
-  return { cycleId: null, payoutId, values }
+  const payoutId = await market.payOut(needs === 'paid payout' ? 'confirmed' : undefined)
+  const { processor_payout_id, amount } = await payoutOf(market.platform, payoutId)
+  const payout = { payout_id: processor_payout_id ?? '', reference: payoutId, amount: formatMoney(amount) }
+  return { cycleId: null, payoutId, values: payout }
 }
 
 function fill(text: string, values: Record<string, string>): string {
@@ -69,9 +53,9 @@ function fill(text: string, values: Record<string, string>): string {
   return filled
 }
 
-for (const { it } of marketSuites('processor fixtures', {
-  ...{ shared: true, verify: true, dialects: proofDialects() },
-})) {
+const SHARED = { shared: true, verify: true, dialects: proofDialects() }
+
+for (const { it } of marketSuites('processor fixtures', SHARED)) {
   for (const { file, title, needs, expect } of manifest) {
     it(`${file}: ${title}`, async ({ market }) => {
       const { cycleId, payoutId, values } = await prepare(market, needs)

@@ -3,12 +3,12 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { freePort } from '../../scripts/testing/postgres-server.ts'
 import { pluck } from './testkit/pluck.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
@@ -19,15 +19,6 @@ function quickStart(): string {
   const block = [...README.matchAll(/```sh\n([\s\S]*?)```/g)].find(([, text]) => text?.includes('api()'))?.[1]
   if (!block) throw new Error('README.md has no quick start block')
   return block
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  return typeof address === 'object' && address ? address.port : 0
 }
 
 test('the README quick start runs as written, and again without writing anything twice', async () => {
@@ -97,20 +88,12 @@ async function rows(env: NodeJS.ProcessEnv) {
   return ids
 }
 
-function collect(child: ReturnType<typeof spawn>): () => string {
-  let text = ''
-  for (const stream of [child.stdout, child.stderr]) {
-    stream?.setEncoding('utf8').on('data', (chunk: string) => {
-      text += chunk
-    })
-  }
-  return () => text
-}
-
+/** Rejects if it ends before. */
 async function untilPrinted(child: ReturnType<typeof spawn>, pattern: RegExp): Promise<void> {
-  const output = collect(child)
-  while (!pattern.test(output())) {
-    if (child.exitCode !== null) throw new Error(`the service ended: ${output()}`)
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk) => (output += chunk))
+  while (!pattern.test(output)) {
+    if (child.exitCode !== null) throw new Error(`the service ended: ${output}`)
     await Promise.race([once(child.stdout ?? child, 'data'), once(child, 'exit')])
   }
 }

@@ -62,52 +62,48 @@ for (const dialect of testDialects()) {
   /** What a start says that must not succeed. */
   const refusalOf = (environment: Record<string, string>) =>
     startService({ environment: { PORT: '0', LOG_LEVEL: 'silent', ...environment } }).then(
-      async (service) => {
-        await service.stop()
-        return 'started'
-      },
+      (service) => service.stop().then(() => 'started'),
       (error: Error & { detail?: string }) => error.detail ?? error.message,
     )
-  const addMigration = ({ database }: FilledMarket, name: string) =>
-    sql`insert into mikro_orm_migrations (name) values (${name})`.execute(database.writer)
-  const removeMigration = ({ database }: FilledMarket, name: string) =>
-    sql`delete from mikro_orm_migrations where name = ${name}`.execute(database.writer)
+  /** Runs `work` while the database seems to have this migration too. */
+  const withMigration = async ({ database }: FilledMarket, name: string, work: () => Promise<void>) => {
+    await sql`insert into mikro_orm_migrations (name) values (${name})`.execute(database.writer)
+    await work()
+    await sql`delete from mikro_orm_migrations where name = ${name}`.execute(database.writer)
+  }
 
-  it('of before 0.2.0: by the service and every command, and not written to', async ({ filled }) => {
-    await addMigration(filled, '00002-guards')
-    const before = await stateOf(filled)
-    const environment = { ...settings(filled), APP_KEY: filled.appKey }
-    for (const key of [{}, { APP_KEY: WRONG_KEY }, { APP_KEY: '' }])
-      assert.match(await refusalOf({ ...environment, ...key }), FORMER)
-    for (const args of COMMANDS) {
-      const ended = await runHere(args, environment)
-      assert.equal([ended.code, ended.stdout], [1, ''], args.join(' '))
-      assert.match(ended.stderr.replace(/^affiliate: (.*)\n$/, '$1'), FORMER, args.join(' '))
-    }
-    const { code, stderr } = await runAffiliate(['serve'], { environment: { ...environment, PORT: '0' } })
-    assert.is(code, 1)
-    assert.match(stderr, /^affiliate: This database was made before version 0\.2\.0, .*\n$/)
-    const doctor = await runHere(['doctor'], environment)
-    assert.is(doctor.code, 1)
-    assert.match(doctor.stdout, /made before version 0\.2\.0/)
-    assert.equal(await stateOf(filled), before)
-    await removeMigration(filled, '00002-guards')
-  })
+  it('of before 0.2.0: by the service and every command, and not written to', ({ filled }) =>
+    withMigration(filled, '00002-guards', async () => {
+      const before = await stateOf(filled)
+      const environment = { ...settings(filled), APP_KEY: filled.appKey }
+      for (const key of [{}, { APP_KEY: WRONG_KEY }, { APP_KEY: '' }])
+        assert.match(await refusalOf({ ...environment, ...key }), FORMER)
+      for (const args of COMMANDS) {
+        const ended = await runHere(args, environment)
+        assert.equal([ended.code, ended.stdout], [1, ''], args.join(' '))
+        assert.match(ended.stderr.replace(/^affiliate: (.*)\n$/, '$1'), FORMER, args.join(' '))
+      }
+      const { code, stderr } = await runAffiliate(['serve'], { environment: { ...environment, PORT: '0' } })
+      assert.equal([code, FORMER.test(stderr.replace(/^affiliate: (.*)\n$/, '$1'))], [1, true], stderr)
+      const doctor = await runHere(['doctor'], environment)
+      assert.is(doctor.code, 1)
+      assert.match(doctor.stdout, /made before version 0\.2\.0/)
+      assert.equal(await stateOf(filled), before)
+    }))
 
-  it('of a newer version: by the service and writing commands; others name it', async ({ filled }) => {
-    await addMigration(filled, '00099-later')
-    const environment = { ...settings(filled), APP_KEY: filled.appKey }
-    assert.match(await migrate(filled.database).then(String, (error: Error) => error.message), NEWER)
-    assert.match(await refusalOf(environment), NEWER)
-    const run = (...args: string[]) => runHere(args, environment)
-    assert.match((await run('billing', 'close', '--yes')).stderr, NEWER)
-    const status = await run('status')
-    assert.is(status.code, 0, status.stderr)
-    assert.match(status.stdout, /newer version: this one does not know 00099-later/)
-    assert.match((await run('doctor')).stdout, /✗ migrations +the database belongs to a newer version/)
-    assert.match((await run('db', 'status')).stdout, /Unknown +00099-later/)
-    await removeMigration(filled, '00099-later')
-  })
+  it('of a newer version: by the service and writing commands; others name it', ({ filled }) =>
+    withMigration(filled, '00099-later', async () => {
+      const environment = { ...settings(filled), APP_KEY: filled.appKey }
+      assert.match(await migrate(filled.database).then(String, (error: Error) => error.message), NEWER)
+      assert.match(await refusalOf(environment), NEWER)
+      const run = (...args: string[]) => runHere(args, environment)
+      assert.match((await run('billing', 'close', '--yes')).stderr, NEWER)
+      const status = await run('status')
+      assert.is(status.code, 0, status.stderr)
+      assert.match(status.stdout, /newer version: this one does not know 00099-later/)
+      assert.match((await run('doctor')).stdout, /✗ migrations +the database belongs to a newer version/)
+      assert.match((await run('db', 'status')).stdout, /Unknown +00099-later/)
+    }))
 
   async function writesNothing(filled: FilledMarket, key: Record<string, string>): Promise<void> {
     const before = await stateOf(filled)

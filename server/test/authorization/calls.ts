@@ -1,3 +1,4 @@
+import { jsonOrNull } from '../../../shared/json.ts'
 import { type InputShape, inputShapeOf, takesBody } from '../../http/rest-input.ts'
 import { type ProcedureRecord, type RestRoute, routesOf } from '../../platform/api/procedure.ts'
 import { firstWordOf } from './event-stream.ts'
@@ -73,15 +74,7 @@ export async function send(base: string, call: WebCall, authorization: string | 
 
 /** The problem in an answer of either way; empty for an answer that is none. */
 export function problemOf({ text }: WebAnswer): { code?: string; issues?: { path: string }[] } {
-  const body = parsed(text) as { code?: unknown; error?: { data?: { problem?: object } } } | null
+  const body = jsonOrNull(text) as { code?: unknown; error?: { data?: { problem?: object } } } | null
   if (typeof body?.code === 'string') return body as { code: string }
   return body?.error?.data?.problem ?? {}
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return null
-  }
 }

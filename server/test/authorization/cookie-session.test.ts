@@ -35,12 +35,9 @@ function openBrowser({ base }: WebTestbed) {
   return { browser, page: client('cookie'), client, fetch: fetchWithCookie }
 }
 
-const newCreator = () => ({
-  email: newEmail(),
-  password: PASSWORD,
-  role: 'creator' as const,
-  display_name: 'Sana',
-})
+const newCreator = () => {
+  return { email: newEmail(), password: PASSWORD, role: 'creator' as const, display_name: 'Sana' }
+}
 const codeFrom = (call: Promise<unknown>) =>
   call.then(
     () => 'ok',
@@ -50,10 +47,7 @@ const codeFrom = (call: Promise<unknown>) =>
 const folder = mkdtempSync(join(tmpdir(), 'affiliate-cookie-'))
 const it = suite<{ bed: WebTestbed }>('a session in a cookie')
 it.before(async (world) => {
-  world.bed = await openWebTestbed('sqlite', {
-    CORS_ORIGINS: 'https://app.example.com',
-    DATA_DIR: folder,
-  })
+  world.bed = await openWebTestbed('sqlite', { CORS_ORIGINS: 'https://app.example.com', DATA_DIR: folder })
 })
 it.after(async ({ bed }) => {
   await bed.close()
@@ -172,10 +166,8 @@ it('is one for all tabs: a second log-in takes its place and ends it', async ({ 
   browser.cookie = former
   assert.is(await codeFrom(page.users.me.query()), 'unauthenticated')
   const { email, password } = first
-  assert.is(
-    await codeFrom(page.auth.login.mutate({ email, password: 'another password' })),
-    'invalid_credentials',
-  )
+  const wrong = page.auth.login.mutate({ email, password: 'another password' })
+  assert.is(await codeFrom(wrong), 'invalid_credentials')
   assert.is(browser.cookie, former, 'a refused log-in leaves the cookie')
   await page.auth.login.mutate({ email, password })
   assert.is((await page.users.me.query()).email, email)
@@ -234,7 +226,7 @@ production.before(async (world) => {
 production.after(({ bed }) => bed.close())
 
 production(
-  'has a name that only this host can set; an admin first sets up the second factor',
+  'has a name that only this host sets; an admin first sets up the second factor',
   async ({ bed }) => {
     const { browser, page } = openBrowser(bed)
     const { email } = await createAdmin(bed.platform, newEmail(), PASSWORD, 'Admin')

@@ -3,9 +3,8 @@ import * as assert from 'uvu/assert'
 import { inputShapeOf, type JsonSchema } from '../../http/rest-input.ts'
 import { appRouter } from '../../http/router.ts'
 import { type ProcedureRecord, proceduresOf } from '../../platform/api/procedure.ts'
-import { pluck } from '../testkit/pluck.ts'
-import { problemOf, send } from './calls.ts'
-import { actorOf, authorize, sceneSuites } from './scene.ts'
+import { send } from './calls.ts'
+import { authorize, sceneSuites } from './scene.ts'
 
 const records = proceduresOf(appRouter)
 
@@ -33,19 +32,6 @@ for (const { it } of sceneSuites('fields that no input has')) {
       records.flatMap((record) => openObjects(schemaOf(record), record.name)),
       [],
     )
-  })
-
-  it('a body cannot name what the path names', async ({ scene: { platform, base }, tenant }) => {
-    for (const { name, meta } of records) {
-      const { rest, callers } = meta
-      if (!rest?.path.includes(':') || (rest.method !== 'POST' && rest.method !== 'PATCH')) continue
-      const me = actorOf(tenant, callers === 'public' ? 'creator' : (callers[0] ?? 'creator'))
-      const path = rest.path.replace(/:\w+/g, platform.ids.next())
-      const call = { method: rest.method, path, headers: JSON_TYPE, body: JSON.stringify({ id: me.userId }) }
-      const answer = await send(base, call, (await authorize(platform, me.userId)).authorization)
-      assert.is(answer.status, 400, name)
-      assert.ok(pluck(problemOf(answer).issues, 'path').includes('id'), name)
-    }
   })
 
   it('__proto__ has no effect', async ({ scene: { platform, base }, tenant }) => {

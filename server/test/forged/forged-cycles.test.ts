@@ -16,7 +16,7 @@ import {
   type Shop,
 } from '../testkit/marketplace.ts'
 import { outcomeOf } from '../testkit/people.ts'
-import { rowsOf } from '../testkit/rows.ts'
+import { rowOf, rowsOf } from '../testkit/rows.ts'
 import { writeWithoutKey } from '../testkit/tamper.ts'
 import { DAY } from '../testkit/testbed.ts'
 
@@ -71,8 +71,7 @@ for (const { it } of marketSuites<Context>('billing cycles that a database write
     const grant = { amount: 100, reason: 'damaged', actor: 'operator' }
     await grantCredit(platform, { ...grant, merchantId: other.merchantId, reference: 'granted' })
     const { writer } = market.bed.testDatabase.database
-    const [granted] = await rowsOf(platform, 'credits')
-    assert.ok(granted)
+    const granted = await rowOf(platform, 'credits')
     const forged = { id: platform.ids.next(), merchant_id: shop.merchantId, reference: 'forged' }
     const row = { ...granted, ...forged }
     await writer.insertInto('credits').values(row).execute()

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type Selectable, sql } from 'kysely'
+import { sql } from 'kysely'
 import * as assert from 'uvu/assert'
 import { openExportFile, startExport } from '../../exports/exports.service.ts'
 import { runNextExport } from '../../exports/run-export.service.ts'
@@ -18,11 +18,9 @@ import { openFolder } from '../../platform/storage/storage.ts'
 import { marketSuites } from '../testkit/market-suites.ts'
 import { brokenRows, type Marketplace, openFlagsOf } from '../testkit/marketplace.ts'
 import { outcomeOf } from '../testkit/people.ts'
-import { rowsOf } from '../testkit/rows.ts'
+import { rowOf } from '../testkit/rows.ts'
 import { removeTriggers } from '../testkit/tamper.ts'
 import { openWebhookReceiver, type WebhookReceiver } from '../testkit/webhook-receiver.ts'
-
-type Row<Table extends keyof Schema> = Selectable<Schema[Table]>
 
 interface Context {
   /** Of the account whose data is wanted, and of the one that a database writer owns. */
@@ -73,15 +71,6 @@ for (const { it } of marketSuites<Context>('queues that a database writer adds t
       ]),
     )
 
-  const copyOf = async <Table extends 'outbox_events' | 'webhook_deliveries' | 'mails' | 'export_jobs'>(
-    { platform }: Marketplace,
-    table: Table,
-    id: string,
-  ) => {
-    const [row] = await rowsOf(platform, table, { id } as Partial<Row<Table>>)
-    return row as Row<Table>
-  }
-
   const assertFound = async (platform: Platform, table: keyof Schema, invariant: string, id: string) => {
     assert.ok((await openFlagsOf(platform)).includes(`integrity_violation ${table}`))
     assert.equal(await brokenRows(platform, invariant), [`${table} ${id}`])
@@ -89,7 +78,7 @@ for (const { it } of marketSuites<Context>('queues that a database writer adds t
 
   it('tell no channel of an added outbox event', async ({ market, platform, ayesha, receiver }) => {
     const [genuine = ''] = await publish(platform, ayesha.userId)
-    const row = await copyOf(market, 'outbox_events', genuine)
+    const row = await rowOf(platform, 'outbox_events', { id: genuine })
     const forged = { ...row, id: platform.ids.next(), subject_id: randomUUID(), data: '{"amount":"9.00"}' }
     await writer(market).insertInto('outbox_events').values(forged).execute()
     await notifyUntilIdle(platform)
@@ -101,9 +90,8 @@ for (const { it } of marketSuites<Context>('queues that a database writer adds t
   it('send no added delivery to another one', async ({ market, platform, ayesha, eve, receiver }) => {
     const [genuine = ''] = await publish(platform, ayesha.userId)
     await notifyUntilIdle(platform)
-    const [delivery] = await rowsOf(platform, 'webhook_deliveries', { event_id: genuine })
-    const [endpoint] = await rowsOf(platform, 'webhook_endpoints', { account_id: eve.userId })
-    assert.ok(delivery && endpoint)
+    const delivery = await rowOf(platform, 'webhook_deliveries', { event_id: genuine })
+    const endpoint = await rowOf(platform, 'webhook_endpoints', { account_id: eve.userId })
     const forged: typeof delivery = {
       ...{ ...delivery, id: platform.ids.next(), endpoint_id: endpoint.id },
       ...{ state: 'pending', attempts: 0, finished_at: null },
@@ -112,19 +100,17 @@ for (const { it } of marketSuites<Context>('queues that a database writer adds t
     const [next = ''] = await publish(platform, eve.userId)
     await notifyUntilIdle(platform)
     assert.equal(idsAt(receiver), [genuine, next])
-    assert.is((await copyOf(market, 'webhook_deliveries', forged.id)).state, 'failed')
+    assert.is((await rowOf(platform, 'webhook_deliveries', { id: forged.id })).state, 'failed')
     await assertFound(platform, 'webhook_deliveries', 'rows-authentic-webhook-deliveries', forged.id)
   })
 
   it('send nothing to an endpoint moved or copied', async ({ market, platform, ayesha, eve, receiver }) => {
     const moved = await openWebhookReceiver()
-    const [theirs] = await rowsOf(platform, 'webhook_endpoints', { account_id: ayesha.userId })
-    assert.ok(theirs)
+    const theirs = await rowOf(platform, 'webhook_endpoints', { account_id: ayesha.userId })
     await sql`update webhook_endpoints set url = ${moved.url} where id = ${theirs.id}`.execute(writer(market))
     const copy = { ...theirs, id: platform.ids.next(), url: moved.url }
     await writer(market).insertInto('webhook_endpoints').values(copy).execute()
-    const [secret] = await rowsOf(platform, 'webhook_secrets', { endpoint_id: theirs.id })
-    assert.ok(secret)
+    const secret = await rowOf(platform, 'webhook_secrets', { endpoint_id: theirs.id })
     const copiedSecret = { ...secret, id: platform.ids.next(), endpoint_id: copy.id }
     await writer(market).insertInto('webhook_secrets').values(copiedSecret).execute()
     await publish(platform, ayesha.userId)
@@ -146,12 +132,11 @@ for (const { it } of marketSuites<Context>('queues that a database writer adds t
         sendMail(platform, tx, { userId: ayesha.userId, kind: 'payout.paid', facts: { amount: '1.00' } }),
       )
     await send()
-    const [genuine] = await rowsOf(platform, 'mails', { state: 'queued' })
-    assert.ok(genuine)
+    const genuine = await rowOf(platform, 'mails', { state: 'queued' })
     const forged = { ...genuine, id: platform.ids.next(), address: 'victim@example.com' }
     await writer(market).insertInto('mails').values(forged).execute()
     assert.equal(await mailed(platform), [`payout.paid to ${genuine.address}`])
-    assert.is((await copyOf(market, 'mails', forged.id)).state, 'failed')
+    assert.is((await rowOf(platform, 'mails', { id: forged.id })).state, 'failed')
     await assertFound(platform, 'mails', 'rows-authentic-mails', forged.id)
   })
 
@@ -160,13 +145,11 @@ for (const { it } of marketSuites<Context>('queues that a database writer adds t
     const request = { resource: 'sales', format: 'csv', from: null, to: null } as const
     const genuine = await startExport(platform, ayesha, request)
     assert.ok(await runNextExport(platform, storage, NEVER))
-    const written = await copyOf(market, 'export_jobs', genuine.id)
-    const admin: typeof written = {
-      ...{ ...genuine, id: platform.ids.next(), user_id: eve.userId, role: 'admin' },
-    }
+    const written = await rowOf(platform, 'export_jobs', { id: genuine.id })
+    const admin = { ...genuine, id: platform.ids.next(), user_id: eve.userId, role: 'admin' as const }
     await writer(market).insertInto('export_jobs').values(admin).execute()
     assert.ok(await runNextExport(platform, storage, NEVER))
-    const { state, file_key } = await copyOf(market, 'export_jobs', admin.id)
+    const { state, file_key } = await rowOf(platform, 'export_jobs', { id: admin.id })
     assert.equal([state, file_key], ['failed', null])
     await assertFound(platform, 'export_jobs', 'rows-authentic-export-jobs', admin.id)
     await writer(market).deleteFrom('export_jobs').where('id', '=', admin.id).execute()

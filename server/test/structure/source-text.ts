@@ -14,25 +14,21 @@ type Range = readonly [start: number, end: number]
 /** Separates code, comments and literals. The results have the length and the lines of the original, so positions agree. */
 export function splitSource(path: string, text: string): SplitSource {
   const source = ts.createSourceFile(path, text, ts.ScriptTarget.Latest)
-  const comments: Range[] = []
   const literals: Range[] = []
   const visit = (node: ts.Node): void => {
-    if (!ts.isToken(node)) {
-      for (const part of ts.isJSDoc(node) ? [] : node.getChildren(source)) visit(part)
-      return
-    }
-    const start = node.getStart(source)
-    comments.push([node.pos, start])
     const end = endOfLiteral(node, text)
-    if (end !== null) literals.push([start + 1, end])
+    if (end === null) ts.forEachChild(node, visit)
+    else literals.push([node.getStart(source) + 1, end])
   }
   visit(source)
-  const both = [...comments, ...literals].sort(([a], [b]) => a - b)
-  return {
-    code: split(text, both).outside,
-    comments: split(text, comments).inside,
-    literals: split(text, literals).inside,
-  }
+  const { inside, outside } = split(text, literals)
+  // Outside of literals nothing else looks like one.
+  const comments = [...outside.matchAll(/\/\/.*|\/\*[\s\S]*?\*\/|^#!.*/g)]
+  const rest = split(
+    outside,
+    comments.map(({ index, 0: comment }) => [index, index + comment.length]),
+  )
+  return { code: rest.outside, comments: rest.inside, literals: inside }
 }
 
 /** Where the inside of a literal ends; `null` for other tokens. */

@@ -10,13 +10,8 @@ import { administer, copyMigratedSqlite, databaseUrl, migratedPostgres } from '.
 export const DIALECTS = ['sqlite', 'postgresql'] as const
 export type TestDialect = (typeof DIALECTS)[number]
 
-export interface TestDatabase {
-  database: OpenDatabase
-  url: string
-  /** A folder of its own beside the database, for keys and files. */
-  folder: string
-  close(): Promise<void>
-}
+/** With a folder beside the database, for keys and files. */
+export type TestDatabase = Awaited<ReturnType<typeof openTestDatabase>>
 
 /** The databases to test on: both, or one with TEST_SQLITE_ONLY or TEST_POSTGRES_ONLY. */
 export function testDialects(): readonly TestDialect[] {
@@ -38,36 +33,23 @@ export const CONNECTION_WAIT = { waitMs: 60_000 }
 
 export interface TestDatabaseOptions {
   migrated?: boolean
-  load?: (url: string) => Promise<void>
   /** PostgreSQL: prepares the database as its owner and returns the address to open it by. */
   openAs?: (ownerUrl: string) => Promise<string>
 }
 
 /**
- * An empty database; migrated unless `migrated` is false. `load` fills it by its address before it is opened. One of PostgreSQL without
- * options may be one that an earlier test of this process has left as it was, with its open connections.
+ * An empty database; migrated unless `migrated` is false. One of PostgreSQL without options may be one that an earlier test of this process
+ * has left as it was, with its open connections.
  */
-export async function openTestDatabase(
-  dialect: TestDialect,
-  options: TestDatabaseOptions = {},
-): Promise<TestDatabase> {
+export async function openTestDatabase(dialect: TestDialect, options: TestDatabaseOptions = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'affiliate-test-'))
   const removeFolder = () => rmSync(folder, { recursive: true, force: true })
   if (dialect === 'sqlite') {
     const file = join(folder, 'affiliate.db')
     if (options.migrated ?? true) await copyMigratedSqlite(file)
     const url = `sqlite:${file}`
-    await options.load?.(url)
-    const database = await openDatabase(url, { create: true })
-    return {
-      database,
-      url,
-      folder,
-      async close() {
-        await database.close()
-        removeFolder()
-      },
-    }
+    const database: OpenDatabase = await openDatabase(url, { create: true })
+    return { database, url, folder, close: () => database.close().then(removeFolder) }
   }
   const { name, database, schema } = (isPlain(options) && spares.pop()) || (await createPostgres(options))
   const release = async () => {
@@ -77,13 +59,8 @@ export async function openTestDatabase(
     removeFolder()
   }
   let released: Promise<void> | undefined
-  return {
-    database,
-    url: database.url,
-    folder,
-    // Once: the next test may have it by the second time.
-    close: () => (released ??= release()),
-  }
+  // Once: the next test may have it by the second time.
+  return { database, url: database.url, folder, close: () => (released ??= release()) }
 }
 
 let counter = 1
@@ -103,7 +80,6 @@ async function createPostgres(options: TestDatabaseOptions): Promise<PostgresTes
   const from = (options.migrated ?? true) ? `template ${await migratedPostgres()} strategy file_copy` : ''
   await administer(`create database ${name} ${from}`)
   const ownerUrl = databaseUrl(name)
-  await options.load?.(ownerUrl)
   const url = (await options.openAs?.(ownerUrl)) ?? ownerUrl
   const database = (await openDatabase(url, { create: true, ...CONNECTION_WAIT })) as PostgresDatabase
   if (!isPlain(options)) return { name, database, schema: null }

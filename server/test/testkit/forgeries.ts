@@ -8,6 +8,7 @@ import { ENTITIES } from '../../schema.ts'
 import type { Invariant } from '../../verification/invariant.ts'
 import { EVERYTHING } from '../../verification/scope.ts'
 import { type Books, INVARIANTS } from '../../verification/verify-books.ts'
+import { onStatement } from './statements.ts'
 import { NO_USER } from './tamperings.ts'
 
 /** What a database writer can do to a table: change a column, add a copy of a row, delete a row. */
@@ -26,14 +27,9 @@ const SOME_TIME = 1_700_000_000_000
 export async function everyForgery(db: Queries, most = Infinity): Promise<Forgery[]> {
   const forgeries: Forgery[] = []
   const driver = dialectOf(db) === 'sqlite' ? SqliteDriver : PostgreSqlDriver
-  const entities = ENTITIES
-  const orm = new MikroORM<SqliteDriver | PostgreSqlDriver>({
-    driver,
-    dbName: 'metadata',
-    entities,
-    logger: () => {},
-  })
-  for (const entity of entities) {
+  const options = { driver, dbName: 'metadata', entities: ENTITIES, logger: () => {} }
+  const orm = new MikroORM<SqliteDriver | PostgreSqlDriver>(options)
+  for (const entity of ENTITIES) {
     const { tableName, props } = orm.getMetadata().get(entity as EntityName<object>)
     const table = tableName as keyof Schema
     const columns = props.flatMap(({ fieldNames }) => fieldNames)
@@ -148,13 +144,7 @@ export async function* tryForgeries(
 /** The syntax trees of all queries of an invariant, which name the tables that it can see. */
 async function queriesOf({ database, keys }: Books, { breaches }: Invariant): Promise<string> {
   const queries: string[] = []
-  const heard = database.reader.withPlugin({
-    transformQuery: ({ node }) => {
-      queries.push(JSON.stringify(node))
-      return node
-    },
-    transformResult: async ({ result }) => result,
-  })
-  await breaches(heard, keys, EVERYTHING)
+  const plugin = onStatement(({ node }) => queries.push(JSON.stringify(node)))
+  await breaches(database.reader.withPlugin(plugin), keys, EVERYTHING)
   return queries.join()
 }

@@ -29,11 +29,8 @@ export const OFFER: OfferFields = {
 /** A merchant with a connected store, whose signed orders have shown the host of `OFFER`. */
 export async function addMerchant(platform: Platform, name = 'merchant'): Promise<SessionActor> {
   const merchant = await addUser(platform, 'merchant', name)
-  const { domain, secret } = accessOf(merchant)
-  const { id } = await connectStore(platform, merchant.userId, {
-    shop_domain: domain,
-    webhook_secret: secret,
-  })
+  const { domain: shop_domain, secret: webhook_secret } = accessOf(merchant)
+  const { id } = await connectStore(platform, merchant.userId, { shop_domain, webhook_secret })
   await addShownHost(platform, id)
   return merchant
 }

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import { selfSigned } from '../storefront/self-signed.ts'
+import { eventually } from './eventually.ts'
 
 export interface ReceivedMail {
   from: string
@@ -23,7 +24,6 @@ export function smtpError(status: number, message: string): Error {
 /** A real SMTP server on loopback. `options` override its handlers; without `authOptional: false` it asks for no password. */
 export async function startMailServer(options: SMTPServerOptions = {}) {
   const received: ReceivedMail[] = []
-  const waiting = new Set<() => void>()
   const server = new SMTPServer({
     ...selfSigned('localhost'),
     authOptional: true,
@@ -40,7 +40,6 @@ export async function startMailServer(options: SMTPServerOptions = {}) {
           user: typeof session.user === 'string' ? session.user : null,
         })
         done()
-        for (const look of waiting) look()
       }, done)
     },
     ...options,
@@ -53,16 +52,7 @@ export async function startMailServer(options: SMTPServerOptions = {}) {
     /** What was accepted, in order. */
     received,
     /** Waits until this many mails were accepted. */
-    arrived: (count: number) =>
-      new Promise<void>((resolve) => {
-        const look = () => {
-          if (received.length < count) return
-          waiting.delete(look)
-          resolve()
-        }
-        waiting.add(look)
-        look()
-      }),
+    arrived: (count: number) => eventually(() => received.length >= count),
     /** Breaks every connection. */
     drop() {
       for (const connection of server.connections) connection._socket.destroy()

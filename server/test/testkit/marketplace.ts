@@ -19,7 +19,7 @@ import {
 } from '../../users/sealed-accounts.service.ts'
 import { EVERYTHING } from '../../verification/scope.ts'
 import { INVARIANTS, verifyBooks } from '../../verification/verify-books.ts'
-import type { TestDatabaseOptions, TestDialect } from './databases.ts'
+import type { TestDialect } from './databases.ts'
 import { addLink, addLiveOffer, addMerchant, storeIdOf } from './listings.ts'
 import { type OrderChanges, orderBody } from './orders.ts'
 import { addUser } from './people.ts'
@@ -53,9 +53,8 @@ export async function openMarketplace(
   dialect: TestDialect,
   settings: Record<string, string> = {},
   idsOf?: (clock: Clock) => Ids,
-  options: TestDatabaseOptions = {},
 ) {
-  const bed = await openTestbed(dialect, settings, options)
+  const bed = await openTestbed(dialect, settings)
   const { clock } = bed
   const platform = idsOf ? { ...bed.platform, ids: idsOf(clock) } : bed.platform
   const processor = new ScriptedProcessor()

@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { Pool, type PoolClient } from 'pg'
+import { Pool } from 'pg'
 import { openDatabase } from '../../platform/database/open-database.ts'
 
 /** Any number that no part of the service takes as its advisory lock. */
@@ -55,24 +55,19 @@ async function makeSqlite(): Promise<string> {
 
 async function makePostgres(): Promise<string> {
   const name = templateName()
-  await withAdministrator(async (client) => {
-    await client.query('select pg_advisory_lock($1)', [TEMPLATE_LOCK])
-    try {
-      const { rowCount } = await client.query('select 1 from pg_database where datname = $1', [name])
-      if (!rowCount) await makeTemplate(client, name)
-    } finally {
-      await client.query('select pg_advisory_unlock($1)', [TEMPLATE_LOCK])
-    }
-  })
-  return name
-}
-
-async function makeTemplate(client: PoolClient, name: string): Promise<void> {
   const draft = `${name}_draft`
-  await client.query(`drop database if exists ${draft} with (force)`)
-  await client.query(`create database ${draft}`)
-  await migrateFresh(databaseUrl(draft))
-  await client.query(`alter database ${draft} rename to ${name}`)
+  await administer('select pg_advisory_lock($1)', [TEMPLATE_LOCK])
+  try {
+    const { rowCount } = await administer('select 1 from pg_database where datname = $1', [name])
+    if (rowCount) return name
+    await administer(`drop database if exists ${draft} with (force)`)
+    await administer(`create database ${draft}`)
+    await migrateFresh(databaseUrl(draft))
+    await administer(`alter database ${draft} rename to ${name}`)
+  } finally {
+    await administer('select pg_advisory_unlock($1)', [TEMPLATE_LOCK])
+  }
+  return name
 }
 
 async function migrateFresh(url: string): Promise<void> {
@@ -97,34 +92,20 @@ export function databaseUrl(name: string): string {
   return url.href
 }
 
-/** Runs a statement on the database server itself, e.g. one that makes a database. */
-export async function administer(statement: string): Promise<void> {
-  await withAdministrator((client) => client.query(statement))
-}
-
 let administrators: Pool | undefined
 
 /**
- * One connection for all that a process makes and removes, since opening one takes the server longer than most statements. It does not
- * keep the process running.
+ * Runs a statement on the database server itself, e.g. one that makes a database, on the one connection that a process has for it, since
+ * opening one takes the server longer than most statements. It does not keep the process running.
  */
-async function withAdministrator<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
+export function administer(statement: string, values: unknown[] = []): Promise<{ rowCount: number | null }> {
   administrators ??= openAdministrators()
-  const client = await administrators.connect()
-  try {
-    return await work(client)
-  } finally {
-    client.release()
-  }
+  return administrators.query(statement, values)
 }
 
 function openAdministrators(): Pool {
-  const pool = new Pool({
-    connectionString: databaseUrl('postgres'),
-    max: 1,
-    idleTimeoutMillis: 0,
-    allowExitOnIdle: true,
-  })
+  const connectionString = databaseUrl('postgres')
+  const pool = new Pool({ connectionString, max: 1, idleTimeoutMillis: 0, allowExitOnIdle: true })
   // A connection that breaks while idle is replaced on its next use.
   pool.on('error', () => undefined)
   return pool

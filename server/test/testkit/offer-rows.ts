@@ -7,18 +7,9 @@ import { OFFER } from './listings.ts'
 export function offerOf(platform: Platform, merchantId: string, fields: Partial<OfferRow>): OfferRow {
   const now = platform.clock.now()
   return {
-    ...OFFER,
-    product_ids: null,
-    id: platform.ids.next(),
-    merchant_id: merchantId,
-    status: 'live',
-    status_count: 1,
-    vetting_verdict: null,
-    vetted_rate: null,
-    rejection_scope: null,
-    vetting_reason: null,
-    created_at: now,
-    updated_at: now,
+    ...{ ...OFFER, product_ids: null, id: platform.ids.next(), merchant_id: merchantId },
+    ...{ status: 'live', status_count: 1, created_at: now, updated_at: now },
+    ...{ vetting_verdict: null, vetted_rate: null, rejection_scope: null, vetting_reason: null },
     ...fields,
   }
 }

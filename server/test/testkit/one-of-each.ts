@@ -48,15 +48,9 @@ const USUAL: Readonly<Record<string, unknown>> = {
   /** Of a row, made with that key. */
   row_digest: `${KEY}.${'ef'.repeat(32)}`,
   reason: 'refund',
-  ...{
-    facts: '{}',
-    receipt: '{}',
-    request: '{}',
-    evidence: '{}',
-    data: '{}',
-    outcome: '{}',
-    money_settings: '{}',
-  },
+  ...{ visits: 1, unique_visits: 1, clicks: 1, unique_clicks: 1, untracked_visits: 0, sub_id: '' },
+  ...{ facts: '{}', receipt: '{}', request: '{}', evidence: '{}', data: '{}', outcome: '{}' },
+  money_settings: '{}',
 }
 
 const user = (number: number, role: 'merchant' | 'creator' | 'admin') => ({
@@ -121,14 +115,8 @@ const attempt = (number: number, state: 'waiting' | 'created' | 'refused') => ({
 })
 
 const transfer = (number: number, state: 'open' | 'paid' | 'failed') => ({
-  ...{
-    id: idNumber(number),
-    kind: 'payout' as const,
-    subject_id: idNumber(number),
-    number: `PAY${number}`,
-    state,
-  },
-  ...{ file: 'PFABCDEFGH', exported_at: AT },
+  ...{ id: idNumber(number), kind: 'payout' as const, subject_id: idNumber(number), state },
+  ...{ number: `PAY${number}`, file: 'PFABCDEFGH', exported_at: AT },
   bank_reference: state === 'paid' ? `FT${number}` : null,
   reason: state === 'failed' ? 'account closed' : null,
   confirmed_by: state === 'open' ? null : idNumber(3),
@@ -165,13 +153,8 @@ export const ONE_OF_EACH: Rows = {
   billing_accounts: [{ id: idNumber(6), kind: 'iban', account_encrypted: 'v2.x', account_last4: '6702' }],
   stores: [
     {
-      ...{
-        id: STORE,
-        shop_domain: 'a.myshopify.com',
-        first_event_at: AT,
-        connected_at: AT,
-        rejecting_sent_at: AT,
-      },
+      ...{ id: STORE, shop_domain: 'a.myshopify.com', first_event_at: AT, connected_at: AT },
+      ...{ rejecting_sent_at: AT },
       ...{ last_refused_at: AT, last_refusal: 'wrong_signature', refused_since: AT, refused_count: 2 },
     },
     {
@@ -193,20 +176,10 @@ export const ONE_OF_EACH: Rows = {
   affiliate_links: [{ id: LINK, slug: 'abcdefgh', application_id: APPLICATION }],
   link_coupons: [{ id: idNumber(41), code: 'SANA10', ends_at: null }],
   clicks: [{ id: idNumber(50), tracked: 1, kind: 'visit', repeated: 0, sub_id: 'reel' }],
-  click_days: [{ sub_id: '', visits: 1, unique_visits: 1 }],
-  click_counts: [{ clicks: 1, unique_clicks: 1 }],
+  click_days: [{}],
+  click_counts: [{}],
   counted_visitors: [{ visitor: 'x' }],
-  uncounted_clicks: [
-    {
-      id: idNumber(51),
-      slot: 1_920_000,
-      sub_id: '',
-      visits: 1,
-      unique_visits: 1,
-      clicks: 1,
-      untracked_visits: 0,
-    },
-  ],
+  uncounted_clicks: [{ id: idNumber(51), slot: 1_920_000 }],
   billing_cycles: [cycle(60, 'charged'), cycle(61, 'closed'), cycle(62, 'open')],
   billing_cycle_shares: [{ billing_cycle_id: idNumber(60), released_at: AT, carried: 10_000 }],
   credits: [{ id: idNumber(63), amount: 500, reference: 'C-1' }],
@@ -247,27 +220,15 @@ export const ONE_OF_EACH: Rows = {
   ],
   audit_entries: [
     {
-      ...{
-        id: idNumber(120),
-        actor: 'operator',
-        action: 'credit',
-        subject_type: 'user',
-        subject_id: MERCHANT,
-      },
-      ...{ reason: 'refund', after: '{}' },
+      ...{ id: idNumber(120), actor: 'operator', action: 'credit', reason: 'refund', after: '{}' },
+      ...{ subject_type: 'user', subject_id: MERCHANT },
     },
   ],
   export_jobs: [
     {
       ...{ id: idNumber(130), role: 'merchant', resource: 'sales', format: 'csv', to_at: AT },
-      ...{
-        state: 'succeeded',
-        rows_total: 2,
-        rows_done: 2,
-        file_key: 'sales.csv',
-        finished_at: AT,
-        expires_at: AT + 1,
-      },
+      ...{ state: 'succeeded', rows_total: 2, rows_done: 2, file_key: 'sales.csv' },
+      ...{ finished_at: AT, expires_at: AT + 1 },
     },
   ],
   outbox_events: [
@@ -288,7 +249,7 @@ export const ONE_OF_EACH: Rows = {
       attempt_log: JSON.stringify([{ at: AT, status: 204, error: null, durationMs: 1 }]),
     },
   ],
-  link_days: [{ visits: 1, clicks: 1, untracked_visits: 0 }],
+  link_days: [{}],
   mailboxes: [{ user_id: CREATOR, fingerprint: '23' }],
   schedule_runs: [{ name: 'billing', finished_at: AT, outcome: '{}' }],
   processes: [{ id: idNumber(90), host: 'host-1', pid: 1, roles: 'web' }],

@@ -34,13 +34,8 @@ export async function cast({ url }: ServiceBed): Promise<Cast> {
   const offer = await ask(201, 'POST', '/offers', lamp, merchant)
   await ask(200, 'PATCH', `/offers/${offer.id}/status`, { status: 'live' }, merchant)
   const application = await ask(201, 'POST', `/offers/${offer.id}/applications`, {}, creator)
-  const decided = await ask(
-    200,
-    'PATCH',
-    `/applications/${application.id}`,
-    { decision: 'approve' },
-    merchant,
-  )
+  const approval = { decision: 'approve' }
+  const decided = await ask(200, 'PATCH', `/applications/${application.id}`, approval, merchant)
   await ask(200, 'PATCH', '/me', { payout_destination: { iban: IBAN, account_title: 'A CREATOR' } }, creator)
   return { merchant, creator, slug: decided.affiliate_link.slug, offerId: offer.id }
 }
@@ -50,11 +45,9 @@ export async function follow(bed: ServiceBed, slug: string): Promise<string> {
   const answer = await call(bed.url, 'GET', `/go/${slug}`)
   assert.is(answer.status, 302)
   const location = answer.headers.get('location') ?? ''
-  const reference = /^https:\/\/shop\.pk\/products\/lamp\?variant=7&aff_ref=([0-9a-f-]{36})#top$/.exec(
-    location,
-  )?.[1]
-  assert.ok(reference, location)
-  return reference as string
+  const tracked = /^https:\/\/shop\.pk\/products\/lamp\?variant=7&aff_ref=([0-9a-f-]{36})#top$/
+  assert.match(location, tracked)
+  return tracked.exec(location)?.[1] ?? ''
 }
 
 /** The store's signed delivery. */
@@ -62,9 +55,9 @@ export function report(
   bed: ServiceBed,
   body: string,
   webhookId: string,
-  { secret = STORE.secret, topic = 'orders/paid' as string | null } = {},
+  topic: string | null = 'orders/paid',
 ): Promise<Answer> {
-  const { 'x-shopify-topic': _paid, ...signed } = orderHeaders({ ...STORE, secret }, webhookId, body)
+  const { 'x-shopify-topic': _paid, ...signed } = orderHeaders(STORE, webhookId, body)
   const headers = { ...signed, ...(topic !== null && { 'x-shopify-topic': topic }) }
   return call(bed.url, 'POST', '/webhooks/store-sales', { raw: body, headers })
 }

@@ -14,25 +14,15 @@ import { rowsOf } from './rows.ts'
 
 /** A user with a verified address and without a usable password, and the actor that a request of theirs would have. */
 export async function addUser(
-  platform: Platform,
+  { clock, database, ids }: Platform,
   role: Role,
-  displayName: string = role,
+  display_name: string = role,
 ): Promise<SessionActor> {
-  const userId = platform.ids.next()
-  await platform.database.transaction((tx) =>
-    insertRows(tx, 'users', [
-      {
-        id: userId,
-        email: `${userId}@example.com`,
-        password_hash: 'none',
-        role,
-        display_name: displayName,
-        created_at: platform.clock.now(),
-        email_verified_at: platform.clock.now(),
-      },
-    ]),
-  )
-  return { userId, role, sessionId: platform.ids.next() }
+  const [userId, now] = [ids.next(), clock.now()]
+  const account = { id: userId, email: `${userId}@example.com`, password_hash: 'none', role, display_name }
+  const row = { ...account, created_at: now, email_verified_at: now }
+  await database.transaction((tx) => insertRows(tx, 'users', [row]))
+  return { userId, role, sessionId: ids.next() }
 }
 
 /** Changes a user past the service. */
@@ -47,19 +37,17 @@ export async function changeUser(
 /** Opens the actor's session of this length in ms, and returns its bearer token. */
 export async function logIn(platform: Platform, actor: Actor, lifetimeMs = 86_400_000): Promise<string> {
   const { token, hash } = createToken()
+  const { userId: user_id, sessionId: id = platform.ids.next() } = actor
   const created_at = platform.clock.now()
-  await platform.database.transaction((tx) =>
-    insertRows(tx, 'sessions', [
-      {
-        id: actor.sessionId ?? platform.ids.next(),
-        user_id: actor.userId,
-        token_hash: hash,
-        created_at,
-        expires_at: created_at + lifetimeMs,
-        setup_only: 0,
-      },
-    ]),
-  )
+  const row = {
+    id,
+    user_id,
+    token_hash: hash,
+    created_at,
+    expires_at: created_at + lifetimeMs,
+    setup_only: 0,
+  }
+  await platform.database.transaction((tx) => insertRows(tx, 'sessions', [row]))
   return token
 }
 
@@ -71,16 +59,10 @@ export async function addApiKey(
   name = 'a program',
 ): Promise<{ id: string; key: string }> {
   const { key, hash, last4 } = createApiKeyToken()
-  const id = platform.ids.next()
-  const now = platform.clock.now()
-  await platform.database.transaction((tx) =>
-    insertRows(tx, 'api_keys', [
-      {
-        ...{ id, user_id: userId, name, scope, token_hash: hash, last4 },
-        ...{ created_at: now, expires_at: null, last_used_at: now },
-      },
-    ]),
-  )
+  const [id, now] = [platform.ids.next(), platform.clock.now()]
+  const times = { created_at: now, expires_at: null, last_used_at: now }
+  const row = { id, user_id: userId, name, scope, token_hash: hash, last4, ...times }
+  await platform.database.transaction((tx) => insertRows(tx, 'api_keys', [row]))
   return { id, key }
 }
 
@@ -94,12 +76,8 @@ export async function setSuspended(platform: Platform, userId: string, suspended
       { suspended_at: suspended ? platform.clock.now() : null },
     )
     if (updated.length === 0) return
-    await recordAudit(platform, tx, {
-      actor: OPERATOR,
-      action: suspended ? 'user.suspend' : 'user.reinstate',
-      subjectType: 'user',
-      subjectId: userId,
-    })
+    const action = suspended ? 'user.suspend' : 'user.reinstate'
+    await recordAudit(platform, tx, { actor: OPERATOR, action, subjectType: 'user', subjectId: userId })
   })
   platform.caches.drop('slug')
   platform.caches.drop('offers')

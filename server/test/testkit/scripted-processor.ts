@@ -19,11 +19,14 @@ export interface Held extends LookupItem {
   rest: unknown
 }
 
-export interface MadeCall {
-  kind: 'invoice' | 'payout'
+interface Call {
   attemptId: string
   reference: string
   amount: Paisa
+}
+
+interface MadeCall extends Call {
+  kind: 'invoice' | 'payout'
 }
 
 /** A processor in memory with scripted answers. Like a real one it recognizes a repeated key. */
@@ -47,12 +50,12 @@ export class ScriptedProcessor implements Processor {
   /** Makes the next ids; to be replaced by a test that wants certain ones. */
   nextId = (kind: 'inv' | 'po', count: number, _reference: string) => `${kind}_${count}`
 
-  async createInvoice(call: Parameters<Processor['createInvoice']>[0]): Promise<CallOutcome> {
+  createInvoice(call: Parameters<Processor['createInvoice']>[0]): Promise<CallOutcome> {
     const { customer, billingAccount } = call
     return this.#answer('invoice', call, billingAccount ? { ...customer, billingAccount } : customer)
   }
 
-  async createPayout(call: Parameters<Processor['createPayout']>[0]): Promise<CallOutcome> {
+  createPayout(call: Parameters<Processor['createPayout']>[0]): Promise<CallOutcome> {
     return this.#answer('payout', call, call.destination)
   }
 
@@ -83,11 +86,7 @@ export class ScriptedProcessor implements Processor {
     return { kind: 'found', items: items.map(({ attemptId: _key, rest: _rest, ...item }) => item) }
   }
 
-  async #answer(
-    kind: MadeCall['kind'],
-    call: { attemptId: string; reference: string; amount: Paisa },
-    rest: unknown,
-  ): Promise<CallOutcome> {
+  async #answer(kind: MadeCall['kind'], call: Call, rest: unknown): Promise<CallOutcome> {
     const { attemptId, reference, amount } = call
     const nth = this.calls.filter((earlier) => earlier.reference === reference).length
     this.calls.push({ kind, attemptId, reference, amount })
@@ -101,11 +100,7 @@ export class ScriptedProcessor implements Processor {
     return { kind: 'created', id, hostedUrl: kind === 'invoice' ? `https://pay.example/${id}` : null }
   }
 
-  #hold(
-    kind: MadeCall['kind'],
-    { attemptId, reference, amount }: { attemptId: string; reference: string; amount: Paisa },
-    rest: unknown,
-  ): Held {
+  #hold(kind: MadeCall['kind'], { attemptId, reference, amount }: Call, rest: unknown): Held {
     const list = kind === 'invoice' ? this.invoices : this.payouts
     const known = list.find((item) => item.attemptId === attemptId)
     if (known) {

@@ -91,12 +91,8 @@ export async function callAny(
 
 /** Registers a merchant over HTTP, connects the store if there is one, and answers the token. */
 export async function registerMerchant(url: string, store?: StoreAccess): Promise<string> {
-  const body = {
-    email: 'm@example.pk',
-    password: 'correct horse battery',
-    role: 'merchant',
-    display_name: 'M',
-  }
+  const account = { email: 'm@example.pk', password: 'correct horse battery' }
+  const body = { ...account, role: 'merchant', display_name: 'M' }
   const { token } = (await call(url, 'POST', '/auth/register', { body })).body
   if (store) {
     const connection = { shop_domain: store.domain, webhook_secret: store.secret }

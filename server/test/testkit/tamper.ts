@@ -39,7 +39,7 @@ export async function removeTriggers({ dialect, writer }: OpenDatabase): Promise
  * Takes away what the database itself guards (triggers, unique indexes beside primary keys, checks, foreign keys), so
  * that a test can write what no service could.
  */
-export async function removeGuards(database: OpenDatabase): Promise<void> {
+export function removeGuards(database: OpenDatabase): Promise<void> {
   return database.dialect === 'sqlite' ? removeSqliteGuards(database) : removePostgresGuards(database)
 }
 
@@ -53,28 +53,19 @@ async function removeSqliteGuards(database: OpenDatabase): Promise<void> {
   for (const { type, name } of guards.rows) await sql`drop ${sql.raw(type)} ${sql.id(name)}`.execute(writer)
 }
 
-async function removePostgresGuards(database: OpenDatabase): Promise<void> {
-  const { writer } = database
-  // Foreign keys first: the others may be what they refer to.
-  const constraints = await sql<{ of: string; name: string }>`
-    select relation.relname as of, conname as name from pg_constraint
-    join pg_class as relation on relation.oid = conrelid
-    where contype in ('f', 'u', 'c') and connamespace = 'public'::regnamespace
-    order by contype <> 'f'`.execute(writer)
-  for (const { of, name } of constraints.rows) {
-    await sql`alter table ${sql.id(of)} drop constraint if exists ${sql.id(name)}`.execute(writer)
-  }
-  const indexes = await sql<{ name: string }>`
-    select indexname as name from pg_indexes
-    where schemaname = 'public' and indexdef like 'CREATE UNIQUE%' and indexname not like '%_pkey'`.execute(
-    writer,
-  )
-  for (const { name } of indexes.rows) await sql`drop index ${sql.id(name)}`.execute(writer)
-  const tables = await sql<{ name: string }>`
-    select tablename as name from pg_tables where schemaname = 'public'`.execute(writer)
-  for (const { name } of tables.rows) {
-    await sql`alter table ${sql.id(name)} disable trigger user`.execute(writer)
-  }
+/** Foreign keys first: the others may be what they refer to. */
+async function removePostgresGuards({ writer }: OpenDatabase): Promise<void> {
+  const { rows } = await sql<{ statement: string }>`
+    select case contype when 'f' then 1 else 2 end as place,
+      format('alter table %s drop constraint %I', conrelid::regclass, conname) as statement
+    from pg_constraint where contype in ('f', 'u', 'c') and connamespace = 'public'::regnamespace and conparentid = 0
+    union all
+    select 3, format('drop index if exists %I', indexname) from pg_indexes
+    where schemaname = 'public' and indexdef like 'CREATE UNIQUE%' and indexname not like '%_pkey'
+    union all
+    select 4, format('alter table %I disable trigger user', tablename) from pg_tables where schemaname = 'public'
+    order by place`.execute(writer)
+  for (const { statement } of rows) await sql.raw(statement).execute(writer)
 }
 
 /** Statements of a database writer without APP_KEY, who has removed the triggers. */

@@ -1,7 +1,7 @@
 import { reportTamperedRow } from '../../flags/forged-rows.service.ts'
 import { Caches } from '../../platform/cache/caches.ts'
 import type { Clock } from '../../platform/clock.ts'
-import { type Config, readConfig } from '../../platform/config.ts'
+import { readConfig } from '../../platform/config.ts'
 import { type AppKeys, createAppKeys } from '../../platform/crypto/key-ring.ts'
 import { createVault } from '../../platform/crypto/vault.ts'
 import type { Database } from '../../platform/database/database.ts'
@@ -11,12 +11,7 @@ import { systemIds } from '../../platform/ids.ts'
 import { createLog } from '../../platform/log.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { Topics } from '../../platform/topics.ts'
-import {
-  openTestDatabase,
-  type TestDatabase,
-  type TestDatabaseOptions,
-  type TestDialect,
-} from './databases.ts'
+import { openTestDatabase, type TestDatabase, type TestDialect } from './databases.ts'
 
 /** A clock that stands still until a test moves it. */
 export class ManualClock implements Clock {
@@ -40,12 +35,7 @@ export class ManualClock implements Clock {
   }
 }
 
-export interface Testbed {
-  platform: Platform
-  clock: ManualClock
-  testDatabase: TestDatabase
-  close(): Promise<void>
-}
+export type Testbed = Awaited<ReturnType<typeof openTestbed>>
 
 /** The testbeds' APP_KEY. */
 export const TESTBED_KEY = Buffer.alloc(32, 7)
@@ -60,12 +50,8 @@ export function withKeys(platform: Platform, keys: AppKeys): Platform {
 }
 
 /** A platform over a fresh database with a clock at 1 November 2026, noon in Karachi. */
-export async function openTestbed(
-  dialect: TestDialect,
-  settings: Record<string, string> = {},
-  options: TestDatabaseOptions = {},
-): Promise<Testbed> {
-  const testDatabase = await openTestDatabase(dialect, options)
+export async function openTestbed(dialect: TestDialect, settings: Record<string, string> = {}) {
+  const testDatabase = await openTestDatabase(dialect)
   const clock = new ManualClock('2026-11-01T07:00:00.000Z')
   const platform = platformOver(testDatabase.database, testDatabase.url, clock, settings)
   return { platform, clock, testDatabase, close: () => testDatabase.close() }
@@ -78,12 +64,9 @@ export function platformOver(
   clock: Clock,
   settings: Record<string, string> = {},
 ): Platform {
-  const config: Config = readConfig({
-    DATABASE_URL: url,
-    LOG_LEVEL: 'silent',
-    RATE_LIMIT_AUTH: '0',
-    RATE_LIMIT_PUBLIC: '0',
-    RATE_LIMIT_USER: '0',
+  const config = readConfig({
+    ...{ DATABASE_URL: url, LOG_LEVEL: 'silent' },
+    ...{ RATE_LIMIT_AUTH: '0', RATE_LIMIT_PUBLIC: '0', RATE_LIMIT_USER: '0' },
     ...settings,
   })
   const keys = createAppKeys(TESTBED_KEY)

@@ -8,7 +8,7 @@ import { answerUnknownRoutes, collectRoutes } from '../../http/unknown-routes.ts
 import { procedure, publicProcedure, router } from '../../platform/api/procedure.ts'
 import { Refusal } from '../../platform/api/refusal.ts'
 import { type Answer, call } from './service-bed.ts'
-import { openTestbed, type Testbed } from './testbed.ts'
+import { openTestbed } from './testbed.ts'
 
 /** Procedures of every shape that the adapters know, and none of the service's own. */
 const thingsRouter = router({
@@ -54,22 +54,17 @@ const thingsRouter = router({
 })
 export const tinyRouter = router({ things: thingsRouter })
 
-/** A server with the tiny router behind both adapters. */
-export interface TinyApi extends Testbed {
-  base: string
-  ask(method: string, path: string, body?: unknown, type?: string): Promise<Answer>
-}
+export type TinyApi = Awaited<ReturnType<typeof openTinyApi>>
 
-export async function openTinyApi(): Promise<TinyApi> {
+/** A server with the tiny router behind both adapters. */
+export async function openTinyApi() {
   const bed = await openTestbed('sqlite')
   const { platform } = bed
   const server: FastifyInstance = fastify({
     bodyLimit: 1024,
     genReqId: () => platform.ids.next(),
     routerOptions: { maxParamLength: 1000 },
-    frameworkErrors: (error, request, reply) => {
-      sendProblem(platform, request, reply, error)
-    },
+    frameworkErrors: (error, request, reply) => void sendProblem(platform, request, reply, error),
   })
   server.setErrorHandler((error, request, reply) => sendProblem(platform, request, reply, error))
   answerUnknownRoutes(server, platform, collectRoutes(server))
@@ -79,7 +74,7 @@ export async function openTinyApi(): Promise<TinyApi> {
   return {
     ...bed,
     base,
-    async ask(method, path, body, type = 'application/json') {
+    async ask(method: string, path: string, body?: unknown, type = 'application/json') {
       const raw = typeof body === 'string' ? body : JSON.stringify(body)
       const request = body === undefined ? {} : { raw, headers: { 'content-type': type } }
       const answer = await call(base, method, path, request)
