@@ -4,8 +4,8 @@ import * as assert from 'uvu/assert'
 import { onPostgres, openTestDatabase } from './testkit/databases.ts'
 import { eventually } from './testkit/eventually.ts'
 import { cast, follow } from './testkit/outside-cast.ts'
-import { assertNone } from './testkit/pluck.ts'
-import { columnsOf } from './testkit/rows.ts'
+import { assertNone, pluck } from './testkit/pluck.ts'
+import { rowsOf } from './testkit/rows.ts'
 import { call, deliver, registerMerchant, type ServiceBed, startQuietly } from './testkit/service-bed.ts'
 import { openTcpProxy, type TcpProxy } from './testkit/tcp-proxy.ts'
 
@@ -15,9 +15,7 @@ const STORE = { domain: 'down.myshopify.com', secret: 'shpss_0123456789abcdef' }
 /** A database that is taken away under load: PostgreSQL, through a proxy that can be cut or stalled. */
 const it = suite('a database that is down')
 
-async function withService(
-  work: (bed: ServiceBed & { proxy: TcpProxy; count: () => Promise<string[]> }) => Promise<void>,
-) {
+async function withService(work: (bed: ServiceBed & { proxy: TcpProxy }) => Promise<void>) {
   const testDatabase = await openTestDatabase('postgresql', { migrated: true })
   const real = new URL(testDatabase.url)
   const proxy = await openTcpProxy({ host: real.hostname, port: Number(real.port) })
@@ -25,17 +23,13 @@ async function withService(
   through.host = `127.0.0.1:${proxy.port}`
   const settings = { DATABASE_URL: through.href, DATA_DIR: testDatabase.folder }
   const { service, url } = await startQuietly(settings)
-  const count = async () => {
-    const rows = await columnsOf(testDatabase, 'inbound_events', ['delivery_id'])
-    return rows.map((row) => row.delivery_id)
-  }
   const close = async () => {
     await service.stop()
     await proxy.close()
     await testDatabase.close()
   }
   try {
-    await work({ service, url, testDatabase, close, proxy, count })
+    await work({ service, url, testDatabase, close, proxy })
   } finally {
     await close()
   }
@@ -43,7 +37,7 @@ async function withService(
 
 for (const trouble of ['cut', 'stall'] as const) {
   it(`answers 503 with Retry-After while the database is ${trouble}, and loses nothing it acknowledged`, () =>
-    withService(async ({ url, proxy, count }) => {
+    withService(async ({ url, proxy, testDatabase }) => {
       await registerMerchant(url, STORE)
       const acknowledged = new Set<string>()
       const send = async (id: string) => {
@@ -67,12 +61,10 @@ for (const trouble of ['cut', 'stall'] as const) {
         () => send('200'),
         ({ status }) => status === 200,
       )
-      const stored = await count()
+      const stored = pluck(await rowsOf(testDatabase, 'inbound_events'), 'delivery_id')
       assertNone([...acknowledged], (id) => !stored.includes(id))
     }))
-}
 
-for (const trouble of ['cut', 'stall'] as const) {
   it(`sends visitors of known links to the shop while the database is ${trouble}, and shows the others a page`, () =>
     withService(async (bed) => {
       const { url, proxy } = bed

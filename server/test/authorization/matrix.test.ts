@@ -2,7 +2,7 @@
 import * as assert from 'uvu/assert'
 import type { Role } from '../../../shared/schemas/common.ts'
 import { appRouter } from '../../http/router.ts'
-import { type ProcedureRecord, proceduresOf, routesOf } from '../../platform/api/procedure.ts'
+import { proceduresOf, routesOf } from '../../platform/api/procedure.ts'
 import { assertNone } from '../testkit/pluck.ts'
 import { openCallers, type Presented } from './callers.ts'
 import { problemOf, send, type WebAnswer, type WebCall, waysTo } from './calls.ts'
@@ -32,12 +32,6 @@ function flawOf(answer: WebAnswer, verdict: Verdict): string {
 }
 
 const records = new Map(proceduresOf(appRouter).map((record) => [record.name, record]))
-
-function recordOf(row: string): ProcedureRecord {
-  const record = records.get(procedureOf(row))
-  if (!record) throw new Error(`the router has no procedure ${procedureOf(row)}: take the row away`)
-  return record
-}
 
 for (const { it, dialect } of sceneSuites<{ present: ReturnType<typeof openCallers> }>('who may call what')) {
   const counted = { cells: 0, requests: 0 }
@@ -88,7 +82,8 @@ for (const { it, dialect } of sceneSuites<{ present: ReturnType<typeof openCalle
 
   for (const [row, cells] of PROCEDURE_CELLS) {
     it(row, async ({ scene, tenant, present }) => {
-      const record = recordOf(row)
+      const record = records.get(procedureOf(row))
+      assert.ok(record, 'the router has no such procedure')
       for (const caller of CALLERS) {
         counted.cells += 1
         const roles: readonly Role[] = record.meta.callers === 'public' ? ['creator'] : record.meta.callers

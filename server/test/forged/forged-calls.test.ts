@@ -22,6 +22,10 @@ interface Context {
 /** What a writer may change of a payout that waits to be sent, as SQL. */
 const PAYOUT_CHANGES: Record<string, string[]> = {
   'a payout of more': ['update payouts set amount = 100000000'],
+  "another creator's payout": [
+    "update payouts set creator_id = (select id from users where display_name = 'Eve')",
+  ],
+  'a payout of another time': ['update payouts set created_at = created_at - 1'],
   'lines that make another amount': ['update payout_lines set amount = amount + 1'],
   'a payout without lines': ['delete from payout_lines'],
   'a call of more than a number holds': ['update processor_attempts set amount = 9007199254740991'],
@@ -53,6 +57,7 @@ for (const { it } of marketSuites<Context>('calls that a database writer forges'
     const { market } = context
     context.shop = await market.addShop('shop')
     context.link = await market.addLink(context.shop, await market.addCreator())
+    await market.addCreator('Eve')
   })
 
   const write = (market: Marketplace, ...statements: string[]) =>

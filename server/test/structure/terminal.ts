@@ -17,18 +17,10 @@ const ASKS = /\.\s*question\s*\(/g
 /** Texts of users must not reach a terminal as they are, so commands never write to it themselves. */
 export function findRawTerminalWrites(tree: SourceTree): Violation[] {
   return tree
-    .filter(({ path }) => path.startsWith('cli/') && !path.startsWith('cli/test/'))
-    .filter((file) => !isTest(file.path))
-    .flatMap((file) => [
-      ...(WRITERS.includes(file.path)
-        ? []
-        : violationsIn(
-            file,
-            WRITES,
-            (match) => `"${match}" writes raw text; use cli/terminal/printable-text.ts`,
-          )),
-      ...(ASKERS.includes(file.path)
-        ? []
-        : violationsIn(file, ASKS, (match) => `"${match}" asks with raw text; use cli/terminal/prompts.ts`)),
-    ])
+    .filter(({ path }) => path.startsWith('cli/') && !path.startsWith('cli/test/') && !isTest(path))
+    .flatMap((file) => {
+      const writes = violationsIn(file, WRITES, (match) => `"${match}" writes raw text; use ${WRITERS[0]}`)
+      const asks = violationsIn(file, ASKS, (match) => `"${match}" asks with raw text; use ${ASKERS[0]}`)
+      return [...(WRITERS.includes(file.path) ? [] : writes), ...(ASKERS.includes(file.path) ? [] : asks)]
+    })
 }
