@@ -43,14 +43,8 @@ interface World {
 
 type Attack = (world: World, tx: Tx) => RawBuilder<unknown> | Promise<unknown>
 
-const TABLES = [
-  'payout_destinations',
-  'billing_accounts',
-  'store_secrets',
-  'stores',
-  'watermarks',
-  'flags',
-] as const
+const SEALED = ['payout_destinations', 'billing_accounts', 'store_secrets'] as const
+const TABLES = [...SEALED, 'stores', 'watermarks', 'flags'] as const
 
 /** Statements of a database writer who has removed triggers, checks and unique indexes, but has no APP_KEY. */
 const ON_DESTINATIONS: Record<string, Attack> = {

@@ -72,21 +72,6 @@ it('is opened by registering, used by each call, and closed by logging out', asy
   assert.is(await codeFrom(page.users.me.query()), 'unauthenticated')
 })
 
-it('answers what the same token answers as a bearer token', async ({ bed }) => {
-  const { browser, page, client } = openBrowser(bed)
-  await page.auth.register.mutate(newCreator())
-  const bearer = client(undefined, browser.cookie.replace('session=', ''))
-  for (const read of [
-    (of: typeof page) => of.users.me.query(),
-    (of: typeof page) => of.summaries.get.query(),
-    (of: typeof page) => of.payouts.list.query(),
-    (of: typeof page) => of.auth.listSessions.query(),
-    (of: typeof page) => codeFrom(of.stores.list.query()),
-    (of: typeof page) => codeFrom(of.admin.listFlagged.query()),
-  ])
-    assert.equal(await read(page), await read(bearer))
-})
-
 it('counts for nothing without the header, over REST, and beside an Authorization', async ({ bed }) => {
   const { browser, page, client, fetch } = openBrowser(bed)
   const account = newCreator()

@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { jsonOrNull } from '../../../shared/json.ts'
 import { type ServiceOptions, startService } from '../../service.ts'
 import { openTestDatabase, type TestDatabaseOptions, type TestDialect } from './databases.ts'
 import { assertDocumented } from './documented.ts'
@@ -86,7 +87,11 @@ export async function callAny(
       (options.body === undefined ? undefined : JSON.stringify(options.body)),
   })
   const text = await answer.text()
-  return { status: answer.status, headers: answer.headers, body: text === '' ? null : parsed(text) }
+  return {
+    status: answer.status,
+    headers: answer.headers,
+    body: text === '' ? null : (jsonOrNull(text) ?? text),
+  }
 }
 
 /** Registers a merchant over HTTP, connects the store if there is one, and answers the token. */
@@ -105,12 +110,4 @@ export async function registerMerchant(url: string, store?: StoreAccess): Promis
 export function deliver(url: string, store: StoreAccess, id: string): Promise<Answer> {
   const raw = `{"id":${id}}`
   return call(url, 'POST', '/webhooks/store-sales', { raw, headers: orderHeaders(store, id, raw) })
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
 }
