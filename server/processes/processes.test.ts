@@ -1,9 +1,10 @@
+import { sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { readConfig } from '../platform/config.ts'
 import type { Platform } from '../platform/platform.ts'
 import { proofDialects } from '../test/testkit/proof-size.ts'
-import { columnsOf } from '../test/testkit/rows.ts'
+import { columnsOf, rowsOf } from '../test/testkit/rows.ts'
 import { HOUR, openTestbed, type Testbed } from '../test/testkit/testbed.ts'
 import { joinProcesses, refuseOtherMoneySettings } from './processes.service.ts'
 
@@ -52,10 +53,8 @@ for (const dialect of proofDialects()) {
     const changed = await joinProcesses(processWith(bed, FEE))
     const [entry, ...others] = await audited(bed)
     assert.equal(others, [])
-    assert.is.not(
-      JSON.parse(entry?.before ?? '{}').PLATFORM_FEE_RATE,
-      JSON.parse(entry?.after ?? '{}').PLATFORM_FEE_RATE,
-    )
+    const rateIn = (settings: string | null = '{}') => JSON.parse(settings ?? '{}').PLATFORM_FEE_RATE
+    assert.is.not(rateIn(entry?.before), rateIn(entry?.after))
     await changed.stop()
   })
 
@@ -63,32 +62,26 @@ for (const dialect of proofDialects()) {
     const { database } = bed.platform
     const crashed = await joinProcesses(processWith(bed))
     const age = (ms: number) =>
-      database.transaction((tx) =>
-        tx
-          .updateTable('processes')
-          .set((eb) => ({ seen_at: eb('seen_at', '-', ms) }))
-          .execute(),
-      )
+      database.transaction((tx) => sql`update processes set seen_at = seen_at - ${ms}`.execute(tx))
     await age(20_000)
     assert.match(await messageOf(joinProcesses(processWith(bed, FEE))), 'PLATFORM_FEE_RATE')
     await age(10_001)
     await (await joinProcesses(processWith(bed, FEE))).stop()
-    assert.equal(await database.reader.selectFrom('processes').selectAll().execute(), [])
+    assert.equal(await rowsOf(bed.platform, 'processes'), [])
     await crashed.stop()
   })
 
   if (dialect === 'postgresql') {
     it('do not start with a clock an hour off, and know one that is seconds off', async ({ bed }) => {
       const off = (ms: number) => ({ ...processWith(bed), clock: { now: () => Date.now() + ms } })
-      assert.match(
-        await messageOf(joinProcesses(off(HOUR))),
-        /^unavailable: This machine's clock is 60 min ahead of/,
-      )
-      assert.match(
-        await messageOf(joinProcesses(off(-HOUR))),
-        /^unavailable: This machine's clock is 60 min behind/,
-      )
-      assert.equal(await bed.platform.database.reader.selectFrom('processes').selectAll().execute(), [])
+      for (const [ms, how] of [
+        [HOUR, 'ahead of'],
+        [-HOUR, 'behind'],
+      ] as const) {
+        const refusal = await messageOf(joinProcesses(off(ms)))
+        assert.match(refusal, `unavailable: This machine's clock is 60 min ${how} the database server's`)
+      }
+      assert.equal(await rowsOf(bed.platform, 'processes'), [])
       const behind = await joinProcesses(off(-15_000))
       assert.ok(behind.clockSkew() < -10_000 && behind.clockSkew() > -30_000, String(behind.clockSkew()))
       await behind.stop()
