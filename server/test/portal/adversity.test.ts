@@ -202,7 +202,7 @@ it('says that an account is suspended', async ({ bed, browser }) => {
   }
   const { token } = (await call(bed.url, 'POST', '/auth/login', { body: admin })).body
   await call(bed.url, 'POST', `/admin/users/${user.id}/suspend`, { token, body: { reason: '<b>fraud</b>' } })
-  await page.reload()
+  // The open page hears of it.
   await page.waitForSelector('h1:has-text("Log in first")')
   await page.click('main a.button')
   await fill(page, account)
@@ -224,7 +224,7 @@ it('says that the service is gone, and goes on by itself when it is back', async
   await close()
 })
 
-it('follows another tab that logs in and out', async ({ bed, browser }) => {
+it('follows another tab that logs in, out, and in to another account', async ({ bed, browser }) => {
   const { page, errors, close } = await openTab(browser)
   await open(page, bed.url, '/offers')
   const other = await page.context().newPage()
@@ -233,6 +233,9 @@ it('follows another tab that logs in and out', async ({ bed, browser }) => {
   await page.waitForSelector('nav a[href="/app/sales"]')
   await page.click('.top-parts button:has-text("Log out")')
   await other.waitForSelector('h1:has-text("Log in first")')
+  await logIn(page, bed, 'merchant', '/stores')
+  await other.waitForSelector('nav a[href="/app/stores"]')
+  await other.waitForSelector('tbody td[data-head="Creator"]')
   assert.equal([...errors, ...otherErrors], [])
   await close()
 })

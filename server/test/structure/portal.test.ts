@@ -91,6 +91,7 @@ it('name each column, filter and field of lists and actions', () => {
   for (const { fields = [] } of Object.values<Action>(actions))
     for (const name of fields) assert.ok(known(name.replace('?', '')), name)
   assert.equal(lists.sales.filters.rejection_reason, ['', ...SALE_REJECTION_REASONS])
+  assert.equal(lists.flags.filters.kind, ['', ...Object.keys(FLAG_KINDS)])
   assert.equal(Object.keys(checks), [...SALE_REJECTION_REASONS])
 })
 
