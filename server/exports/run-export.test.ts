@@ -116,6 +116,11 @@ for (const dialect of proofDialects()) {
     assert.is(expected.length, ROWS + 3)
   })
 
+  it('is claimed by one of several workers', async () => {
+    await start()
+    assert.equal((await Promise.all([run(), run()])).toSorted(), [false, true])
+  })
+
   it('finishes an export of a crashed worker, with a complete file', async () => {
     const id = await start()
     const [halfway, wake] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]

@@ -311,15 +311,32 @@ for (const { it } of marketSuites<Context>('calls to the processor', { verify: t
     assert.is((await payoutOf(platform, payoutId)).state, 'paid')
   })
 
+  /** A payout whose call was answered with 422, and the record that the processor keeps of it. */
+  const refusedPayout = async (context: World) => {
+    const { processor, drainUntilIdle } = context.market
+    const id = await makePayout(context)
+    processor.answers = ['refuse']
+    await drainUntilIdle()
+    const refused = { id: 'po_dead', status: 'rejected', attemptId: 'refused', rest: null }
+    const record = { ...refused, reference: id, amount: EARNED, currency: 'PKR' }
+    processor.payouts.push(record)
+    return { id, record }
+  }
+
+  it('adopts, on a second attempt, a record that has not failed, beside one that has', async (context) => {
+    const { market, platform } = context
+    const { id, record } = await refusedPayout(context)
+    market.processor.payouts.push({ ...record, id: 'po_live', status: 'processing' })
+    await retryPayout(platform, market.processor, { payoutId: id, ...BY })
+    await market.drainUntilIdle()
+    assert.is(callsOf(market, id).length, 1)
+    assert.is((await payoutOf(platform, id)).processor_payout_id, 'po_live')
+  })
+
   it('repeats the key of a second attempt when the answer is lost, beside a stored refusal', async (context) => {
     const { market, platform } = context
     const { processor } = market
-    const id = await makePayout(context)
-    processor.answers = ['refuse']
-    await market.drainUntilIdle()
-    // As it keeps a call that it answered with 422.
-    const refused = { id: 'po_dead', status: 'rejected', attemptId: 'refused', rest: null }
-    processor.payouts.push({ ...refused, reference: id, amount: EARNED, currency: 'PKR' })
+    const { id } = await refusedPayout(context)
     const { attemptId } = await retryPayout(platform, processor, { payoutId: id, ...BY })
     processor.answers = ['drop', 'lose']
     await market.drainUntilIdle()

@@ -13,7 +13,7 @@ import { addUser, outcomeOf, requestOf, setSuspended } from '../test/testkit/peo
 import { assertMapped, pluck, pluckAll } from '../test/testkit/pluck.ts'
 import { columnsOf, rowsOf } from '../test/testkit/rows.ts'
 import { setCoupon } from './coupons.service.ts'
-import { type LinkRecord, randomSlug, resolveTarget } from './links.service.ts'
+import { type LinkRecord, randomSlug, resolveLink, resolveTarget } from './links.service.ts'
 import { canBeSlug } from './slug.rule.ts'
 
 test('slugs are short and unambiguous, and use the whole alphabet', () => {
@@ -106,6 +106,7 @@ for (const { it } of marketSuites<Context>('links')) {
     ] as const) {
       await setSuspended(platform, user.userId, true)
       assert.is((await target())?.state, state)
+      assert.not((await resolveLink(platform, link.slug)).active)
       await setSuspended(platform, user.userId, false)
       assert.is((await target())?.state, 'tracked')
     }

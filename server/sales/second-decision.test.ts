@@ -3,6 +3,7 @@ import type { Actor } from '../platform/api/procedure.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { cyclesOf, eventsOf, type Marketplace, openFlagsOf, type Shop } from '../test/testkit/marketplace.ts'
 import { type OrderChanges, orderBody } from '../test/testkit/orders.ts'
+import { setSuspended } from '../test/testkit/people.ts'
 import { assertMapped, pluck } from '../test/testkit/pluck.ts'
 import { rowOf, rowsOf } from '../test/testkit/rows.ts'
 import { DAY, HOUR, MINUTE } from '../test/testkit/testbed.ts'
@@ -64,6 +65,15 @@ for (const { it } of marketSuites('a sale that is decided again')) {
     })
     assert.equal(await flags(), [], 'amounts may change before an order is paid')
     await market.verify()
+  })
+
+  it('is judged as things stand then, and rejected for good when they are bad', async () => {
+    await report(UNPAID)
+    await setSuspended(market.platform, creator.userId, true)
+    const sale = await report({})
+    assert.is(sale.rejection_reason, 'creator_suspended')
+    await setSuspended(market.platform, creator.userId, false)
+    assert.equal(await report({}), sale)
   })
 
   it('is decided once more only: redeliveries, other paid reports and the unpaid one change nothing', async () => {

@@ -52,6 +52,8 @@ const ON_DESTINATIONS: Record<string, Attack> = {
     update payout_destinations set iban_encrypted = (
       select iban_encrypted from payout_destinations where user_id = ${attacker.userId})
     where user_id = ${victim.userId}`,
+  'their whole row given to the victim': ({ victim, attacker }) =>
+    sql`update payout_destinations set user_id = ${victim.userId} where user_id = ${attacker.userId}`,
   'a copy of their row under a new id': ({ market, victim, attacker }) => sql`insert into payout_destinations
       (id, user_id, iban_encrypted, iban_fingerprint, iban_last4, account_title, effective_at, created_at, row_digest)
     select ${market.platform.ids.next()}, ${victim.userId}, iban_encrypted, iban_fingerprint, iban_last4, account_title,
@@ -63,6 +65,8 @@ const ON_DESTINATIONS: Record<string, Attack> = {
     await sql`update payout_destinations set id = ${id}, user_id = ${victim.userId}
       where user_id = ${attacker.userId}`.execute(tx)
   },
+  'another account title': ({ victim }) =>
+    sql`update payout_destinations set account_title = 'A THIEF' where user_id = ${victim.userId}`,
 }
 
 /** Attacks of a merchant whose invoices another's account is to pay. */
@@ -71,10 +75,14 @@ const ON_BILLING_ACCOUNTS: Record<string, Attack> = {
     update billing_accounts set account_encrypted = (
       select account_encrypted from billing_accounts where user_id = ${attackerShop.merchantId})
     where user_id = ${shop.merchantId}`,
+  'the whole row of another merchant': ({ shop, attackerShop }) =>
+    sql`update billing_accounts set user_id = ${shop.merchantId} where user_id = ${attackerShop.merchantId}`,
   'a copy of a row under a new id': ({ market, shop, attackerShop }) => sql`
     insert into billing_accounts (id, user_id, kind, account_encrypted, account_last4, created_at, row_digest)
     select ${market.platform.ids.next()}, ${shop.merchantId}, kind, account_encrypted, account_last4, created_at, row_digest
     from billing_accounts where user_id = ${attackerShop.merchantId}`,
+  'another kind': ({ shop }) =>
+    sql`update billing_accounts set kind = 'raast_id' where user_id = ${shop.merchantId}`,
 }
 
 const theirSecret = (column: string, { storeId }: Shop) =>

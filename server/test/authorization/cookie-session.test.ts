@@ -78,7 +78,8 @@ it('counts for nothing without the header, over REST, and beside an Authorizatio
   await page.auth.register.mutate(account)
   const mine = browser.cookie
   assert.is(await codeFrom(client().users.me.query()), 'unauthenticated')
-  for (const headers of [undefined, { 'x-session': 'Cookie' }, { 'x-session': '' }])
+  const beside = { ...PAGE, authorization: `Bearer ${'x'.repeat(43)}` }
+  for (const headers of [undefined, { 'x-session': 'Cookie' }, { 'x-session': '' }, beside])
     assert.is((await fetch(`${bed.base}/trpc/users.me`, headers && { headers })).status, 401)
   assert.is((await fetch(`${bed.base}/me`, { headers: PAGE })).status, 401)
   assert.is((await fetch(`${bed.base}/auth/logout`, { method: 'POST', headers: PAGE })).status, 401)
