@@ -81,7 +81,7 @@ export const PROOFS: readonly Proof[] = [
     name: 'race',
     promise: 'two processes race for one thing: one effect, no error',
     files: ['server/test/race/'],
-    counts: { short: { RACES: 350 }, long: { RACES: 10_000 } },
+    counts: { short: { RACES: 500 }, long: { RACES: 10_000 } },
   },
   {
     name: 'processor faults',
@@ -106,7 +106,7 @@ export const PROOFS: readonly Proof[] = [
     name: 'failover',
     apart: true,
     promise:
-      'primary killed, switched or frozen, web restarted, database migrated ahead: nothing lost, doubled or answered 500',
+      'primary killed, switched or frozen, standby lost, web restarted, database migrated ahead: nothing lost, doubled or answered 500',
     files: ['server/test/failover/'],
     counts: {
       short: { FAILOVER_RATE: 60, FAILOVER_ROUNDS: 1, FAILOVER_OUTAGE: 2500 },
@@ -136,7 +136,8 @@ export const PROOFS: readonly Proof[] = [
   },
   {
     name: 'adversaries',
-    promise: 'evasions by merchants, frauds by creators: each rejected or flagged; honest trade is not',
+    promise:
+      'evasions by merchants, frauds by creators and visitors: each rejected, refused or flagged; honest trade is not',
     files: ['server/test/adversaries/'],
   },
   {

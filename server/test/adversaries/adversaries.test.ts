@@ -19,12 +19,14 @@ for (const dialect of testDialects()) {
     const played: TestDialect = index % 12 === 0 ? 'postgresql' : 'sqlite'
     if (!PLAYS_ALL && (index % 3 > 0 || played !== dialect)) continue
     it(`a ${who} ${does}`, async ({ world }) => {
-      await act(world)
+      const statuses = await act(world)
       await world.work()
-      const { rejected = [], flagged = [] } = expect
+      const { rejected = [], flagged = [], refused = [] } = expect
       assert.equal(await world.rejections(), rejected)
       assert.equal(await world.flags(), flagged)
-      assert.ok(rejected.length + flagged.length > 0, 'nothing was rejected or flagged')
+      assert.equal(Array.isArray(statuses) ? statuses : [], refused)
+      const outcomes = [...rejected, ...flagged, ...refused]
+      assert.ok(outcomes.length > 0, 'nothing was rejected, refused or flagged')
       await world.market.verify()
     })
   }

@@ -11,12 +11,15 @@ export interface Outcome {
   rejected?: string[]
   /** Kinds of flags that are open then. */
   flagged?: string[]
+  /** The statuses with which requests were refused. */
+  refused?: number[]
 }
 
 export interface Adversary {
-  who: 'merchant' | 'creator'
+  who: 'merchant' | 'creator' | 'visitor' | 'outsider'
   does: string
-  act(world: AdversaryWorld): Promise<void>
+  /** Resolves to the statuses of refused requests, if any. */
+  act(world: AdversaryWorld): Promise<unknown>
   expect: Outcome
 }
 
@@ -87,7 +90,7 @@ const by =
   (acts: Record<string, Adversary['act']>): Adversary[] =>
     Object.entries(acts).map(([does, act]) => ({ who, does, act, expect }))
 
-/** Evasions and frauds, by what they must lead to. Forged references, forged signatures and foreign currencies are part of the simulated weeks. */
+/** Evasions and frauds, by what they must lead to. */
 export const ADVERSARIES: readonly Adversary[] = [
   ...by('merchant', { rejected: ['outside_attribution_window'], flagged: ['order_date_suspicious'] })({
     'dates an order a month ahead, out of the attribution window': (world) =>
@@ -162,6 +165,20 @@ export const ADVERSARIES: readonly Adversary[] = [
       await giveCode(world)
       await reportSix(world, endedAt)
     },
+  }),
+  ...by('merchant', { rejected: ['not_paid'], flagged: ['event_body_conflict'] })({
+    async 'reports another body under the webhook id of an order'(world) {
+      const click = await world.click()
+      await world.report({ id: '77', webhookId: 'same', financialStatus: 'pending', click })
+      await world.report({ id: '77', webhookId: 'same', click })
+    },
+  }),
+  ...by('merchant', { rejected: ['other_merchants_link'] })({
+    'reports through a second account what the links of the first one sold': async (world) =>
+      sell(world, { shop: await world.market.addShop('Chenab Lawn again') }),
+  }),
+  ...by('merchant', { rejected: ['currency_not_pkr'] })({
+    'reports an order in another currency': (world) => sell(world, { currency: 'USD' }),
   }),
   ...by('merchant', { flagged: ['offer_paused_in_traffic'] })({
     async 'pauses the offer while its links have traffic'(world) {
@@ -252,4 +269,23 @@ export const ADVERSARIES: readonly Adversary[] = [
       ]),
     ),
   ),
+  ...by('visitor', { rejected: ['unknown_tracking_reference'] })({
+    'makes up a reference': (world) => world.report({ click: '0190a1b2-0000-7000-8000-000000000000' }),
+  }),
+  ...by('visitor', { rejected: ['outside_attribution_window'] })({
+    async 'orders long after the click'(world) {
+      const click = await world.click()
+      world.market.clock.pass(31 * DAY)
+      await world.report({ click })
+    },
+  }),
+  ...by('outsider', { refused: [401] })({
+    'reports an order of a store without its secret': async (world) => [
+      await world.report({ click: await world.click(), secret: 'a guess' }),
+    ],
+    async 'reports an order of a store with the secret of another one'(world) {
+      const other = await world.market.addShop('other')
+      return [await world.report({ click: await world.click(), secret: `secret-${other.merchantId}` })]
+    },
+  }),
 ]

@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { onPostgres } from '../testkit/databases.ts'
+import { pluck } from '../testkit/pluck.ts'
 import { proofCount } from '../testkit/proof-size.ts'
 import { seededRandom, testSeed } from '../testkit/seeded-random.ts'
 import { FailoverWorld } from './failover-world.ts'
@@ -14,7 +15,7 @@ const SEED = testSeed(20_261_125)
 /** Requests a second. */
 const RATE = proofCount('FAILOVER_RATE', 60)
 const ROUNDS = proofCount('FAILOVER_ROUNDS', 1)
-/** How long a cluster takes to notice that its primary is gone, ms; also how long a freeze lasts. */
+/** How long a cluster takes to notice that its primary is gone, ms; also how long a freeze and a lost standby last. */
 const OUTAGE_MS = proofCount('FAILOVER_OUTAGE', 2500)
 
 const it = suite<{ world: FailoverWorld }>('a database that fails over, under load')
@@ -63,6 +64,25 @@ for (let round = 1; round <= ROUNDS; round += 1) {
       returned()
     })
   })
+
+  it(
+    name('goes on to read while the standby is lost, and to write once nothing waits for it'),
+    async ({ world }) => {
+      const { pair } = world
+      const samples = await duringOutage(world, async (returned) => {
+        await pair.standby.stop('kill')
+        await pause(OUTAGE_MS)
+        await pair.primary.configure({ synchronous_standby_names: '' })
+        returned()
+      })
+      const refused = pluck(
+        samples.filter(({ status }) => status === 503),
+        'kind',
+      )
+      assert.ok(refused.includes('webhook'), 'webhooks had to wait for the standby')
+      assert.not.ok(refused.includes('list') || refused.includes('account'), 'a read was refused')
+    },
+  )
 
   it(name('fails no request at a rolling restart behind a load balancer'), async ({ world }) => {
     const { load, processes } = world

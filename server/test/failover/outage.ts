@@ -8,12 +8,12 @@ export const worst = { answer: 0, requestsBack: 0, workerBack: 0, schedulersBack
 
 /**
  * Has `outage` take the database away and calls back when it is there again; then requires that all works again: both web
- * processes, a worker and both schedulers.
+ * processes, a worker and both schedulers. Resolves to all requests since it began.
  */
 export async function duringOutage(
   world: FailoverWorld,
   outage: (returned: () => void) => Promise<void>,
-): Promise<void> {
+): Promise<Sample[]> {
   const { load } = world
   await calmSecond(load)
   await pause(world.random() * 500)
@@ -31,10 +31,12 @@ export async function duringOutage(
   })
   const [soldAfter = 0, scheduledAfter = 0] = await working
   await calmSecond(load)
-  report('outage', load.samples.slice(from), returnedAt)
+  const samples = load.samples.slice(from)
+  report('outage', samples, returnedAt)
   worst.workerBack = Math.max(worst.workerBack, soldAfter)
   worst.schedulersBack = Math.max(worst.schedulersBack, scheduledAfter)
   console.log(`a worker after ${soldAfter} ms, both schedulers after ${scheduledAfter} ms`)
+  return samples
 }
 
 /**

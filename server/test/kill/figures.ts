@@ -16,6 +16,7 @@ export interface Outside {
   held: Pick<Held, 'invoices' | 'payouts'>
   /** Webhooks, in the order of their arrival. */
   webhooks: readonly { id: string }[]
+  mails: readonly { id: string }[]
 }
 
 /** What came of one round, without ids and times: the same whatever happened to the server. Lists are sorted. */
@@ -53,6 +54,7 @@ export async function readFigures(database: Database, outside: Outside, cast: Ca
     'invoices there': there(outside.held.invoices, cycles),
     'payouts there': there(outside.held.payouts, payouts),
     notices: await readNotices(database, outside.webhooks, nameOf),
+    mails: await readMails(database, outside.mails, nameOf),
   }
   return Object.fromEntries(Object.entries(figures).map(([what, lines]) => [what, lines.sort()]))
 }
@@ -82,4 +84,16 @@ async function readNotices(
     )
   }
   return rows.map(({ account_id, type }) => `${nameOf.get(account_id)}: ${type}`)
+}
+
+/** The mails to each of a round's people. Fails for one that has not arrived. */
+async function readMails(
+  database: Database,
+  arrived: Outside['mails'],
+  nameOf: ReadonlyMap<string, string>,
+): Promise<string[]> {
+  const rows = (await rowsOf({ database }, 'mails')).filter(({ user_id }) => nameOf.has(user_id))
+  const late = rows.filter((row) => row.state !== 'sent' || !arrived.some(({ id }) => id === row.id))
+  assert.equal(late, [], 'mails that have not arrived')
+  return rows.map(({ user_id, kind }) => `${nameOf.get(user_id)}: ${kind}`)
 }

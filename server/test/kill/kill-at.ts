@@ -1,7 +1,7 @@
 // Loaded before the real server (`node --import`), so that a proof can have it die at a named point, and move its clock,
 // without a word about either in the server's own code.
 import diagnostics from 'node:diagnostics_channel'
-import type { Socket } from 'node:net'
+import { Socket } from 'node:net'
 import { isCommitOf, type Moment, type Target, Transactions } from './points.ts'
 
 export type ScheduledJob = 'billing' | 'payouts'
@@ -120,6 +120,30 @@ function watchCalls(): void {
   }
 }
 
+/** The end of a mail's text (RFC 5321, section 4.1.1.4). */
+const END_OF_MAIL = /(?:^|\r\n)\.\r\n$/
+
+/** A mail goes over a plain connection, whose lines can be read here. */
+function watchMails(): void {
+  const isTarget = (moment: Moment) =>
+    target !== null && 'mail' in target.point.seam && target.moment === moment
+  const write = Socket.prototype.write as (...parts: unknown[]) => boolean
+  Socket.prototype.write = function (this: Socket, ...parts: unknown[]): boolean {
+    const [chunk] = parts
+    if (target === null || !('mail' in target.point.seam)) return write.apply(this, parts)
+    const text = typeof chunk === 'string' || chunk instanceof Uint8Array ? Buffer.from(chunk).toString() : ''
+    if (isTarget('before') && text.startsWith('MAIL FROM:')) die()
+    const isSent = write.apply(this, parts)
+    if (END_OF_MAIL.test(text)) {
+      if (isTarget('sent')) die()
+      this.prependOnceListener('data', () => {
+        if (isTarget('after')) die()
+      })
+    }
+    return isSent
+  }
+}
+
 async function runSchedule(job: ScheduledJob): Promise<void> {
   const { getTasks } = await import('node-cron')
   const task = [...getTasks().values()].find(({ name }) => name === job)
@@ -148,3 +172,4 @@ process.channel?.unref()
 process.on('disconnect', die)
 await (process.env.DATABASE_URL?.startsWith('postgres') ? watchPostgres() : watchSqlite())
 watchCalls()
+watchMails()

@@ -97,6 +97,7 @@ export async function playRounds(
       onRound(rounds, world.server.deaths)
     }
     await world.assertNoFlags()
+    assert.equal(world.mails.needlessRepeats(), [], 'mails that were repeated without a death')
     return { rounds, deaths: world.server.deaths }
   } finally {
     await world.close()

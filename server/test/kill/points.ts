@@ -4,8 +4,14 @@ export type Stage = 'start' | 'clicks' | 'orders' | 'again' | 'late' | 'billing'
 /** `sent`: its bytes have left, and no answer has come. `after`: the other side has answered, and the answer is not yet processed. */
 export type Moment = 'before' | 'sent' | 'after'
 
-/** A transaction by what it does (patterns of plain statements; all must match), or a call to the processor or a webhook endpoint. */
-export type Seam = { commit: readonly string[]; without?: readonly string[] } | { call: string }
+/**
+ * A transaction by what it does (patterns of plain statements; all must match); a call to the processor or a webhook endpoint; or a mail's
+ * way to the mail server.
+ */
+export type Seam =
+  | { commit: readonly string[]; without?: readonly string[] }
+  | { call: string }
+  | { mail: true }
 
 export interface Point {
   /** In plain words: what is being done. */
@@ -40,6 +46,8 @@ const WRITE_JOURNAL = adds('ledger_entries')
 const DISTRIBUTE = sets('outbox_events', 'distributed_at')
 const CLAIM_WEBHOOKS = sets('webhook_deliveries', 'lease_token', 'state')
 const SETTLE_WEBHOOKS = sets('webhook_deliveries', 'state')
+const CLAIM_MAILS = sets('mails', 'lease_token', 'state')
+const SETTLE_MAIL = sets('mails', 'state')
 
 const commit = (stage: Stage, name: string, statements: string[], without: string[] = []): Point => ({
   name,
@@ -54,7 +62,7 @@ const call = (
 
 const answered = (point: Point): Point => ({ ...point, answered: true })
 
-/** The places that are proved. Mails are delivered as webhooks are (`notifications/delivery.service.ts`). At each a process is killed, and must leave no half thing behind. */
+/** The places that are proved: at each a process is killed, and must leave no half thing behind. */
 export const POINTS: readonly Point[] = [
   commit('clicks', 'visits are added to the counts', [adds('click_counts')]),
   commit('start', 'a scheduled run is noted as begun', [adds('schedule_runs')]),
@@ -71,6 +79,10 @@ export const POINTS: readonly Point[] = [
   call('late', 'the invoice is asked for', 'POST /invoices'),
   commit('late', 'the payment is applied and shares are released', [RELEASE_SHARES, WRITE_JOURNAL]),
   call('late', 'the payout is asked for', 'POST /payouts'),
+  commit('late', 'events become mails', [DISTRIBUTE, adds('mails')]),
+  commit('late', 'mails are claimed', [CLAIM_MAILS]),
+  { name: 'a mail is handed over', stage: 'late', seam: { mail: true } },
+  commit('late', 'the outcome of a mail is written', [SETTLE_MAIL]),
   commit('billing', 'a billing cycle is closed', [QUEUE_CALL, MOVE_CYCLE], [ADD_SALES]),
   commit('billing', 'a call to the processor is taken up', [TAKE_UP_CALL]),
   commit('billing', 'a call without an answer is put off', [POSTPONE_CALL]),

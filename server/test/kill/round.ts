@@ -88,10 +88,9 @@ export async function playRound(world: World, conduct: Conduct = calmly): Promis
   world.processor.switches({ lose_next_answers: 0 })
   await world.settleDown(async () => true)
   await world.verify()
-  const { processor, receiver } = world
-  return world.look(({ database }) =>
-    readFigures(database, { held: processor.state(), webhooks: receiver.received }, scene),
-  )
+  const { processor, receiver, mails } = world
+  const outside = { held: processor.state(), webhooks: receiver.received, mails: mails.arrived() }
+  return world.look(({ database }) => readFigures(database, outside, scene))
 }
 
 /** With webhook endpoints of all of them at `hooksUrl`, if given. */

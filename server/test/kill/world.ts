@@ -12,6 +12,7 @@ import { lookInto } from '../testkit/testbed.ts'
 import { openWebhookReceiver, type WebhookReceiver } from '../testkit/webhook-receiver.ts'
 import type { ScheduledJob } from './kill-at.ts'
 import { KillableServer, killableEnvironment } from './killable-server.ts'
+import { type Mails, openMails } from './mails.ts'
 
 /** A restart takes longer than any lease of the dead server. */
 const DOWN_MS = 30_000
@@ -29,7 +30,6 @@ const WORLD_SETTINGS = {
   BILLING_PERIOD: 'daily',
   PAYOUT_THRESHOLD: '1.00',
   LOG_LEVEL: 'silent',
-  SMTP_URL: 'off',
 }
 
 const API_KEY = 'key-of-the-processor'
@@ -69,6 +69,7 @@ export class World {
   readonly processor: Sandbox
   /** The own system of all merchants and creators. */
   readonly receiver: WebhookReceiver
+  readonly mails: Mails
   /** What the server has answered 302 or 200: it must be on disk. */
   readonly acknowledged = { clicks: new Set<string>(), deliveries: new Set<string>() }
   readonly #testDatabase: TestDatabase
@@ -77,27 +78,35 @@ export class World {
   #settledStart = Number.NaN
   #isClosed = false
 
-  static async open(dialect: TestDialect): Promise<World> {
+  /** `settingsFor` is given the database's address, and may put another one in its place. */
+  static async open(
+    dialect: TestDialect,
+    settingsFor: (databaseUrl: string) => Promise<Record<string, string>> = async () => ({}),
+  ): Promise<World> {
     const testDatabase = await openTestDatabase(dialect)
+    const given = await settingsFor(testDatabase.url)
     // Opens the file for each look: a connection that stays open would keep SQLite from recovering it after a death.
     if (dialect === 'sqlite') await testDatabase.database.close()
     let world: World | undefined
-    const processor = await openOutsideProcessor({
+    const { sandbox, settings } = await openOutsideProcessor({
       webhookUrl: () => (world?.server.url ? `${world.server.url}/webhooks/processor` : null),
       now: () => world?.now() ?? Date.now(),
     })
-    world = new World(testDatabase, processor, await openWebhookReceiver())
+    const mails = await openMails(() => world?.server.deaths ?? 0)
+    const outside = { testDatabase, sandbox, receiver: await openWebhookReceiver(), mails }
+    world = new World(outside, { ...settings, ...mails.settings, ...given })
     return world
   }
 
   private constructor(
-    testDatabase: TestDatabase,
-    { sandbox, settings }: Awaited<ReturnType<typeof openOutsideProcessor>>,
-    receiver: WebhookReceiver,
+    outside: { testDatabase: TestDatabase; sandbox: Sandbox; receiver: WebhookReceiver; mails: Mails },
+    settings: Record<string, string>,
   ) {
+    const { testDatabase } = outside
     this.#testDatabase = testDatabase
-    this.processor = sandbox
-    this.receiver = receiver
+    this.processor = outside.sandbox
+    this.receiver = outside.receiver
+    this.mails = outside.mails
     this.server = new KillableServer({
       environment: { ...killableEnvironment(testDatabase), ...WORLD_SETTINGS, ...settings },
       clockAhead: () => this.#ahead,
@@ -244,11 +253,13 @@ export class World {
       const clicks = await columnsOf(platform, 'clicks', ['id'])
       const events = await columnsOf(platform, 'inbound_events', ['delivery_id'])
       const delivered = await columnsOf(platform, 'webhook_deliveries', ['event_id'], { state: 'delivered' })
-      const { acknowledged, receiver } = this
+      const sent = await columnsOf(platform, 'mails', ['id'], { state: 'sent' })
+      const { acknowledged, receiver, mails } = this
       const lost = {
         'clicks that were answered 302': missing(acknowledged.clicks, pluck(clicks, 'id')),
         'events that were answered 200': missing(acknowledged.deliveries, pluck(events, 'delivery_id')),
         'webhooks noted as delivered': missing(pluck(delivered, 'event_id'), pluck(receiver.received, 'id')),
+        'mails noted as sent': missing(pluck(sent, 'id'), pluck(mails.arrived(), 'id')),
       }
       for (const [what, ids] of Object.entries(lost)) assert.equal(ids, [], `lost: ${what}`)
     })
@@ -262,6 +273,7 @@ export class World {
     await this.server.stop()
     await this.processor.close()
     this.receiver.close()
+    await this.mails.close()
     await this.#testDatabase.close()
   }
 }
@@ -285,6 +297,7 @@ const WAITING = [
   ['processor_attempts', 'tries', 'next_try_at', 'lease_until', "state = 'waiting'"],
   ['outbox_events', 'sequence', 'created_at', 'created_at', 'distributed_at is null'],
   ['webhook_deliveries', 'attempts', 'due_at', 'lease_until', "state = 'pending'"],
+  ['mails', 'attempts', 'next_try_at', 'lease_until', "state = 'queued'"],
 ] as const
 
 /** When the last of what waits falls due, and all of it as one text. */

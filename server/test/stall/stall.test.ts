@@ -8,7 +8,7 @@ import type { Conduct } from '../kill/round.ts'
 import type { World } from '../kill/world.ts'
 import { testDialects } from '../testkit/databases.ts'
 import { PROOF_FORM } from '../testkit/proof-size.ts'
-import { lockUnderLoad } from './locked-load.ts'
+import { stallUnderLoad } from './stalled-load.ts'
 
 /** Seconds, comma-separated. */
 const STALLS = (process.env.STALLS ?? '1').split(',').map(Number)
@@ -48,12 +48,13 @@ function cutAt({ server }: World, plan: Partial<Record<Stage, Target>>): Conduct
 
 const it = suite('a database that stands still')
 
-// PostgreSQL stands still under load in `test/failover/`, and cut or stalled in `test/database-down`.
-for (const seconds of STALLS) {
-  it(`is answered for, and nothing is lost, when SQLite is locked for ${seconds} s under load`, async () => {
-    const report = await lockUnderLoad(seconds * 1000)
-    console.log(`${seconds} s: ${JSON.stringify(report)}`)
-  })
+for (const dialect of testDialects()) {
+  for (const seconds of STALLS) {
+    it(`is answered for, and nothing is lost, when ${dialect} stalls for ${seconds} s under load`, async () => {
+      const report = await stallUnderLoad(dialect, seconds * 1000)
+      console.log(`${dialect}, ${seconds} s: ${JSON.stringify(report)}`)
+    })
+  }
 }
 
 if (testDialects().includes('postgresql')) {

@@ -12,6 +12,8 @@ export interface ReceivedMail {
   source: string
   secure: boolean
   user: string | null
+  /** Of the connection. */
+  sessionId: string
 }
 
 export type MailServerDouble = Awaited<ReturnType<typeof startMailServer>>
@@ -38,6 +40,7 @@ export async function startMailServer(options: SMTPServerOptions = {}) {
           source,
           secure: session.secure,
           user: typeof session.user === 'string' ? session.user : null,
+          sessionId: session.id,
         })
         done()
       }, done)

@@ -8,8 +8,10 @@ import { openDirect } from '../failover/front.ts'
 import { calmSecond, isTaken, Load } from '../failover/load.ts'
 import { setScene } from '../kill/round.ts'
 import { World } from '../kill/world.ts'
+import type { TestDialect } from '../testkit/databases.ts'
 import { seededRandom } from '../testkit/seeded-random.ts'
 import { registerMerchant } from '../testkit/service-bed.ts'
+import { openTcpProxy, type TcpProxy } from '../testkit/tcp-proxy.ts'
 
 /** Most requests under way at a time, and a second. */
 const CONNECTIONS = 50
@@ -18,10 +20,48 @@ const RATE = 200
 const DEADLINE_MS = 2000
 const MOST_GROWTH_MB = 128
 
-/** Another connection holds SQLite's write lock for so many ms: each answer is good, and all that was taken is on disk, once. */
-export async function lockUnderLoad(lockMs: number) {
+/** A server whose database can be made to stand still. */
+interface Stalling {
+  world: World
+  stall(): Promise<void> | void
+  flow(): void
+  close(): Promise<void> | void
+}
+
+/** SQLite stalls while another connection holds the write lock. */
+async function openLockedSqlite(): Promise<Stalling> {
   const world = await World.open('sqlite')
   const rival = new BetterSqlite(sqliteFileOf(world.databaseUrl) ?? '', { timeout: 0 })
+  return {
+    world,
+    async stall() {
+      // Waiting for its turn in SQLite itself would hold up this process, which measures.
+      while (!hasBegun(rival)) await pause(1)
+    },
+    flow: () => void rival.exec('rollback'),
+    close: () => void rival.close(),
+  }
+}
+
+/** PostgreSQL stalls while the line to it passes nothing on. */
+async function openStalledPostgres(): Promise<Stalling> {
+  const opened = Promise.withResolvers<TcpProxy>()
+  const world = await World.open('postgresql', async (databaseUrl) => {
+    const through = new URL(databaseUrl)
+    const proxy = await openTcpProxy({ host: through.hostname, port: Number(through.port) })
+    opened.resolve(proxy)
+    through.host = `127.0.0.1:${proxy.port}`
+    return { DATABASE_URL: through.href }
+  })
+  const { stall, flow, cut } = await opened.promise
+  return { world, stall, flow, close: cut }
+}
+
+/** The database stands still for so many ms: each answer is good, and all that was taken is on disk, once. */
+export async function stallUnderLoad(dialect: TestDialect, stallMs: number) {
+  const { world, stall, flow, close } = await (dialect === 'sqlite'
+    ? openLockedSqlite()
+    : openStalledPostgres())
   try {
     const url = await world.up()
     const scene = await world.prepare((platform) => setScene(platform, world.receiver.url))
@@ -32,12 +72,11 @@ export async function lockUnderLoad(lockMs: number) {
     load.start()
     await calmSecond(load)
     const before = residentMb(world)
-    // Waiting for its turn in SQLite itself would hold up this process, which measures.
-    while (!hasBegun(rival)) await pause(1)
-    const lockedAt = performance.now()
-    const peak = await highestWithin(world, lockMs)
-    const freeAt = performance.now()
-    rival.exec('rollback')
+    await stall()
+    const stalledAt = performance.now()
+    const peak = await highestWithin(world, stallMs)
+    const flowsAt = performance.now()
+    flow()
     await calmSecond(load)
     await load.stop()
     await load.front.close()
@@ -45,17 +84,17 @@ export async function lockUnderLoad(lockMs: number) {
       const isRefusal = sample.status === 503 && sample.retryAfter >= 1
       assert.ok(isTaken(sample) || isRefusal, `no good answer: ${JSON.stringify(sample)}`)
     }
-    const meanwhile = load.samples.filter(({ at, ms }) => at >= lockedAt && at + ms < freeAt)
+    const meanwhile = load.samples.filter(({ at, ms }) => at >= stalledAt && at + ms < flowsAt)
     const refused = meanwhile.filter(({ status }) => status === 503).length
-    if (lockMs > 2 * DEADLINE_MS) assert.ok(refused > 0, 'nothing was refused while it was locked')
+    if (stallMs > 2 * DEADLINE_MS) assert.ok(refused > 0, 'nothing was refused while it stalled')
     const grownMb = Math.round(Math.max(peak, residentMb(world)) - before)
     assert.ok(grownMb < MOST_GROWTH_MB, `it grew by ${grownMb} MB`)
     await judgeRows(world, scene.storeId, load)
     const slowest = Math.round(Math.max(...load.samples.map(({ ms }) => ms)))
     return { answers: load.samples.length, refused, slowest, grownMb }
   } finally {
-    rival.close()
     await world.close()
+    await close()
   }
 }
 
