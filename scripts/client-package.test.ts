@@ -157,6 +157,21 @@ export const outputs: [Different<Outputs, RouterOutputs>] extends [never] ? true
 export const control: [Different<Inputs, RouterOutputs>] extends [never] ? true : false = true
 `
 
+/** A worker that posts the account of a token and the first of its live changes. */
+const worker = (url: string, token: string) => `import { createClient } from './client.js'
+const client = createClient({ url: '${url}', token: '${token}' })
+const { email } = await client.users.me.query()
+client.live.changes.subscribe(
+  {},
+  { onData: ({ data }) => postMessage({ email, kind: data.kind }), onError: (error) => postMessage(String(error)) },
+)
+`
+const FIRST_MESSAGE = `new Promise((resolve) => {
+  const worker = new Worker('worker.js', { type: 'module' })
+  worker.onmessage = ({ data }) => resolve(data)
+  worker.onerror = ({ message }) => resolve(message)
+})`
+
 interface World {
   folder: string
   tarball: string
@@ -361,6 +376,33 @@ it("verifies the service's webhooks in the README's example", async (world) => {
   await ended
   assert.match(received, /^#\S+ \d+\.\d\d$/)
 })
+
+if (!hasChromium) {
+  it.skip('there is no Chromium at /usr/bin/chromium to run a worker in', () => {})
+} else {
+  it('calls the service and follows its changes from a worker', async ({
+    folder,
+    project,
+    url,
+    origin,
+    creator,
+  }) => {
+    const pages = join(folder, 'page')
+    fs.mkdirSync(pages, { recursive: true })
+    fs.cpSync(join(project, 'node_modules', NAME, 'index.js'), join(pages, 'client.js'))
+    fs.writeFileSync(join(pages, 'worker.js'), worker(url, creator.token))
+    fs.writeFileSync(join(pages, 'worker.html'), '<!doctype html><title>A page with a worker</title>')
+    const browser = await launchChromium()
+    try {
+      const page = await browser.newPage()
+      await page.goto(`${origin}/worker.html`)
+      const heard = await page.evaluate(FIRST_MESSAGE)
+      assert.equal(heard, { email: creator.email, kind: 'start' })
+    } finally {
+      await browser.close()
+    }
+  })
+}
 
 if (!hasChromium) {
   it.skip('there is no Chromium at /usr/bin/chromium to show the example page in', () => {})

@@ -39,6 +39,22 @@ const UNKNOWN = '019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e'
 
 const GENERATORS: Generator[] = [
   {
+    name: 'openapi-typescript',
+    packages: ['openapi-typescript@7.13.0', 'openapi-fetch@0.17.0'],
+    command: ['openapi-typescript', 'openapi.json', '-o', 'generated/schema.ts'],
+    program: `import createClient from 'openapi-fetch'
+import type { paths } from './generated/schema.js'
+const client = createClient<paths>({ baseUrl: url })
+const { data: session } = await client.POST('/auth/register', { body: { ...account, email: 'a@example.pk' } })
+const headers = { authorization: \`Bearer \${session?.token}\` }
+await client.POST('/offers', { headers, body: terms })
+const { data: page } = await client.GET('/offers', { headers, params: { query: { mine: true } } })
+const { error } = await client.GET('/sales/{id}', { headers, params: { path: { id: unknown } } })
+const role = session?.user.role
+const offers = page?.items.map(({ title, image_url }) => [title, image_url])
+const code = error?.code`,
+  },
+  {
     name: '@hey-api/openapi-ts',
     packages: ['@hey-api/openapi-ts@0.99.0'],
     command: ['openapi-ts', '-i', 'openapi.json', '-o', 'generated'],

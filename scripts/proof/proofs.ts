@@ -221,7 +221,7 @@ export const PROOFS: readonly Proof[] = [
   {
     name: 'generated clients',
     promise:
-      'what openapi-ts, orval with zod and openapi-zod-client make of the document compiles and calls the service',
+      'what openapi-typescript, openapi-ts, orval with zod and openapi-zod-client make of the document compiles and calls the service',
     files: ['scripts/generated-clients.test'],
   },
   {
