@@ -248,7 +248,7 @@ export class Deliverer<Row extends QueuedRow, J extends Job<Row>, Outcome, Resul
     }
   }
 
-  /** Writes what came of messages. One that changed meanwhile, or that another worker has claimed, stays as it is. */
+  /** Writes the outcomes of messages. One that changed meanwhile, or that another worker has claimed, stays as it is. */
   async #settle(ended: readonly Ended<J, Outcome>[]): Promise<null[]> {
     const { queue, columns, resultOf, settled } = this.#channel
     await this.#platform.database.transaction(async (tx) => {

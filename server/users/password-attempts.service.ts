@@ -26,7 +26,7 @@ interface PasswordAttempt {
   address: string
 }
 
-/** What came of a code of the second factor; `not_needed` when the factor is off. */
+/** The result of a code of the second factor; `not_needed` when the factor is off. */
 export type CodeVerdict = 'right' | 'not_needed' | 'wrong_code' | 'code_missing'
 
 /**

@@ -33,7 +33,7 @@ for (const { it } of marketSuites('password attempts', { settings: SETTINGS })) 
     const given = { email: EMAIL, password: PASSWORD, role: 'creator', displayName: 'Owner' } as const
     return (await register(platform, { ...given, address: HOME })).userId
   }
-  /** What comes of the right password from an address. */
+  /** The result of a log-in with the right password from an address. */
   const logIn = (platform: Platform, address: string) => outcomeOf(login(platform, EMAIL, PASSWORD, address))
   /** Wrong passwords from addresses that no one knows, until the account takes no more of them. */
   const guess = async (platform: Platform) => {

@@ -152,11 +152,11 @@ test('the cycle, the payment and the payout carry the same amounts', () => {
   const { billing_cycle, payouts } = sale.outcome
   assert.equal([billing_cycle?.id, billing_cycle?.amount_due], [cycle.id, cycle.amount_due])
   assert.equal([payouts[0]?.id, payouts[0]?.share], [payout.id, billing_cycle?.creator_share])
-  const told = Object.values(EXAMPLES.edge.processor_events).map((body) => {
+  const amounts = Object.values(EXAMPLES.edge.processor_events).map((body) => {
     const event = readProcessorEvent(body, GENERIC_PROCESSOR_EVENTS)
     return 'amount' in event && event.amount
   })
-  assert.equal(told, [cycle.amount_due, payout.amount, payout.amount].map(paisa))
+  assert.equal(amounts, [cycle.amount_due, payout.amount, payout.amount].map(paisa))
   assert.is(cycle.currency, CURRENCY)
 })
 

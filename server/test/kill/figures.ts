@@ -19,7 +19,7 @@ export interface Outside {
   mails: readonly { id: string }[]
 }
 
-/** What came of one round, without ids and times: the same whatever happened to the server. Lists are sorted. */
+/** The result of one round, without ids and times: the same whatever happened to the server. Lists are sorted. */
 export type Figures = Record<string, string[]>
 
 export async function readFigures(database: Database, outside: Outside, cast: Cast): Promise<Figures> {

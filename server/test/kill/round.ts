@@ -28,7 +28,7 @@ interface Scene extends Cast, StoreAccess {
 
 /**
  * One round of business: two creators' visitors buy, some orders are reported twice, a late one closes its cycle, the
- * schedule closes the next, the processor loses some of its answers, and everybody is paid. Returns what came of it.
+ * schedule closes the next, the processor loses some of its answers, and everyone is paid. Returns the figures of the round.
  */
 export async function playRound(world: World, conduct: Conduct = calmly): Promise<Figures> {
   await conduct('start', async () => {

@@ -70,8 +70,7 @@ const TIMED_NAME =
 /** Files whose times are no wait and no bound. */
 const TIMED_ALLOWED: Record<string, string> = {
   'server/platform/database/postgres-pool.test.ts': 'simulates a server that answers late',
-  'server/platform/database/postgresql.test.ts':
-    'closes at many moments of a connection, each of which is good',
+  'server/platform/database/postgresql.test.ts': 'closes at many moments of a connection, and each is good',
   'server/platform/database/sqlite.test.ts': 'lets the event loop turn three times',
   'server/test/failover/failover.test.ts': 'outages last for a time',
   'server/notifications/channels/webhooks/deliver-many.test.ts': 'prints how long it took',

@@ -139,7 +139,7 @@ interface Kept {
 }
 /** An answer that is longer, such as a list of thousands, is not worth the time. */
 const MOST_KEPT = 100_000
-/** The key of what is no answer of the service. */
+/** The key of the script of the screens, which is not an answer of the service. */
 export const SCREENS = 'screens'
 
 /** A visitor's are public. Those of an account stay in the tab. */

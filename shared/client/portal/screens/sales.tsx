@@ -178,7 +178,7 @@ function Checks({ checks }: { checks: Check[] }) {
   )
 }
 
-/** Asks the operator for money back, and shows what came of it. */
+/** Asks the operator for money back, and shows the request and its outcome. */
 function Credit({ sale, changed }: { sale: Sale; changed: () => Promise<void> }) {
   const { id, commission, credit_request: request } = sale
   const send = ask('sales.requestCredit', client.sales.requestCredit.mutate, { id }, changed)
