@@ -58,6 +58,31 @@ it('gives one address a share of the connections, which closed ones leave', asyn
   await server.close()
 })
 
+it('ends a connection after the answer that was under way when it closed', async () => {
+  // Without end, where the closing server sets none.
+  const server = fastify({ keepAliveTimeout: 0 })
+  keepConnections(server, null)
+  const [asked, ready] = [Promise.withResolvers<void>(), Promise.withResolvers<string>()]
+  server.get('/slow', () => {
+    asked.resolve()
+    return ready.promise
+  })
+  await server.listen({ port: 0, host: '127.0.0.1' })
+  const { port } = server.server.address() as AddressInfo
+  const socket = connect(port, '127.0.0.1').resume()
+  socket.write('GET /slow HTTP/1.1\r\nhost: a\r\n\r\n')
+  await asked.promise
+  const closed = server.close()
+  await eventually(() => !server.server.listening)
+  ready.resolve('late')
+  try {
+    await eventually(() => socket.closed)
+  } finally {
+    socket.destroy()
+  }
+  await closed
+})
+
 async function health(socket: Socket): Promise<string> {
   socket.write('GET /healthz HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n')
   const [bytes] = await once(socket, 'data')

@@ -53,7 +53,8 @@ export function answerBrokenRequest(
 /**
  * Gives each address a share of the connections: one more is closed. Without a limit (`null`, behind proxies, whose address all clients
  * have) there is no share. When the server closes, connections without any request are closed: browsers open some in advance, and Node
- * does not count them as idle, so `close()` would wait for them.
+ * does not count them as idle, so `close()` would wait for them. It would also wait for those whose last answer ends later, for as long
+ * as they may be idle.
  */
 export function keepConnections(server: FastifyInstance, mostOfAddress: number | null): void {
   const open = new Set<Socket>()
@@ -77,6 +78,7 @@ export function keepConnections(server: FastifyInstance, mostOfAddress: number |
   })
   server.addHook('preClose', async () => {
     closing = true
+    Object.assign(server.server, { keepAliveTimeout: 1, keepAliveTimeoutBuffer: 0 })
     for (const socket of open) if (socket.bytesRead === 0) socket.destroy()
   })
 }
