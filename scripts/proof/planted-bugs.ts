@@ -7,6 +7,8 @@ export interface PlantedBug {
   replace: string
   /** The proof that should catch it; the others are asked when it does not. */
   expectedIn: string
+  /** SQLite has one writer at a time, so the bug shows on PostgreSQL only. */
+  needsPostgres?: true
 }
 
 const simulated = (bug: Omit<PlantedBug, 'expectedIn'>): PlantedBug => ({
@@ -476,6 +478,7 @@ const BY_HAND: PlantedBug[] = [
     find: "await lockRows(tx, 'manual_transfers', named(tx, names))",
     replace: 'await transfersWhere(tx, named(tx, names))',
     expectedIn: 'race',
+    needsPostgres: true,
   },
 ]
 
