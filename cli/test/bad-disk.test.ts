@@ -130,7 +130,14 @@ function run(words: readonly string[], url: string, dataFolder = tmpdir()) {
   // Nothing is forbidden to root, so it is someone else who tries.
   const who = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
   const { status, stdout, stderr } = spawnSync(process.execPath, [ENTRY, ...words], {
-    env: environmentOf({ DATABASE_URL: url, APP_KEY, DATA_DIR: dataFolder, PORT: '0' }),
+    // It could not write its coverage either, and would say so.
+    env: environmentOf({
+      DATABASE_URL: url,
+      APP_KEY,
+      DATA_DIR: dataFolder,
+      PORT: '0',
+      NODE_V8_COVERAGE: '',
+    }),
     encoding: 'utf8',
     ...who,
   })
