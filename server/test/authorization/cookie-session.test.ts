@@ -7,6 +7,7 @@ import { PRODUCTION } from '../../../cli/test/run-affiliate.ts'
 import { createClient, problemIn } from '../../../shared/client/index.ts'
 import { createAdmin, suspendUser } from '../../users/users.service.ts'
 import { codeOf } from '../testkit/authenticator.ts'
+import { eventually } from '../testkit/eventually.ts'
 import { drainExports } from '../testkit/export-world.ts'
 import { addApiKey } from '../testkit/people.ts'
 import { DAY, HOUR } from '../testkit/testbed.ts'
@@ -130,27 +131,25 @@ it('is one for all tabs: a second log-in takes its place and ends it', async ({ 
   const first = newCreator()
   await page.auth.register.mutate(first)
   const former = browser.cookie
-  const ended = new Promise<unknown>((resolve, reject) => {
-    page.live.changes.subscribe(
-      {},
-      {
-        onData: ({ data }) => {
-          if (data.kind !== 'start') return reject(new Error(data.kind))
-          const second = newCreator()
-          page.auth.register
-            .mutate(second)
-            .then(() => page.users.me.query())
-            .then(({ email }) => assert.is(email, second.email))
-            .catch(reject)
-        },
-        onError: resolve,
-      },
-    )
-  })
-  assert.is(problemIn(await ended)?.code, 'unauthenticated')
-  assert.is.not(browser.cookie, former)
-  browser.cookie = former
-  assert.is(await codeFrom(page.users.me.query()), 'unauthenticated')
+  const heard: unknown[] = []
+  const stream = page.live.changes.subscribe(
+    {},
+    { onData: ({ data }) => heard.push(data.kind), onError: (error) => heard.push(problemIn(error)?.code) },
+  )
+  try {
+    await eventually(() => heard[0])
+    const second = newCreator()
+    await page.auth.register.mutate(second)
+    assert.is((await page.users.me.query()).email, second.email)
+    assert.is.not(browser.cookie, former)
+    browser.cookie = former
+    assert.is(await codeFrom(page.users.me.query()), 'unauthenticated')
+    await eventually(() => heard[1])
+    assert.equal(heard, ['start', 'unauthenticated'])
+  } finally {
+    // Otherwise it connects again for ever.
+    stream.unsubscribe()
+  }
   const { email, password } = first
   const wrong = page.auth.login.mutate({ email, password: 'another password' })
   assert.is(await codeFrom(wrong), 'invalid_credentials')
