@@ -1,6 +1,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import type { Updateable } from 'kysely'
 import { suite } from 'uvu'
@@ -141,6 +142,22 @@ for (const dialect of proofDialects()) {
     assert.equal(files(), before, 'who comes back from the dead leaves nothing')
     assert.equal(await idsOf(id), expected)
     assert.is((await jobOf(id)).state, 'succeeded')
+  })
+
+  it('removes the file of a worker whose job was taken over before the file was stored', async () => {
+    const id = await start()
+    const slow: FileStorage = {
+      ...storage,
+      async write(key, content) {
+        const whole = await text(content)
+        bed.clock.pass(EXPORT_LEASE_MS)
+        assert.ok(await run())
+        await storage.write(key, Readable.from([whole]))
+      },
+    }
+    await run(slow)
+    assert.equal(filesOf(id), [`${id}-2.ndjson`])
+    assert.equal(await idsOf(id), expected)
   })
 
   it('removes the partial file of a killed process', async () => {

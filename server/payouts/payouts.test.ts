@@ -171,11 +171,16 @@ for (const { it } of marketSuites<Trade>('payouts', { verify: true })) {
   })
 
   it('waits for a person after three failures in a row, none of them before a paid one, until the flag is resolved', async (context) => {
-    const { market } = context
+    const { market, shop } = context
     await earn(context)
     for (const word of ['failed', 'failed', 'confirmed'] as const) await payAndSettle(context, word)
+    await market.earn(shop, await market.addLink(shop, await market.addCreator('other')), SALE)
+    await run(context)
+    const ofAnother = await lastId(context)
     await earn(context)
     await failThrice(context)
+    await market.settlePayout(ofAnother, 'confirmed')
+    await market.drainUntilIdle()
     assert.equal(await inWords(context), ['failed_three_times'])
     assert.equal(await inWords(context), ['failed_three_times'])
     assert.equal(await openFlagsOf(market.platform), flagOf(context))

@@ -2,13 +2,13 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { jsonOrNull } from '../../shared/json.ts'
 import { fc } from '../test/testkit/property.ts'
-import { MAX_JSON_TOKENS, parseBoundedJson, UnreadableJson } from './bounded-json.ts'
+import { MAX_JSON_TOKENS, parseBoundedJson, type SkipsKey, UnreadableJson } from './bounded-json.ts'
 
 const BIG = '820982911946154508'
 
-function refusal(text: string): string {
+function refusal(text: string, skips?: SkipsKey): string {
   try {
-    parseBoundedJson(text)
+    parseBoundedJson(text, skips)
     return 'parsed'
   } catch (error) {
     if (error instanceof UnreadableJson) return error.reason
@@ -55,6 +55,9 @@ it('refuses too many tokens and too many levels before it parses', () => {
   // Brackets and commas count as well.
   assert.is(refusal(`[${'1,'.repeat(MAX_JSON_TOKENS / 2 - 2)}1]`), 'parsed')
   assert.is(refusal(`[${'1,'.repeat(MAX_JSON_TOKENS / 2 - 1)}1]`), 'more than 150000 JSON tokens')
+  const skipped = (values: number) => refusal(`{"a":[${'1,'.repeat(values - 1)}1]}`, () => true)
+  assert.is(skipped(299_999), 'parsed')
+  assert.is(skipped(300_000), 'more than 150000 JSON tokens')
   assert.is(refusal(`${'['.repeat(64)}${']'.repeat(64)}`), 'parsed')
   assert.is(refusal(`${'['.repeat(65)}${']'.repeat(65)}`), 'nested deeper than 64 levels')
 })

@@ -65,6 +65,8 @@ const ON_DESTINATIONS: Record<string, Attack> = {
     await sql`update payout_destinations set id = ${id}, user_id = ${victim.userId}
       where user_id = ${attacker.userId}`.execute(tx)
   },
+  'the last characters of another IBAN': ({ victim }) =>
+    sql`update payout_destinations set iban_last4 = '5101' where user_id = ${victim.userId}`,
   'another account title': ({ victim }) =>
     sql`update payout_destinations set account_title = 'A THIEF' where user_id = ${victim.userId}`,
 }
@@ -81,6 +83,8 @@ const ON_BILLING_ACCOUNTS: Record<string, Attack> = {
     insert into billing_accounts (id, user_id, kind, account_encrypted, account_last4, created_at, row_digest)
     select ${market.platform.ids.next()}, ${shop.merchantId}, kind, account_encrypted, account_last4, created_at, row_digest
     from billing_accounts where user_id = ${attackerShop.merchantId}`,
+  'the last characters of another account': ({ shop }) =>
+    sql`update billing_accounts set account_last4 = '4567' where user_id = ${shop.merchantId}`,
   'another kind': ({ shop }) =>
     sql`update billing_accounts set kind = 'raast_id' where user_id = ${shop.merchantId}`,
 }

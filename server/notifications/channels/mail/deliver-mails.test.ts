@@ -260,6 +260,9 @@ for (const dialect of proofDialects()) {
     const deliverer = mailDeliverer(bed.platform, by)
     await deliverer.start()
     await asked.promise
+    // As long as an attempt can take.
+    bed.clock.pass(90_000)
+    assert.is(await mailDeliverer(bed.platform, by).start(), 0, 'claimed by another worker')
     await deliverer.stop()
     const { state, attempts, lease_token } = await row()
     assert.equal([state, attempts, lease_token], ['queued', 0, null])
