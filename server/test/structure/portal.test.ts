@@ -19,8 +19,8 @@ const FIELD_RULES = [
   'server/users/bank-accounts.rule.ts',
   'server/users/password-strength.rule.ts',
 ]
-/** Of TypeScript and styles. */
-const MOST_LINES = 2878
+/** Of TypeScript and styles, without blank lines and comments. */
+const MOST_LINES = 2500
 
 const it = suite("the portal's sources")
 
@@ -125,7 +125,8 @@ it('have an Urdu text for each refusal, each field that is refused, and each kin
 
 it('stay small', () => {
   const counted = files.filter(({ path }) => /\.(tsx?|css)$/.test(path))
-  const lines = counted.reduce((sum, { text }) => sum + text.trimEnd().split('\n').length, 0)
+  const code = (text: string) => text.replaceAll(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '').match(/^.*\S/gm) ?? []
+  const lines = counted.reduce((sum, { text }) => sum + code(text).length, 0)
   assert.ok(lines <= MOST_LINES, `${lines} lines`)
 })
 
