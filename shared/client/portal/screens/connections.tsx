@@ -4,7 +4,7 @@ import { client, download, refusal, usePoll, useQuery, useRole } from '../client
 import { Ask, Form, field } from '../parts/form.tsx'
 import { ListPage, useList } from '../parts/list.tsx'
 import { ADVICE, Asks, ask, LISTS, Revealed, reveal } from '../parts/members.tsx'
-import { Card, Copy, Facts, Failed, LinkButton, Page, Status, Theirs, When } from '../parts/page.tsx'
+import { Card, Copy, Facts, Failed, LinkButton, Page, Said, Status, When } from '../parts/page.tsx'
 import { Steps } from '../parts/pictures.tsx'
 import { kept, navigate, route } from '../state.ts'
 import { count, fieldOf, t, when, word } from '../text.ts'
@@ -135,7 +135,7 @@ export function Deliveries({ params: { id = '' } }: { params: Record<string, str
       <summary>{count(attempts)}</summary>
       {attempt_log.map(({ at, response_status, error, duration_ms }) => (
         <p key={at}>
-          <When at={at} /> · {response_status} <Theirs>{error}</Theirs> · {count(duration_ms)} ms
+          <When at={at} /> · {response_status} {error && <Said detail={error} />} · {count(duration_ms)} ms
         </p>
       ))}
     </details>
