@@ -95,6 +95,9 @@ it('have an Urdu text for each English one, with the same values, and no other',
   )
   const missing = [...new Set(labels)].filter((label) => !used.has(label))
   assert.equal(Object.keys(more).sort(), missing.sort())
+  // They are added to those of the page, which they must not change.
+  for (const name of Object.keys(fields)) assert.not.ok(Object.hasOwn(names.fields, name), name)
+  for (const value of Object.keys(words)) assert.not.ok(Object.hasOwn(names.words, value), value)
 })
 
 it('name each column, filter and field of lists and actions', () => {
