@@ -86,7 +86,7 @@ export function addTexts(more: Texts): void {
   Object.assign(fields, more.fields)
   Object.assign(words, more.words)
   for (const [english, text] of Object.entries(more.service)) {
-    const pattern = english.replaceAll(/[.*+?()[\]|\\^$]/g, '\\$&').replaceAll(/\{(\w+)\}/g, '(?<$1>.+)')
+    const pattern = english.replaceAll(/[.*+?()[\]|\\^$]/g, '\\$&').replaceAll(/\{(\w+)\}/g, '(?<$1>.+?)')
     service.set(english, { pattern: new RegExp(`^${pattern}$`), text })
   }
 }
