@@ -33,7 +33,8 @@ export function translated(sentence: string, code = ''): string {
 }
 
 /** A name of the wire that has no text, such as `late_orders`, as a start of a sentence. */
-const sentenceOf = (name: string) => name.charAt(0).toUpperCase() + name.slice(1).replaceAll('_', ' ')
+const sentenceOf = (name: string) =>
+  /^[a-z_]+$/.test(name) ? name.charAt(0).toUpperCase() + name.slice(1).replaceAll('_', ' ') : name
 
 /** Marks a text that is shown with `t` elsewhere. */
 export const key = (english: string): string => english

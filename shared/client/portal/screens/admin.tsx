@@ -5,7 +5,7 @@ import { ListPage, useList } from '../parts/list.tsx'
 import { Asks, ask, EFFECTS, LISTS } from '../parts/members.tsx'
 import { Answered, Card, Facts, Said, Status, shown, When } from '../parts/page.tsx'
 import { tell } from '../state.ts'
-import { addTexts, count, fieldOf, money, t, word } from '../text.ts'
+import { addTexts, count, fieldOf, money, t, translated, word } from '../text.ts'
 
 type Flag = Outputs['admin']['listFlagged']['items'][number]
 type User = Outputs['admin']['listUsers']['items'][number]
@@ -61,7 +61,7 @@ const foundIn = ({ note, subject_id, evidence }: Flag) =>
 const factsIn = (found: object): [string, ComponentChildren][] =>
   Object.entries(found).map(([wire, value]) => {
     const name = HERE[wire] ?? wire
-    return [fieldOf(name).label, <Found key={name} name={name} value={value} />]
+    return [translated(fieldOf(name).label), <Found key={name} name={name} value={value} />]
   })
 
 const ID_END = 8
@@ -69,7 +69,10 @@ const ID_END = 8
 function Found({ name, value }: { name: string; value: unknown }) {
   const text = String(value)
   if (value === null) return <>–</>
-  if (Array.isArray(value)) return value.map((one, at) => [at > 0 && ', ', <Found name={name} value={one} />])
+  if (Array.isArray(value)) {
+    const comma = typeof value[0] !== 'object' && ', '
+    return value.map((one, at) => [at > 0 && comma, <Found name={name} value={one} />])
+  }
   if (typeof value === 'object') return <Facts items={factsIn(value)} />
   if (/^\d{4}-\d\d-\d\dT/.test(text)) return <When at={text} />
   if (/^[\da-f-]{36}$/.test(text)) return <code title={text}>{text.slice(-ID_END)}</code>
