@@ -342,6 +342,7 @@ async function main(): Promise<void> {
       await fetch(`${web.base}/jobs/${job.id}/file`, { headers: { authorization } })
     ).text()
   }
+  await call('jobs.list', owner)
   const { id } = endpoint
   await call('webhooks.update', owner, {
     id,

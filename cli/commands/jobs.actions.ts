@@ -15,7 +15,7 @@ import { nameOf, peopleOf } from '../lists.ts'
 import { wireTime } from '../terminal/output.ts'
 
 export const list = reads(async ({ platform, out }, options: PageOptions) => {
-  const page = await pageById(options, (request) => listExports(platform.database.reader, request))
+  const page = await pageById(options, (request) => listExports(platform.database.reader, null, request))
   const person = await peopleOf(platform, page.items, (job) => job.user_id)
   out.showPage(page, {
     columns: [
@@ -32,8 +32,6 @@ export const list = reads(async ({ platform, out }, options: PageOptions) => {
     wire: (job) => ({
       ...wireJob(platform, job),
       user: person(job.user_id),
-      resource: job.resource,
-      format: job.format,
       excel: job.excel === 1,
       billing_cycle_id: job.billing_cycle_id,
       from: wireTime(job.from_at),

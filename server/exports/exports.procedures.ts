@@ -1,8 +1,9 @@
-import { idInput } from '../../shared/schemas/common.ts'
-import { job, startExportInput } from '../../shared/schemas/jobs.ts'
+import { idInput, listInput } from '../../shared/schemas/common.ts'
+import { job, jobPage, startExportInput } from '../../shared/schemas/jobs.ts'
+import { mapPage, pageById } from '../platform/api/page.ts'
 import { procedure, router } from '../platform/api/procedure.ts'
 import { periodOf } from '../platform/clock.ts'
-import { getExport, startExport, wireJob } from './exports.service.ts'
+import { getExport, listExports, startExport, wireJob } from './exports.service.ts'
 
 export const jobsRouter = router({
   startExport: procedure(['merchant', 'creator', 'admin'], {
@@ -26,6 +27,19 @@ export const jobsRouter = router({
         ...periodOf(input),
       })
       return wireJob(ctx.platform, row)
+    }),
+
+  list: procedure(['merchant', 'creator', 'admin'], {
+    rest: { method: 'GET', path: '/jobs' },
+    summary: 'List own jobs',
+    description: 'Newest first. A job is listed for 30 days after its end.',
+  })
+    .input(listInput)
+    .output(jobPage)
+    .query(async ({ ctx: { platform, actor }, input }) => {
+      const { reader } = platform.database
+      const page = await pageById(input, (request) => listExports(reader, actor.userId, request))
+      return mapPage(page, (row) => wireJob(platform, row))
     }),
 
   get: procedure(['merchant', 'creator', 'admin'], {

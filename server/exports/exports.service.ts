@@ -167,6 +167,8 @@ export function wireJob(platform: Platform, job: ExportJobRow): Job {
   return {
     id: job.id,
     kind: 'export',
+    resource: job.resource,
+    format: job.format,
     state: job.state,
     progress: progressOf(job),
     rows: job.rows_done,

@@ -36,13 +36,20 @@ export function findJob(db: Queries, userId: string, jobId: string): Promise<Exp
     .executeTakeFirst()
 }
 
-/** The jobs of all users before the id `before`, newest first, for the operator. */
+/** The jobs of a user before the id `before`, newest first; without a user, those of all, for the operator. */
 export function findJobs(
   db: Queries,
+  userId: string | null,
   { before, limit }: { before: string | null; limit: number },
 ): Promise<ExportJobRow[]> {
-  const query = db.selectFrom('export_jobs').selectAll().orderBy('id', 'desc').limit(limit)
-  return (before === null ? query : query.where('id', '<', before)).execute()
+  return db
+    .selectFrom('export_jobs')
+    .selectAll()
+    .$if(userId !== null, (query) => query.where('user_id', '=', userId ?? ''))
+    .$if(before !== null, (query) => query.where('id', '<', before ?? ''))
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .execute()
 }
 
 /** Jobs with an expired file. */

@@ -169,8 +169,17 @@ for (const dialect of proofDialects()) {
   it('returns a queued job without a file', async () => {
     const job = await as(world.bilal).startExport({ resource: 'clicks', format: 'csv' })
     assert.equal(
-      [job.kind, job.state, job.progress, job.rows, job.download_url, job.expires_at],
-      ['export', 'queued', 0, 0, null, null],
+      [
+        job.kind,
+        job.resource,
+        job.format,
+        job.state,
+        job.progress,
+        job.rows,
+        job.download_url,
+        job.expires_at,
+      ],
+      ['export', 'clicks', 'csv', 'queued', 0, 0, null, null],
     )
     assert.is(await outcomeOf(openExportFile(bed.platform, world.bilal.userId, job.id)), 'not_found')
     await drainExports(bed.platform)
@@ -208,6 +217,18 @@ for (const dialect of proofDialects()) {
     const jobs = await columnsOf(bed.platform, 'export_jobs', ['resource', 'role', 'rows_total', 'rows_done'])
     assert.ok(jobs.length > 30)
     for (const job of jobs) assert.is(job.rows_total, job.rows_done, `${job.resource} for ${job.role}`)
+  })
+
+  it('lists the jobs that a user started, newest first, page by page', async () => {
+    const jobs = await columnsOf(bed.platform, 'export_jobs', ['id', 'user_id'])
+    for (const actor of [world.kurta, world.ayesha, world.admin]) {
+      const own = jobs.filter(({ user_id }) => user_id === actor.userId)
+      const first = await as(actor).list({ limit: 2 })
+      const rest = await as(actor).list({ limit: 100, cursor: first.next_cursor ?? '' })
+      const listed = [...first.items, ...rest.items]
+      assert.equal(pluck(listed, 'id'), pluck(own, 'id').sort().reverse())
+      assert.equal(listed[0], await as(actor).get({ id: listed[0]?.id ?? '' }))
+    }
   })
 
   it('makes CSV that spreadsheets show right, if asked to', async () => {

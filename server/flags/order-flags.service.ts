@@ -24,8 +24,8 @@ const SUMMARIES = {
     'A store reported orders whose creation time cannot be right, precedes the coupon code or is unusually old',
   ],
   order_unclear: [
-    'A store reported an order that does not tell what it earns: the product of a line, a discount, a refund, or a sum that differs from its lines.',
-    'A store reported orders that do not tell what they earn: the product of a line, a discount, a refund, or a sum that differs from its lines',
+    'A store reported an order that does not tell what it earns (the product of a line, a discount, a refund, or a sum that differs from its lines).',
+    'A store reported orders that do not tell what they earn (the product of a line, a discount, a refund, or a sum that differs from its lines)',
   ],
 } satisfies Partial<Record<FlagKind, [string, string]>>
 

@@ -6,6 +6,8 @@ import { foldedWords } from '../platform/database/folded-text.ts'
 import { insertRows } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { TestDialect } from '../test/testkit/databases.ts'
+import { addDecidedOrders } from '../test/testkit/export-world.ts'
+import { addMerchant } from '../test/testkit/listings.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { offerOf } from '../test/testkit/offer-rows.ts'
 import { setSuspended } from '../test/testkit/people.ts'
@@ -16,6 +18,7 @@ const OFFERS = 20_000
 const SORTS: readonly OfferSort[] = ['newest', 'commission_desc', 'commission_asc']
 const INDEX_ORDER = { newest: 'newest', commission_desc: 'high', commission_asc: 'low' } as const
 const PUBLIC = { kind: 'public' } as const
+const FIRST_PAGE = { after: null, limit: 26, paidRatesSince: 0 }
 
 for (const { it, dialect } of marketSuites<{ database: Database; merchantId: string }>(
   'plans of the offer list',
@@ -40,8 +43,9 @@ for (const { it, dialect } of marketSuites<{ database: Database; merchantId: str
 
   /** The first page and one from the middle. */
   const pagesOf = async (database: Database, listing: Pick<OfferListing, 'filter' | 'sort' | 'scope'>) => {
-    const first = { ...listing, after: null, limit: 26 }
-    const middle = (await listOffers(database.reader, dialect, { ...first, limit: 300 })).at(-1)
+    const first = { ...listing, ...FIRST_PAGE }
+    const rows = await listOffers(database.reader, dialect, { ...first, limit: 300 })
+    const middle = rows[rows.length >> 1]
     if (!middle) throw new Error(`nothing is found by ${JSON.stringify(listing)}`)
     return [first, { ...first, after: { commissionRate: middle.commission_rate, id: middle.id } }]
   }
@@ -73,6 +77,8 @@ for (const { it, dialect } of marketSuites<{ database: Database; merchantId: str
     await expectIndex(database, { niche: 'niche 3' }, SORTS, 'niche')
     await expectIndex(database, { category: 'category 3', niche: 'niche 3' }, SORTS, 'category_niche')
     await expectIndex(database, { merchant_id: merchantId }, SORTS, 'merchant')
+    await expectIndex(database, { paid_rate_min: 0 }, SORTS, 'live')
+    await expectIndex(database, { paid_rate_min: 0, category: 'category 0' }, SORTS, 'category')
     await expectIndex(database, {}, SORTS, 'merchant', { kind: 'own', merchantId, status: undefined })
     await expectIndex(database, {}, SORTS, 'merchant', { kind: 'own', merchantId, status: 'live' })
   })
@@ -91,7 +97,7 @@ for (const { it, dialect } of marketSuites<{ database: Database; merchantId: str
 
   it('finds few matches of a text by its own index, and walks the index of the sort for many', async (context) => {
     for (const sort of SORTS) {
-      const listing = { scope: PUBLIC, sort, after: null, limit: 26 }
+      const listing = { scope: PUBLIC, sort, ...FIRST_PAGE }
       for (const plan of await planOf(context.database, { ...listing, filter: { q: 'rare' } }, 'collect'))
         assert.equal([plan.texts.length > 0, plan.scans], [true, []], JSON.stringify(plan))
       if (dialect !== 'sqlite') continue
@@ -115,7 +121,7 @@ for (const { it, dialect } of marketSuites<{ database: Database; merchantId: str
 const STEPS = {
   sqlite: {
     /** Tables of ours that are read from end to end. */
-    scans: /^SCAN (offers|users|offer_search_rows)(?! USING (?:COVERING )?INDEX)/,
+    scans: /^SCAN (offers|users|offer_search_rows|pending_orders)(?! USING (?:COVERING )?INDEX)/,
     sorts: /^(USE TEMP B-TREE.*)/,
     /** By which offers are read. */
     indexes: /^(?:SCAN|SEARCH) offers USING (?:COVERING )?INDEX (\S+)/,
@@ -140,7 +146,7 @@ function planIn(dialect: TestDialect, steps: string[]): Plan {
 
 const MERCHANTS = 2000
 
-/** Offers of many merchants, most of them live; answers the merchant that has every twentieth of them. */
+/** Offers of many merchants, most of them live, a few with paid rates; answers the merchant that has every twentieth of them. */
 async function fill(platform: Platform): Promise<string> {
   const { clock, database, ids } = platform
   const merchants = Array.from({ length: MERCHANTS }, () => ids.next())
@@ -150,6 +156,7 @@ async function fill(platform: Platform): Promise<string> {
   }))
   await database.transaction((tx) => insertRows(tx, 'users', users))
   for (const id of merchants.slice(-3)) await setSuspended(platform, id, true)
+  const reporter = await addMerchant(platform)
   const offer = (i: number) => {
     const title = ['Offer', i % 2 ? 'common' : '', i % 1000 ? '' : 'rare'].join(' ')
     return {
@@ -168,6 +175,12 @@ async function fill(platform: Platform): Promise<string> {
   for (let start = 0; start < OFFERS; start += 1000) {
     const rows = Array.from({ length: 1000 }, (_, i) => offer(start + i))
     await database.transaction((tx) => insertRows(tx, 'offers', rows))
+    const rated = rows.filter((_, i) => i % 200 === 0)
+    await addDecidedOrders(
+      platform,
+      reporter,
+      rated.map(({ id }) => ({ id, decided: 20, paid: 0 })),
+    )
   }
   if (database.dialect === 'postgresql') await sql`analyze`.execute(database.reader)
   return merchants[0] ?? ''

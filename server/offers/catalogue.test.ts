@@ -1,9 +1,11 @@
 import * as assert from 'uvu/assert'
 import type { z } from 'zod'
 import { type listOffersInput, type OfferSort, offerPage, offerStatus } from '../../shared/schemas/offers.ts'
+import { paidRate } from '../pending-orders/pending-order.rule.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import { foldedKey, foldedWords } from '../platform/database/folded-text.ts'
 import type { Platform } from '../platform/platform.ts'
+import { addDecidedOrders } from '../test/testkit/export-world.ts'
 import { addLiveOffer, addMerchant } from '../test/testkit/listings.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { inOrderOf, offerOf } from '../test/testkit/offer-rows.ts'
@@ -19,6 +21,15 @@ const SORTS: readonly OfferSort[] = ['newest', 'commission_desc', 'commission_as
 
 const CATEGORIES = ['Fashion', 'FASHION', 'Shoes', 'کپڑے', 'كپڑے', 'Café', 'CAFE']
 const NICHES = ['Lawn', 'lawn', 'Winter', "Men's"]
+/** Their paid rates: none, none, 0, 65, 66.67 and 100 percent. */
+const ORDERS = [
+  [0, 0],
+  [19, 19],
+  [20, 0],
+  [20, 13],
+  [21, 14],
+  [20, 20],
+].map(([decided = 0, paid = 0]) => ({ decided, paid }))
 const WORDS = ['lawn', 'Lawns', 'kurta', 'کُرتا', 'لان', '🔥', '100%', 'Café', 'AND', '"', "men's", '3-piece']
 const QUERIES = [...WORDS, ...'law|ku|lawn kurta|"lawn|-lawn|lawn*|OR|lawn OR kurta|( ) :|🔥 لا'.split('|')]
 
@@ -35,9 +46,12 @@ for (const { it } of marketSuites<{ merchant: Actor; visitor: Visitor }>('the ca
     const merchants = [merchant, await addMerchant(platform), await addMerchant(platform)]
     const suspended = merchants[2]?.userId ?? ''
     await setSuspended(platform, suspended, true)
-    const rows: OfferRow[] = []
+    const rows: InsertedOffer[] = []
     const check = async (offers: DrawnOffer[], queries: SoughtQuery[]) => {
-      for (const drawn of offers) rows.push(await insertDrawn(platform, merchants, drawn))
+      const added: InsertedOffer[] = []
+      for (const drawn of offers) added.push(await insertDrawn(platform, merchants, drawn))
+      await addDecidedOrders(platform, merchant, added)
+      rows.push(...added)
       for (const { owner, mine, status, ...query } of queries) {
         const scope = merchants[owner ?? 0]?.userId
         const given: Query = { ...query, ...(owner === undefined ? {} : { merchant_id: scope }) }
@@ -156,6 +170,7 @@ const drawnOffer = fc.record({
     fc.array(fc.constantFrom(...WORDS), { maxLength: 4 }).map((words) => words.join('\n')),
   ),
   commission_rate: fc.constantFrom(1, 500, 500, 1000, 1001, 9000),
+  orders: fc.constantFrom(...ORDERS),
 })
 type DrawnOffer = typeof drawnOffer extends fc.Arbitrary<infer Drawn> ? Drawn : never
 
@@ -167,6 +182,7 @@ const drawnQuery = fc.record({
   niche: sometimes(fc.constantFrom(...NICHES)),
   commission_min: fc.constantFrom(undefined, undefined, 0, 0.01, 5, 10.01),
   commission_max: fc.constantFrom(undefined, undefined, 0.01, 5, 10, 100),
+  paid_rate_min: sometimes(fc.constantFrom(0, 0.01, 65, 65.01, 66.67, 66.68, 100)),
   q: sometimes(fc.constantFrom(...QUERIES)),
   sort: fc.constantFrom(...SORTS),
   limit: fc.constantFrom(3, 7, 25, 100),
@@ -178,21 +194,28 @@ const drawnQuery = fc.record({
 /** As callers send it, but for the merchant: the number of one instead of the id. */
 type SoughtQuery = Omit<Query, 'merchant_id'> & { owner?: number | undefined }
 
-async function insertDrawn(platform: Platform, merchants: Actor[], drawn: DrawnOffer): Promise<OfferRow> {
-  const { owner, ...fields } = drawn
+type InsertedOffer = OfferRow & DrawnOffer['orders']
+
+async function insertDrawn(
+  platform: Platform,
+  merchants: Actor[],
+  drawn: DrawnOffer,
+): Promise<InsertedOffer> {
+  const { owner, orders, ...fields } = drawn
   const row = offerOf(platform, merchants[owner]?.userId ?? '', fields)
   await platform.database.transaction((tx) => addOffer(tx, row))
-  return row
+  return { ...row, ...orders }
 }
 
 /** The model: what a filter means, said once more without a database. */
-function isSought(row: OfferRow, query: Query): boolean {
-  const { category, niche, commission_min = 0, commission_max = 100, merchant_id, q } = query
+function isSought(row: InsertedOffer, query: Query): boolean {
+  const { category, niche, commission_min = 0, commission_max = 100, paid_rate_min, merchant_id, q } = query
   if (category !== undefined && foldedKey(category) !== foldedKey(row.category)) return false
   if (niche !== undefined && foldedKey(niche) !== foldedKey(row.niche)) return false
   if (merchant_id !== undefined && merchant_id !== row.merchant_id) return false
   if (row.commission_rate < Math.round(commission_min * 100)) return false
   if (row.commission_rate > Math.round(commission_max * 100)) return false
+  if (paid_rate_min !== undefined && (paidRate(row) ?? -1) < paid_rate_min) return false
   if (q === undefined) return true
   const held = foldedWords(`${row.title} ${row.description ?? ''}`)
   const words = foldedWords(q)

@@ -2,6 +2,7 @@ import { CompiledQuery } from 'kysely'
 import type { z } from 'zod'
 import type { BasisPoints } from '../../shared/rates.ts'
 import type { listOffersInput, OfferSort } from '../../shared/schemas/offers.ts'
+import { LEAST_DECIDED } from '../pending-orders/pending-order.rule.ts'
 import type { Dialect, Queries } from '../platform/database/database.ts'
 import { foldedKey, foldedWords } from '../platform/database/folded-text.ts'
 import type { OfferStatus } from './offer-status.rule.ts'
@@ -16,7 +17,7 @@ export type OfferScope =
 export type OfferFilter = Partial<
   Pick<
     z.output<typeof listOffersInput>,
-    'category' | 'niche' | 'commission_min' | 'commission_max' | 'merchant_id' | 'q'
+    'category' | 'niche' | 'commission_min' | 'commission_max' | 'paid_rate_min' | 'merchant_id' | 'q'
   >
 >
 
@@ -29,6 +30,8 @@ export interface OfferPosition {
 export interface OfferListing {
   scope: OfferScope
   filter: OfferFilter
+  /** `paid_rate_min` counts the orders placed since then, epoch ms. */
+  paidRatesSince: number
   sort: OfferSort
   after: OfferPosition | null
   limit: number
@@ -200,7 +203,7 @@ function rangeStatement(
         : `offers ${indexHint(dialect, listing)}`
     const conditions = [
       ...scopeConditions(listing.scope, isActive, bind),
-      ...filterConditions(listing.filter, bind),
+      ...filterConditions(listing, bind),
       ...rangeConditions(range, bind),
       ...(words && plan === 'scan' ? [TEXT[dialect].condition(words, bind)] : []),
     ].join(' and ')
@@ -217,12 +220,22 @@ function scopeConditions(scope: OfferScope, isActive: string, bind: Bind): strin
   return scope.status === undefined ? [own] : [own, `offers.status = ${bind(scope.status)}`]
 }
 
-function filterConditions({ category, niche, merchant_id }: OfferFilter, bind: Bind): string[] {
+function filterConditions({ filter, paidRatesSince }: OfferListing, bind: Bind): string[] {
+  const { category, niche, merchant_id, paid_rate_min } = filter
   const conditions: string[] = []
   if (category !== undefined) conditions.push(`offers.category_key = ${bind(foldedKey(category))}`)
   if (niche !== undefined) conditions.push(`offers.niche_key = ${bind(foldedKey(niche))}`)
   if (merchant_id !== undefined) conditions.push(`offers.merchant_id = ${bind(merchant_id)}`)
+  if (paid_rate_min !== undefined) conditions.push(paidRateCondition(paid_rate_min, paidRatesSince, bind))
   return conditions
+}
+
+/** Whether `paidRate` is at least this: the same rounding in whole numbers, read from one index of the orders. */
+function paidRateCondition(least: BasisPoints, since: number, bind: Bind): string {
+  const decided = `count(*) filter (where state <> 'pending')`
+  const paid = `count(*) filter (where state = 'became_sale')`
+  return `(select ${decided} >= ${LEAST_DECIDED} and 20000 * ${paid} >= ${bind(2 * least - 1)} * ${decided}
+    from pending_orders where offer_id = offers.id and placed_at >= ${bind(since)})`
 }
 
 function rangeConditions({ low, high, olderThan, below }: IndexRange, bind: Bind): string[] {

@@ -22,7 +22,7 @@ type Visitor = ReturnType<typeof offersRouter.createCaller>
 type Query = NonNullable<Parameters<Visitor['list']>[0]>
 
 const PUBLIC = { scope: { kind: 'public' }, filter: {}, sort: 'newest' } as const
-const LISTING: OfferListing = { ...PUBLIC, after: null, limit: 26 }
+const LISTING: OfferListing = { ...PUBLIC, after: null, limit: 26, paidRatesSince: 0 }
 
 for (const { it, dialect } of marketSuites<{ merchant: Actor; visitor: Visitor }>('text search of offers')) {
   it.before.each(async (context) => {

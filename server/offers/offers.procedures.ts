@@ -43,7 +43,8 @@ export const offersRouter = router({
     .query(async ({ ctx, input }): Promise<z.output<typeof offerPage>> => {
       const commission_min = rateOrNone(input.commission_min)
       const commission_max = rateOrNone(input.commission_max)
-      const query = { ...input, commission_min, commission_max }
+      const paid_rate_min = rateOrNone(input.paid_rate_min)
+      const query = { ...input, commission_min, commission_max, paid_rate_min }
       const read = (platform: Platform) => listOffers(platform, ctx.actor, query)
       return mapPage(await (ctx.actor ? read(ctx.platform) : readReplica(ctx.platform, read)), wireOffer)
     }),

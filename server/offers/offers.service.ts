@@ -10,7 +10,7 @@ import type {
 } from '../../shared/schemas/offers.ts'
 import { recordAudit } from '../flags/audit.service.ts'
 import { closeFlag, raiseFlag } from '../flags/flags.service.ts'
-import { paidRatesOf } from '../pending-orders/paid-rates.service.ts'
+import { paidRatesOf, paidRatesSince } from '../pending-orders/paid-rates.service.ts'
 import { decodeCursor, encodeCursor, mapPage, type Page, pageOf } from '../platform/api/page.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import { invalidFields, Refusal } from '../platform/api/refusal.ts'
@@ -344,6 +344,7 @@ export async function listOffers(
   const rows = await listRows(reader, dialect, {
     scope: scopeOf(actor, query),
     filter: query,
+    paidRatesSince: paidRatesSince(platform),
     sort: query.sort,
     after: cursor && { commissionRate: cursor[1], id: cursor[2] },
     limit: query.limit + 1,

@@ -217,7 +217,8 @@ for (const { it } of marketSuites<Context>('offers')) {
     const cursor = (await visitor.list({ limit: 1 })).next_cursor ?? ''
     assert.is(await outcomeOf(visitor.list({ cursor })), 'ok')
     assert.is(await outcomeOf(visitor.list({ sort: 'commission_asc', cursor })), 'validation_failed')
-    assert.is(await outcomeOf(visitor.list({ limit: 101 })), 'validation_failed')
+    for (const wrong of [{ limit: 101 }, ...[-1, 100.01, 12.345].map((rate) => ({ paid_rate_min: rate }))])
+      assert.is(await outcomeOf(visitor.list(wrong)), 'validation_failed', JSON.stringify(wrong))
   })
 
   it.run()

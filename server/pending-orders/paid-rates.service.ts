@@ -4,21 +4,21 @@ import type { Platform } from '../platform/platform.ts'
 import { countDecided, countDecidedByMerchant } from './paid-rates.store.ts'
 import { paidRate } from './pending-order.rule.ts'
 
-/** The days that paid rates look at, by the placement of the orders. */
-const DAYS = 90
+/** Paid rates count the orders placed since then (epoch ms). */
+export const paidRatesSince = ({ clock }: Pick<Platform, 'clock'>): number => clock.now() - 90 * DAY_MS
 
 /** How many percent of each offer's pending orders of the last 90 days became sales, of those that are decided; `null` for too few. */
 export async function paidRatesOf(
-  { clock }: Pick<Platform, 'clock'>,
+  platform: Pick<Platform, 'clock'>,
   db: Queries,
   offerIds: readonly string[],
 ) {
-  const counts = await countDecided(db, offerIds, clock.now() - DAYS * DAY_MS)
+  const counts = await countDecided(db, offerIds, paidRatesSince(platform))
   return new Map(counts.map((count) => [count.id, paidRate(count)]))
 }
 
 /** The same for each merchant, with the counts, the most decided first. */
-export async function paidRatesByMerchant({ clock, database }: Platform, limit: number) {
-  const counts = await countDecidedByMerchant(database.reader, clock.now() - DAYS * DAY_MS, limit)
+export async function paidRatesByMerchant(platform: Platform, limit: number) {
+  const counts = await countDecidedByMerchant(platform.database.reader, paidRatesSince(platform), limit)
   return counts.map((count) => ({ ...count, rate: paidRate(count) }))
 }

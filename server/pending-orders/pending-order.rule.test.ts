@@ -120,6 +120,7 @@ test('the paid rate needs 20 decided orders, and has two decimals at most', () =
   assert.is(paidRate({ decided: 19, paid: 19 }), null)
   assert.is(paidRate({ decided: 20, paid: 0 }), 0)
   assert.is(paidRate({ decided: 21, paid: 14 }), 66.67)
+  assert.is(paidRate({ decided: 800, paid: 57 }), 7.13, 'half up')
 })
 
 test.run()

@@ -95,9 +95,9 @@ function furthest(one: PendingState, other: PendingState): PendingState {
 }
 
 /** Fewer decided orders say nothing. */
-const LEAST_DECIDED = 20
+export const LEAST_DECIDED = 20
 
 /** Percent of the decided orders that became sales, with at most two decimals; `null` below 20 of them. */
 export function paidRate({ decided, paid }: { decided: number; paid: number }): number | null {
-  return decided < LEAST_DECIDED ? null : Math.round((paid / decided) * 10_000) / 100
+  return decided < LEAST_DECIDED ? null : Math.round((paid * 10_000) / decided) / 100
 }

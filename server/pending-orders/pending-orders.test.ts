@@ -369,8 +369,13 @@ for (const { it } of marketSuites('a pending order')) {
   it('shows how much of the cash on delivery of an offer is paid, from 20 decided orders of 90 days on', async () => {
     const rate = async () => {
       const offer = await getOffer(market.platform, null, link.offer_id)
-      const [listed] = (await listOffers(market.platform, null, listOffersInput.parse({}))).items
-      assert.is(listed?.paid_rate_90d, offer.paid_rate_90d)
+      const listed = async (paid_rate_min?: number) => {
+        const query = { ...listOffersInput.parse({}), paid_rate_min }
+        return pluck((await listOffers(market.platform, null, query)).items, 'paid_rate_90d')
+      }
+      assert.equal(await listed(), [offer.paid_rate_90d])
+      assert.equal(await listed(6667), offer.paid_rate_90d === null ? [] : [66.67])
+      assert.equal(await listed(6668), [])
       return offer.paid_rate_90d
     }
     for (let order = 0; order < 21; order += 1) {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { idParam, wireTime, wireTimeInput } from './common.ts'
+import { idParam, pageOf, wireTime, wireTimeInput } from './common.ts'
 import { subId } from './links.ts'
 
 export const EXPORT_RESOURCES = [
@@ -27,6 +27,8 @@ export const job = z
   .object({
     id: idParam,
     kind: z.literal('export').describe('The one kind of job.'),
+    resource: exportResource,
+    format: exportFormat,
     state: jobState,
     progress: z.number().min(0).max(1).describe('The part that is done; 1 once the file is there.'),
     rows: z.int().describe('Rows written so far, without the header.').meta({ example: 1250 }),
@@ -42,6 +44,7 @@ export const job = z
   })
   .meta({ id: 'Job' })
 export type Job = z.infer<typeof job>
+export const jobPage = pageOf(job)
 
 export const startExportInput = z
   .strictObject({

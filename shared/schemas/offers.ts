@@ -111,6 +111,10 @@ export const listOffersInput = z
     niche: unshownLine(1, 60).optional().describe('Whole niche, in any case and spelling.'),
     commission_min: percent.optional().describe('At least this commission rate, in percent.'),
     commission_max: percent.optional().describe('At most this commission rate, in percent.'),
+    paid_rate_min: percent.optional().meta({
+      description: 'At least this `paid_rate_90d`, in percent. An offer whose rate is null does not match.',
+      example: 70,
+    }),
     merchant_id: idParam.optional(),
     q: unshownLine(1, 200)
       .optional()

@@ -86,6 +86,7 @@ const PROCEDURES = `
   admin.reinstateUser       401        403       403      ok     401        401    401      401      403      403
   jobs.startExport          401        ok        ok       ok     401        401    401      401      403      ok
   jobs.startExport+billing  401        ok        403      ok     401        401    401      401      403      ok
+  jobs.list                 401        ok        ok       ok     401        401    401      401      ok       ok
   jobs.get                  401        ok        ok       ok     401        401    401      401      ok       ok
   summaries.get             401        ok        ok       403    401        401    401      401      ok       ok
   summaries.series          401        ok        ok       403    401        401    401      401      ok       ok

@@ -1,6 +1,7 @@
 // database: none
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
+import ts from 'typescript-5'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { z } from 'zod'
@@ -19,8 +20,16 @@ const FIELD_RULES = [
   'server/users/bank-accounts.rule.ts',
   'server/users/password-strength.rule.ts',
 ]
-/** Of TypeScript and styles. */
-const MOST_LINES = 2878
+/** Files that write what the portal shows: flags, their notes, and why deliveries failed. */
+const WRITERS =
+  /\b(?:raiseFlags?|flag[A-Z]\w*|note[A-Z]\w*|closeFlag)\(|'\.\/webhooks\.store\.ts'|WebhookOutcome/
+/** What has its sentences: properties, constants, functions and calls. */
+const SAID =
+  /summar|^(?:\[?what\b.*|sign|BROKEN|RETRIED|DISABLED|REASONS|error|describe|notSent|failPending|close\w*Flag|closeAnswered)$/i
+/** What has the names of evidence. */
+const FOUND = /^(?:evidence\w*|ours|theirs|figuresOf|theirFigures|billingView|use|shown|noteOf)$/
+/** Of TypeScript and styles, without blank lines and comments. */
+const MOST_LINES = 2500
 
 const it = suite("the portal's sources")
 
@@ -43,6 +52,7 @@ interface Action {
   fields?: string[]
 }
 const textOf = (name: string) => files.find(({ path }) => path === `${PORTAL}/${name}`)?.text ?? '{}'
+const patternOf = (text: string) => text.replaceAll(/[.*+?()[\]|\\^$]/g, '\\$&').replaceAll(/\{\w+\}/g, '.+')
 const scripts = files.filter(({ path }) => /\.tsx?$/.test(path))
 
 it('import the published client, each other and the libraries for views, plots and codes only', () => {
@@ -79,6 +89,15 @@ it('have an Urdu text for each English one, with the same values, and no other',
   assert.equal(Object.keys(urdu).sort(), [...used].sort())
   const valuesIn = (text: string) => (text.match(/\{\w+\}/g) ?? []).sort()
   for (const [english, text] of Object.entries(urdu)) assert.equal(valuesIn(text), valuesIn(english), english)
+  const { fields, words, urdu: more } = JSON.parse(textOf('flags.json'))
+  const labels = [fields, words].flatMap((table) =>
+    Object.values<string[]>(table).map(([label = '']) => label),
+  )
+  const missing = [...new Set(labels)].filter((label) => !used.has(label))
+  assert.equal(Object.keys(more).sort(), missing.sort())
+  // They are added to those of the page, which they must not change.
+  for (const name of Object.keys(fields)) assert.not.ok(Object.hasOwn(names.fields, name), name)
+  for (const value of Object.keys(words)) assert.not.ok(Object.hasOwn(names.words, value), value)
 })
 
 it('name each column, filter and field of lists and actions', () => {
@@ -100,10 +119,7 @@ it('have an Urdu text for each refusal, each field that is refused, and each kin
   for (const code of Object.keys(ERROR_STATUS)) assert.ok(service.includes(code), code)
   const { words } = JSON.parse(textOf('names.json'))
   for (const kind of Object.keys(FLAG_KINDS)) assert.ok(words[kind], kind)
-  const patterns = service.map((text) =>
-    text.replaceAll(/[.*+?()[\]|\\^$]/g, '\\$&').replaceAll(/\{\w+\}/g, '.+'),
-  )
-  const known = new RegExp(`^(?:${patterns.join('|')})$`)
+  const known = new RegExp(`^(?:${service.map(patternOf).join('|')})$`)
   for (const path of [...(await listFiles(ROOT, ['shared/schemas'])), ...FIELD_RULES]) {
     const text = path.endsWith('.test.ts') ? '' : await readFile(ROOT + path, 'utf8')
     for (const [, , message = ''] of text.matchAll(/(['`])((?:must|is|has|repeats) [^'`]{4,})\1/g))
@@ -123,9 +139,57 @@ it('have an Urdu text for each refusal, each field that is refused, and each kin
       for (const { message } of schema.safeParse(value).error?.issues ?? []) assert.match(message, known)
 })
 
+/** The sentences that a file writes, with `x` for each value, and the names of the evidence that it collects. */
+function writtenIn(path: string, text: string) {
+  const source = ts.createSourceFile(path, text, ts.ScriptTarget.Latest)
+  const written = { sentences: [] as string[], names: [] as string[] }
+  const visit = (node: ts.Node, isSaid: boolean, isFound: boolean): void => {
+    const namer = ts.isCallExpression(node) ? node.expression : (node as ts.Node & { name?: ts.Node }).name
+    const name = namer?.getText(source) ?? ''
+    const parts = ts.isTemplateExpression(node)
+      ? [node.head, ...node.templateSpans.map((one) => one.literal)]
+      : []
+    const sentence = ts.isStringLiteralLike(node) ? node.text : parts.map((part) => part.text).join('x')
+    if (isSaid && /^[A-Zx]\S* \S+ \S/.test(sentence)) written.sentences.push(sentence)
+    const isName = ts.isPropertyAssignment(node) || ts.isShorthandPropertyAssignment(node)
+    if (isFound && isName && /^[a-z_\d]+$/.test(name)) written.names.push(name)
+    ts.forEachChild(node, (child) => visit(child, isSaid || SAID.test(name), isFound || FOUND.test(name)))
+  }
+  visit(source, false, false)
+  return written
+}
+
+it('have an Urdu text for each summary and note of a flag, and a name for what was found', async () => {
+  const { service, fields } = JSON.parse(textOf('flags.json'))
+  const sentences = Object.keys({ ...JSON.parse(textOf('ur-service.json')), ...service })
+  const patterns = sentences.map((text) => new RegExp(`^${patternOf(text)}$`))
+  // `order` holds the facts of a note and is not shown.
+  const names = { order: [], ...JSON.parse(textOf('names.json')).fields, ...fields }
+  const missing: string[] = []
+  let all = ''
+  for (const path of await listFiles(ROOT, ['server'])) {
+    if (!path.endsWith('.ts') || path.includes('test')) continue
+    const text = await readFile(ROOT + path, 'utf8')
+    all += text
+    if (!WRITERS.test(text) || path.endsWith('.procedures.ts')) continue
+    const written = writtenIn(path, text)
+    const unknown = written.sentences.filter((one) => !patterns.some((pattern) => pattern.test(one)))
+    const nameless = written.names.filter((name) => !Object.hasOwn(names, name))
+    missing.push(...[...unknown, ...nameless].map((text) => `${path}: ${text}`))
+  }
+  assert.equal(missing, [])
+  for (const text of Object.keys(service)) {
+    const first = patterns.findIndex((pattern) => pattern.test(text.replaceAll(/\{\w+\}/g, 'x')))
+    assert.is(sentences[first], text)
+    for (const part of text.split(/\{\w+\}/).map((one) => one.trim()))
+      assert.ok(all.includes(part) || all.includes(part.replaceAll(' ', '_')), text)
+  }
+})
+
 it('stay small', () => {
   const counted = files.filter(({ path }) => /\.(tsx?|css)$/.test(path))
-  const lines = counted.reduce((sum, { text }) => sum + text.trimEnd().split('\n').length, 0)
+  const code = (text: string) => text.replaceAll(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '').match(/^.*\S/gm) ?? []
+  const lines = counted.reduce((sum, { text }) => sum + code(text).length, 0)
   assert.ok(lines <= MOST_LINES, `${lines} lines`)
 })
 

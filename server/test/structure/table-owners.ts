@@ -9,8 +9,8 @@ const READ_ALL = ['reports', 'verification', 'watches']
  * but its owner writes a table.
  */
 const MAY_READ: Record<string, readonly string[]> = {
-  // The name of the merchant or creator beside a listed row.
-  offers: ['users'],
+  // The name of the merchant or creator beside a listed row; the paid rate of an offer that is searched by it.
+  offers: ['users', 'pending_orders'],
   links: ['users', 'offers'],
   // The recipient's name and address; deliveries of suspended accounts wait.
   notifications: ['users'],

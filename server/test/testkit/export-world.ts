@@ -36,12 +36,7 @@ export async function buildExportWorld(platform: Platform) {
     storeOf.set(userId, await storeIdOf(platform, userId))
   }
   const world = { kurta, shoes, ayesha, bilal, admin, links, cycleOf, storeOf }
-  const withoutLink: Sale = {
-    ...saleRow(platform, world, links[0]),
-    ...{ acceptance_status: 'rejected', rejection_reason: 'no_tracking_reference', billing_cycle_id: null },
-    ...{ offer_id: null, creator_id: null, link_id: null },
-    ...{ commission: 0, commission_rate: null, platform_fee: 0 },
-  }
+  const withoutLink: Sale = { ...saleRow(platform, world, links[0]), ...NO_LINK }
   await addSales(platform, [...links.map((link) => saleRow(platform, world, link)), withoutLink])
   const clicks = links.map(({ id: link_id }) => {
     const id = platform.ids.next()
@@ -58,10 +53,18 @@ export async function buildExportWorld(platform: Platform) {
 }
 
 type Sale = Insertable<Schema['sales']>
+/** What is different in a sale whose order names no link. */
+const NO_LINK = {
+  ...({ acceptance_status: 'rejected', rejection_reason: 'no_tracking_reference' } as const),
+  ...{ billing_cycle_id: null, offer_id: null, creator_id: null, link_id: null },
+  ...{ commission: 0, commission_rate: null, platform_fee: 0 },
+}
 type Known = { cycleOf: Map<string, string>; storeOf: Map<string, string> }
 
+type OrderedBy = Pick<LinkRecord, 'id' | 'merchant_id' | 'offer_id' | 'creator_id' | 'commission_rate'>
+
 /** What an order that came by a link names, with an id of its own. */
-function orderOf({ ids }: Platform, { storeOf }: Known, link: LinkRecord) {
+function orderOf({ ids }: Platform, { storeOf }: Known, link: OrderedBy) {
   const id = ids.next()
   return {
     ...{ id, store_id: storeOf.get(link.merchant_id) ?? '', merchant_id: link.merchant_id },
@@ -71,7 +74,7 @@ function orderOf({ ids }: Platform, { storeOf }: Known, link: LinkRecord) {
 }
 
 /** An accepted sale that came by a link; net 1,000 rupees. */
-export function saleRow(platform: Platform, world: Known, link: LinkRecord): Sale {
+export function saleRow(platform: Platform, world: Known, link: OrderedBy): Sale {
   const now = platform.clock.now()
   return {
     ...orderOf(platform, world, link),
@@ -83,7 +86,7 @@ export function saleRow(platform: Platform, world: Known, link: LinkRecord): Sal
 }
 
 /** An order of an hour ago that waits for its payment and came by a link. */
-function pendingOrderRow(platform: Platform, world: Known, link: LinkRecord): NewRow<'pending_orders'> {
+function pendingOrderRow(platform: Platform, world: Known, link: OrderedBy): NewRow<'pending_orders'> {
   const now = platform.clock.now()
   return {
     ...orderOf(platform, world, link),
@@ -96,6 +99,28 @@ function pendingOrderRow(platform: Platform, world: Known, link: LinkRecord): Ne
     },
     ...{ placed_at: now - 3_600_000, version: '1', created_at: now, updated_at: now, state_at: now },
   }
+}
+
+/** Decided orders of offers, as the store of this merchant reported them. All that are paid share one sale. */
+export async function addDecidedOrders(
+  platform: Platform,
+  merchant: Actor,
+  offers: readonly { id: string; decided: number; paid: number }[],
+): Promise<void> {
+  const storeOf = new Map([[merchant.userId, await storeIdOf(platform, merchant.userId)]])
+  const world = { storeOf, cycleOf: new Map<string, string>() }
+  const link = { merchant_id: merchant.userId, creator_id: merchant.userId, commission_rate: 1 }
+  const linkTo = (id: string) => ({ ...link, id, offer_id: id })
+  const sale = { ...saleRow(platform, world, linkTo(merchant.userId)), ...NO_LINK }
+  await addSales(platform, [sale])
+  const orders = offers.flatMap(({ id, decided, paid }) =>
+    Array.from({ length: decided }, (_, i): NewRow<'pending_orders'> => {
+      const end =
+        i < paid ? { state: 'became_sale' as const, sale_id: sale.id } : { state: 'cancelled' as const }
+      return { ...pendingOrderRow(platform, world, linkTo(id)), ...end }
+    }),
+  )
+  await platform.database.transaction((tx) => insertRows(tx, 'pending_orders', orders))
 }
 
 export async function addSales(platform: Platform, rows: readonly Sale[]): Promise<void> {

@@ -3,9 +3,9 @@ import names from './names.json' with { type: 'json' }
 import { kept, store } from './state.ts'
 
 const LANGUAGE = 'portal.language'
-let urdu: Record<string, string> = {}
+const urdu: Record<string, string> = {}
 /** What the service says: sentences, with `{name}` for a value, and codes for all others that it refuses with. */
-let service: Record<string, string> = {}
+const service = new Map<string, { pattern: RegExp; text: string }>()
 
 export const language = store<'en' | 'ur'>('en')
 
@@ -24,23 +24,23 @@ const filled = (text: string, values: Values = {}) =>
 /** A sentence of the service in the current language: by its words, else by the code of its problem. */
 export function translated(sentence: string, code = ''): string {
   if (language.get() === 'en') return sentence
-  for (const [english, text] of Object.entries(service)) {
-    const pattern = english.replaceAll(/[.*+?()[\]|\\^$]/g, '\\$&').replaceAll(/\{(\w+)\}/g, '(?<$1>.+)')
-    const found = new RegExp(`^${pattern}$`).exec(sentence)
+  for (const { pattern, text } of service.values()) {
+    const found = pattern.exec(sentence)
     const values = Object.entries(found?.groups ?? {}).map(([name, value]) => [name, translated(value)])
     if (found) return filled(text, Object.fromEntries(values))
   }
-  return urdu[sentence] ?? urdu[sentenceOf(sentence)] ?? service[code] ?? sentence
+  return urdu[sentence] ?? urdu[sentenceOf(sentence)] ?? service.get(code)?.text ?? sentence
 }
 
 /** A name of the wire that has no text, such as `late_orders`, as a start of a sentence. */
-const sentenceOf = (name: string) => name.charAt(0).toUpperCase() + name.slice(1).replaceAll('_', ' ')
+const sentenceOf = (name: string) =>
+  /^[a-z_]+$/.test(name) ? name.charAt(0).toUpperCase() + name.slice(1).replaceAll('_', ' ') : name
 
 /** Marks a text that is shown with `t` elsewhere. */
 export const key = (english: string): string => english
 
 export async function setLanguage(chosen: 'en' | 'ur'): Promise<void> {
-  if (chosen === 'ur') ({ urdu, service } = await import('./urdu.ts'))
+  if (chosen === 'ur') addTexts(await import('./urdu.ts'))
   kept.set(LANGUAGE, chosen)
   Object.assign(document.documentElement, { lang: chosen, dir: chosen === 'ur' ? 'rtl' : 'ltr' })
   language.set(chosen)
@@ -51,8 +51,18 @@ export const startLanguage = (): Promise<void> =>
   setLanguage((kept.get<string>(LANGUAGE) ?? navigator.language).startsWith('ur') ? 'ur' : 'en')
 
 /** How a value of the wire is asked for and shown; `lines` and `checks` are lists. */
-export type Kind = Texts | 'number' | 'percent' | 'money' | 'count' | 'time' | 'date' | 'word' | 'hidden'
-type Texts = 'text' | 'email' | 'password' | 'url' | 'search' | 'textarea' | 'lines' | Choices
+export type Kind =
+  | Typed
+  | 'said'
+  | 'number'
+  | 'percent'
+  | 'money'
+  | 'count'
+  | 'time'
+  | 'date'
+  | 'word'
+  | 'hidden'
+type Typed = 'text' | 'email' | 'password' | 'url' | 'search' | 'textarea' | 'lines' | Choices
 type Choices = 'select' | 'checkbox' | 'checks'
 
 type Facts = Record<string, readonly string[]>
@@ -64,12 +74,30 @@ const { fields, options, words }: Record<'fields' | 'options' | 'words', Facts> 
 /** What people must know to fill in a field. */
 const hints: Record<string, string> = names.hints
 
+interface Texts {
+  urdu: Record<string, string>
+  service: Record<string, string>
+  fields?: Facts
+  words?: Facts
+}
+
+/** Adds the texts of a language or a screen, which is loaded when it is needed. */
+export function addTexts(more: Texts): void {
+  Object.assign(urdu, more.urdu)
+  Object.assign(fields, more.fields)
+  Object.assign(words, more.words)
+  for (const [english, text] of Object.entries(more.service)) {
+    const pattern = english.replaceAll(/[.*+?()[\]|\\^$]/g, '\\$&').replaceAll(/\{(\w+)\}/g, '(?<$1>.+?)')
+    service.set(english, { pattern: new RegExp(`^${pattern}$`), text })
+  }
+}
+
 /** The list of offers, and what the status of an application to one means. */
 export const { catalogue: CATALOGUE, standing: STANDING } = names
 
 /** What is known of a field of the wire, in the current language. */
 export function fieldOf(name: string) {
-  const [label = sentenceOf(name), kind, autocomplete] = fields[name] ?? []
+  const [label = words[name]?.[0] ?? sentenceOf(name), kind, autocomplete] = fields[name] ?? []
   const type = (kind ?? (name.endsWith('_at') ? 'time' : 'text')) as Kind
   return { label: t(label), type, autocomplete, hint: t(hints[name] ?? ''), options: options[name] }
 }

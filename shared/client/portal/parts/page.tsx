@@ -68,16 +68,18 @@ export function Answered<Data>({ of: { data, error, reload }, children }: Answer
   )
 }
 
-/** A sentence of the service in the page's language; the English one stays below it. */
+/** A sentence of the service in the page's language; with the code of a problem, the English one stays below it. */
 export function Said({ detail, code }: { detail: string; code?: string | undefined }) {
   const said = translated(detail, code)
-  if (said === detail || !code) return <bdi>{said}</bdi>
+  if (said === detail) return <bdi>{said}</bdi>
   return (
     <>
-      <bdi>{said}</bdi>
-      <small lang="en" dir="ltr">
-        {detail}
-      </small>
+      {said}
+      {code && (
+        <small lang="en" dir="ltr">
+          {detail}
+        </small>
+      )}
     </>
   )
 }
@@ -152,12 +154,13 @@ const SHOWN: Partial<Record<Kind, (value: never) => ComponentChildren>> = {
   time: (at: string) => <When at={at} />,
   date: (at: string) => <When at={at} kind="date" />,
   word: (value: string) => <Status value={value} />,
+  said: (detail: string) => <Said detail={detail} />,
   url: (href: string) => <Outside href={href} />,
   checks: (values: string[]) => values.join(', '),
 }
 
 /** A value as its field of the wire is shown; of offers, accounts and stores their name; `null` for none. */
-function shown(of: object, name: string): ComponentChildren {
+export function shown(of: object, name: string): ComponentChildren {
   const value = (of as Record<string, never>)[name]
   if (value === null || value === undefined || value === '') return null
   const { title, display_name, shop_domain } = value as Record<string, string>

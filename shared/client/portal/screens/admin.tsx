@@ -3,9 +3,9 @@ import type { Outputs } from '../../index.ts'
 import { client, useQuery } from '../client.ts'
 import { ListPage, useList } from '../parts/list.tsx'
 import { Asks, ask, EFFECTS, LISTS } from '../parts/members.tsx'
-import { Answered, Card, Facts, Status, Theirs, When } from '../parts/page.tsx'
+import { Answered, Card, Facts, Said, Status, shown, When } from '../parts/page.tsx'
 import { tell } from '../state.ts'
-import { count, fieldOf, money, t, word } from '../text.ts'
+import { addTexts, count, fieldOf, money, t, translated, word } from '../text.ts'
 
 type Flag = Outputs['admin']['listFlagged']['items'][number]
 type User = Outputs['admin']['listUsers']['items'][number]
@@ -14,6 +14,11 @@ type Preview = Outputs['admin']['previewSuspension']
 
 /** The queue for people. Nothing here moves money. */
 export function Flags() {
+  const texts = useQuery('texts of flags', async () => {
+    addTexts((await import('../flags.json')).default)
+    // A function is not kept for the next view, which adds the texts again.
+    return addTexts
+  })
   const list = useList<Flag>(LISTS.flags, client.admin.listFlagged.query)
   const { resolveFlag, vetOffer } = client.admin
   const decided = () => {
@@ -31,33 +36,47 @@ export function Flags() {
       ...(subject_type === 'user' ? suspensionAsks({ id: subject_id }, decided) : []),
     ]
   }
-  const found = ({ subject_id, evidence }: Flag) => factsIn({ subject_id, ...evidence })
   const card = (flag: Flag) => (
     <Card title={word(flag.kind)}>
-      <p lang="en" dir="ltr">
-        {flag.summary}
+      <p>
+        <Said detail={flag.summary} code={flag.kind} />
       </p>
-      <Facts of={flag} items={['severity', 'created_at', 'note', ...found(flag)]} />
+      <Facts of={flag} items={['severity', 'created_at', ...foundIn(flag)]} />
       <Asks items={actionsOf(flag)} />
     </Card>
   )
-  return <ListPage list={list} card={card} />
+  return <Answered of={texts}>{() => <ListPage list={list} card={card} />}</Answered>
 }
+
+/** Fields that elsewhere are called or shown otherwise. */
+const HERE: Record<string, string> = {
+  ...{ id: 'record_id', scope: 'sent_by', events: 'found_events' },
+  ...{ reason: 'found_reason', note: 'resolution' },
+}
+
+const foundIn = ({ note, subject_id, evidence }: Flag) =>
+  factsIn({ ...(note && { note }), subject_id, ...evidence })
 
 /** Detectors name what they found: lists are joined, records are facts again. */
 const factsIn = (found: object): [string, ComponentChildren][] =>
-  Object.entries(found).map(([name, value]) => [fieldOf(name).label, <Found key={name} value={value} />])
+  Object.entries(found).map(([wire, value]) => {
+    const name = HERE[wire] ?? wire
+    return [translated(fieldOf(name).label), <Found key={name} name={name} value={value} />]
+  })
 
 const ID_END = 8
 
-function Found({ value }: { value: unknown }) {
+function Found({ name, value }: { name: string; value: unknown }) {
   const text = String(value)
   if (value === null) return <>–</>
-  if (Array.isArray(value)) return value.map((one, index) => [index > 0 && ', ', <Found value={one} />])
+  if (Array.isArray(value)) {
+    const comma = typeof value[0] !== 'object' && ', '
+    return value.map((one, at) => [at > 0 && comma, <Found name={name} value={one} />])
+  }
   if (typeof value === 'object') return <Facts items={factsIn(value)} />
   if (/^\d{4}-\d\d-\d\dT/.test(text)) return <When at={text} />
   if (/^[\da-f-]{36}$/.test(text)) return <code title={text}>{text.slice(-ID_END)}</code>
-  return <Theirs>{text}</Theirs>
+  return <>{shown({ [name]: value }, name)}</>
 }
 
 /** Every account, to suspend or reinstate. */

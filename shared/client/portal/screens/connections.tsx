@@ -1,19 +1,19 @@
 import { useState } from 'preact/hooks'
 import { CREATOR_EVENTS, type Inputs, MERCHANT_EVENTS, type Outputs } from '../../index.ts'
-import { client, download, refusal, usePoll, useQuery, useRole } from '../client.ts'
+import { client, download, refusal, usePoll, useRole } from '../client.ts'
 import { Ask, Form, field } from '../parts/form.tsx'
 import { ListPage, useList } from '../parts/list.tsx'
 import { ADVICE, Asks, ask, LISTS, Revealed, reveal } from '../parts/members.tsx'
-import { Card, Copy, Facts, Failed, LinkButton, Page, Status, Theirs, When } from '../parts/page.tsx'
+import { Card, Copy, Facts, Failed, LinkButton, Page, Said, Status, When } from '../parts/page.tsx'
 import { Steps } from '../parts/pictures.tsx'
-import { kept, navigate, route } from '../state.ts'
+import { navigate, route } from '../state.ts'
 import { count, fieldOf, t, when, word } from '../text.ts'
 
 type Store = Outputs['stores']['get']
 type Endpoint = Outputs['webhooks']['get']
 type Delivery = Outputs['webhooks']['retry']
 
-const { stores, webhooks } = client
+const { jobs, stores, webhooks } = client
 
 /** The merchant's stores, each with what arrives from it. */
 export function Stores() {
@@ -135,7 +135,7 @@ export function Deliveries({ params: { id = '' } }: { params: Record<string, str
       <summary>{count(attempts)}</summary>
       {attempt_log.map(({ at, response_status, error, duration_ms }) => (
         <p key={at}>
-          <When at={at} /> · {response_status} <Theirs>{error}</Theirs> · {count(duration_ms)} ms
+          <When at={at} /> · {response_status} {error && <Said detail={error} />} · {count(duration_ms)} ms
         </p>
       ))}
     </details>
@@ -145,50 +145,37 @@ export function Deliveries({ params: { id = '' } }: { params: Record<string, str
   return <ListPage list={list} cells={{ attempts, retry }} />
 }
 
+type Job = Outputs['jobs']['get']
 type Request = Omit<Inputs['jobs']['startExport'], 'format'> & { format: string }
-
-/** The service lists no jobs, so the browser keeps the ids of the last ones. */
-const KEPT = 'portal.exports'
-const MOST_KEPT = 10
 
 /** The account's rows as files; with `billing_cycle_id` in the address, what an invoice is made of. */
 export function Exports() {
   const own = useRole() === 'merchant' ? 'billing_cycles' : 'payouts'
   const cycle = route.use().query.get('billing_cycle_id')
-  const [ids, setIds] = useState(() => kept.get<string[]>(KEPT) ?? [])
+  const list = useList<Job>(LISTS.exports, jobs.list.query)
+  usePoll(list.reload, list.data?.items.some(isUnfinished))
   const start = ({ format, ...given }: Request) => {
     const file = { format: format === 'ndjson' ? format : 'csv', excel: format === 'excel' } as const
-    return client.jobs.startExport.mutate({ ...given, ...file, billing_cycle_id: cycle ?? undefined })
-  }
-  const started = ({ id }: { id: string }) => {
-    const latest = [id, ...ids].slice(0, MOST_KEPT)
-    kept.set(KEPT, latest)
-    setIds(latest)
+    return jobs.startExport.mutate({ ...given, ...file, billing_cycle_id: cycle ?? undefined })
   }
   const options = cycle ? ['sales'] : [...(fieldOf('resource').options ?? []), own]
   const fields = [field('resource', { options }), 'format', 'from?', 'to?']
   return (
-    <Page title={t('Exports')} lead={cycle ? t('The sales of one billing cycle.') : t('Your rows as files.')}>
+    <ListPage list={list} cells={{ file }} lead={cycle ? t('The sales of one billing cycle.') : undefined}>
       <Card>
-        <Form fields={fields} label={t('Start the export')} call={start} done={started} />
+        <Form fields={fields} label={t('Start the export')} call={start} done={list.put} />
       </Card>
-      {ids.map((id) => (
-        <Job key={id} id={id} />
-      ))}
-    </Page>
+    </ListPage>
   )
 }
 
-/** Shows nothing for the job of another account in this browser. */
-function Job({ id }: { id: string }) {
-  const { data: job, reload } = useQuery(`job ${id}`, () => client.jobs.get.query({ id }))
-  usePoll(reload, job?.finished_at === null)
-  if (!job) return null
-  return (
-    <Card title={t('{count} rows', { count: count(job.rows) })} actions={<Status value={job.state} />}>
-      {job.finished_at === null && <progress value={job.progress} aria-label={t('Progress')} />}
-      {job.error && <Failed error={refusal({ detail: job.error, code: 'internal' })} />}
-      {job.download_url && <Ask {...ask('jobs.download', () => download(`/jobs/${id}/file`))} />}
-    </Card>
-  )
-}
+const isUnfinished = (job: Job) => job.finished_at === null
+
+/** The file, how much of it is there, or why there is none. */
+const file = (job: Job) => (
+  <>
+    {isUnfinished(job) && <progress value={job.progress} aria-label={t('Progress')} />}
+    {job.error && <Failed error={refusal({ detail: job.error, code: 'internal' })} />}
+    {job.download_url && <Ask {...ask('jobs.download', () => download(`/jobs/${job.id}/file`))} />}
+  </>
+)

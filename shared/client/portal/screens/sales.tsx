@@ -7,7 +7,7 @@ import { ask, CHECKS, LISTS } from '../parts/members.tsx'
 import { Answered, Card, Facts, Figures, Page, Status, Table, Theirs, When } from '../parts/page.tsx'
 import { Plot, Steps } from '../parts/pictures.tsx'
 import { route } from '../state.ts'
-import { count, fieldOf, money, t, word } from '../text.ts'
+import { count, fieldOf, money, t, translated, word } from '../text.ts'
 
 type Series = Outputs['summaries']['series']['items']
 type Summary = Outputs['summaries']['get']
@@ -237,7 +237,7 @@ function outcomeOf({ billing_cycle: cycle, payouts }: Sale['outcome']): Moment[]
     ({ state, share, settled_at, failure_reason: reason }): Moment => [
       state === 'failed' ? failed : arrives,
       settled_at,
-      reason ?? money(share),
+      reason ? translated(reason) : money(share),
     ],
   )
   const isWaiting = payouts.every(({ state }) => state === 'failed')

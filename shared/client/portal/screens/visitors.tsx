@@ -8,23 +8,13 @@ import { navigate } from '../state.ts'
 import { CATALOGUE, STANDING, t } from '../text.ts'
 
 type Offer = Outputs['offers']['get']
-type Search = NonNullable<Inputs['offers']['list']> & { paid_rate_90d?: string }
-
-/** A page of the catalogue. The service cannot search by paid rate, so pages are read until one has an offer that fits. */
-async function loadOffers(search: Search): Promise<Outputs['offers']['list']> {
-  const { paid_rate_90d: least = '0', ...input } = search
-  const page = await client.offers.list.query(input)
-  const items = page.items.filter(({ paid_rate_90d }) => (paid_rate_90d ?? 0) >= Number.parseFloat(least))
-  if (items.length > 0 || page.next_cursor === null) return { ...page, items }
-  return loadOffers({ ...search, cursor: page.next_cursor })
-}
 
 /** The public catalogue. */
 export function Offers() {
   const { data } = useQuery('categories', () => client.offers.categories.query())
   const inUse = (name: 'category' | 'niche') => ['', ...new Set(data?.items.map((item) => item[name]))]
   const filters = { ...CATALOGUE.filters, category: inUse('category'), niche: inUse('niche') }
-  const list = useList<Offer>({ ...CATALOGUE, filters }, loadOffers)
+  const list = useList<Offer>({ ...CATALOGUE, filters }, client.offers.list.query)
   const offer = ({ id, title, merchant }: Offer) => (
     <div>
       <Theirs href={`/app/offers/${id}`}>{title}</Theirs>
