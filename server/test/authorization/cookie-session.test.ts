@@ -147,7 +147,7 @@ it('is one for all tabs: a second log-in takes its place and ends it', async ({ 
     await eventually(() => heard[1])
     assert.equal(heard, ['start', 'unauthenticated'])
   } finally {
-    // Otherwise it connects again for ever.
+    // Otherwise it connects again without end, and the process does not end.
     stream.unsubscribe()
   }
   const { email, password } = first
