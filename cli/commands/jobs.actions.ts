@@ -69,7 +69,11 @@ export const exportFile = writes(
         throw new Failure(`Billing cycle ${cycle} not found.`, { code: 'not_found' })
     }
     const content = {
-      ...{ user_id: user?.id ?? OPERATOR, role, resource, format, excel: excel ? 1 : null },
+      user_id: user?.id ?? OPERATOR,
+      role,
+      resource,
+      format,
+      excel: excel ? 1 : null,
       ...{
         billing_cycle_id: cycle,
         from_at: readMoment(options.from, config),
@@ -78,7 +82,10 @@ export const exportFile = writes(
     }
     await platform.database.transaction((tx) =>
       recordAudit(platform, tx, {
-        ...{ actor: OPERATOR, action: 'export.file', subjectType: 'export', subjectId: resource },
+        actor: OPERATOR,
+        action: 'export.file',
+        subjectType: 'export',
+        subjectId: resource,
         after: { user: user?.id ?? null, format, cycle, from: content.from_at, to: content.to_at },
       }),
     )

@@ -122,7 +122,14 @@ async function unappliedTransfers({ platform }: AppContext): Promise<TransferRow
 function wireTransfer(row: TransferRow) {
   const { number, kind, subject_id, amount, state, file, bank_reference, reason } = row
   return {
-    ...{ number, kind, subject_id, amount: formatMoney(amount), state, file, bank_reference, reason },
+    number,
+    kind,
+    subject_id,
+    amount: formatMoney(amount),
+    state,
+    file,
+    bank_reference,
+    reason,
     exported_at: wireTime(row.exported_at),
     created_at: wireTime(row.created_at),
     settled_at: wireTime(row.settled_at),
@@ -141,8 +148,12 @@ interface ReceivedOptions extends ByAdmin {
 export const received = movesMoney(async (context, cycle: string, options: ReceivedOptions) => {
   const { amount, reference } = options
   await confirmOne(context, options, {
-    ...{ kind: 'invoice', about: nameIn(cycle, 'a billing cycle or an invoice'), outcome: 'paid', amount },
-    ...{ reference: referenceIn(reference), reason: null },
+    kind: 'invoice',
+    about: nameIn(cycle, 'a billing cycle or an invoice'),
+    outcome: 'paid',
+    amount,
+    reference: referenceIn(reference),
+    reason: null,
   })
 })
 
@@ -155,16 +166,24 @@ interface PaidOptions extends ByAdmin {
 export const paid = movesMoney(async (context, payout: string | undefined, options: PaidOptions) => {
   if (options.from !== undefined) return applyResults(context, options.from, options)
   await confirmOne(context, options, {
-    ...{ kind: 'payout', about: nameIn(payout ?? '', 'a payout'), outcome: 'paid', amount: null },
-    ...{ reference: referenceIn(options.reference ?? ''), reason: null },
+    kind: 'payout',
+    about: nameIn(payout ?? '', 'a payout'),
+    outcome: 'paid',
+    amount: null,
+    reference: referenceIn(options.reference ?? ''),
+    reason: null,
   })
 })
 
 export const failed = movesMoney(
   async (context, payout: string, { reason, ...options }: ByAdmin & { reason: string }) => {
     await confirmOne(context, options, {
-      ...{ kind: 'payout', about: nameIn(payout, 'a payout'), outcome: 'failed', amount: null },
-      ...{ reference: null, reason },
+      kind: 'payout',
+      about: nameIn(payout, 'a payout'),
+      outcome: 'failed',
+      amount: null,
+      reference: null,
+      reason,
     })
   },
 )
@@ -313,7 +332,11 @@ function showResults(
 ): void {
   const listed = [...refused.slice(0, MOST_LISTED), ...Object.values(problems).flatMap((one) => one.listed)]
   const counts = {
-    ...{ rows, ...applied, duplicates, undecided, refused: refused.length },
+    rows,
+    ...applied,
+    duplicates,
+    undecided,
+    refused: refused.length,
     ...Object.fromEntries(Object.entries(problems).map(([kind, { count }]) => [kind, count])),
   }
   out.show({ file, ...counts, items: listed }, () => [
@@ -466,7 +489,10 @@ export const reconcile = writes(async (context, file: string, options: Reconcile
     (read) => compareStatement(platform, admin.id, read, period),
   )
   const items = differing.map(({ transfer, differences, lines, flag }) => ({
-    ...{ ...wireTransfer(transfer), differences, lines, flag },
+    ...wireTransfer(transfer),
+    differences,
+    lines,
+    flag,
   }))
   const shown = differing.slice(0, MOST_LISTED)
   const document = {

@@ -56,7 +56,11 @@ export const rates = reads(async ({ platform, out }) => {
   const items = await paidRatesByMerchant(platform, MOST_MERCHANTS)
   const person = await peopleOf(platform, items, (row) => row.id)
   const shown = items.map(({ id, placed, decided, paid, rate }) => ({
-    ...{ merchant: person(id), placed, decided, became_sales: paid, paid_rate_90d: rate },
+    merchant: person(id),
+    placed,
+    decided,
+    became_sales: paid,
+    paid_rate_90d: rate,
   }))
   const columns: RowColumn<(typeof shown)[number]>[] = [
     { title: 'Merchant', flexible: true, cell: (row) => nameOf(row.merchant) },

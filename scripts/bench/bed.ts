@@ -45,7 +45,13 @@ export async function openBed(
   await assertDurable(app)
   const { rounds, seconds } = options
   return {
-    ...{ dialect, rounds, seconds, url, folder, environment, app },
+    dialect,
+    rounds,
+    seconds,
+    url,
+    folder,
+    environment,
+    app,
     async close() {
       await app.close()
       if (dialect === 'postgresql') await administer(postgresUrl, `drop database ${name} with (force)`)

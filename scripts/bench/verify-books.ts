@@ -138,8 +138,12 @@ async function keepEvents(
 ): Promise<void> {
   const bodies = reports.map(({ order }) =>
     JSON.stringify({
-      ...{ id: order.order_id, name: order.order_name, created_at: new Date(order.created_at).toISOString() },
-      ...{ currency: order.currency, line_items: [], note: 'x'.repeat(3000) },
+      id: order.order_id,
+      name: order.order_name,
+      created_at: new Date(order.created_at).toISOString(),
+      currency: order.currency,
+      line_items: [],
+      note: 'x'.repeat(3000),
     }),
   )
   await tx

@@ -49,12 +49,20 @@ export async function applyPaymentConfirmation(
   }
   const settled = charged_reference === payment_reference ? 'same' : 'other'
   return applyOutcome(platform, tx, {
-    ...{ kind: 'invoice', subjectId: id, state, amount: amount_due, event },
+    kind: 'invoice',
+    subjectId: id,
+    state,
+    amount: amount_due,
+    event,
     standing: state === 'open' ? 'early' : state === 'closed' ? 'open' : settled,
     otherOutcome: 'second_reference',
     evidence: {
-      ...{ invoice_id, payment_reference, amount: formatMoney(amount), currency },
-      ...{ amount_due: formatMoney(amount_due), charged_reference },
+      invoice_id,
+      payment_reference,
+      amount: formatMoney(amount),
+      currency,
+      amount_due: formatMoney(amount_due),
+      charged_reference,
     },
     async settle() {
       await charge(platform, tx, cycle, payment_reference)

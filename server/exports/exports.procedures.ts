@@ -23,7 +23,8 @@ export const jobsRouter = router({
     .mutation(async ({ ctx, input }) => {
       const { billing_cycle_id: billingCycleId, ...request } = input
       const row = await startExport(ctx.platform, ctx.actor, {
-        ...{ ...request, billingCycleId },
+        ...request,
+        billingCycleId,
         ...periodOf(input),
       })
       return wireJob(ctx.platform, row)

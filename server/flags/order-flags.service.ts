@@ -48,7 +48,9 @@ export async function flagOrders(
     const orders = [...former.latest_orders, ...added.map((note) => note.order)]
     const [one, several] = SUMMARIES[kind]
     flags.push({
-      ...{ kind, subjectType: 'store', subjectId: storeId },
+      kind,
+      subjectType: 'store',
+      subjectId: storeId,
       summary: reports === 1 ? one : `${several}: ${reports} reports.`,
       evidence: {
         merchant_id: ofStore[0]?.merchantId,

@@ -110,7 +110,10 @@ function callProcedure(
   input: () => unknown,
 ): Promise<unknown> {
   return callTRPCProcedure({
-    ...{ router: appRouter, path: name, type, ctx },
+    router: appRouter,
+    path: name,
+    type,
+    ctx,
     getRawInput: async () => input(),
     signal: undefined,
     batchIndex: 0,

@@ -92,7 +92,9 @@ async function record(
     events
       .filter(({ scope }) => stores.has(scope))
       .map(({ id, topic, scope: storeId, received_at: receivedAt }) => ({
-        ...{ storeId, receivedAt, isPaid: isOrderPaid(topic) },
+        storeId,
+        receivedAt,
+        isPaid: isOrderPaid(topic),
         source: sources.get(id) ?? null,
       })),
   )

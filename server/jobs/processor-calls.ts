@@ -123,7 +123,8 @@ async function problemWith(call: Call): Promise<NotReady | null> {
         isForged
           ? flagForgedRows(platform, tx, 'processor_attempts', [{ id: attempt.id, problem }])
           : raiseFlag(platform, tx, {
-              ...{ kind: 'integrity_violation', ...subjectOf(kind, subjectId) },
+              kind: 'integrity_violation',
+              ...subjectOf(kind, subjectId),
               summary: `The ${kind} does not agree with the journal and was not sent: someone writes to the database. Run "affiliate ledger verify --full".`,
               evidence: { attempt_id: attempt.id, problem },
             }),

@@ -79,7 +79,9 @@ export async function flagUnknownRecords(
       : [`${count} payments or payouts that no calls`, 'them']
   await database.transaction((tx) =>
     raiseFlag(platform, tx, {
-      ...{ kind, subjectType: 'processor', subjectId: config.PROCESSOR },
+      kind,
+      subjectType: 'processor',
+      subjectId: config.PROCESSOR,
       summary: `The processor has ${what} of this service made. Either a restored backup lacks ${them}, or something else uses the account.`,
       evidence: { count, until: isoTime(period.to), records: unknown.records.map(evidenceOf) },
     }),

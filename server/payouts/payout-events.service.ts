@@ -53,7 +53,11 @@ export async function applyPayoutEvent(
   const isOther = processor_payout_id !== event.payout_id
   const settled = state === outcome ? 'same' : 'other'
   return applyOutcome(platform, tx, {
-    ...{ kind: 'payout', subjectId: payout.id, state, amount: payout.amount, event },
+    kind: 'payout',
+    subjectId: payout.id,
+    state,
+    amount: payout.amount,
+    event,
     standing: state === 'pending' ? 'early' : isOther ? 'other' : state === 'submitted' ? 'open' : settled,
     otherOutcome: isOther ? 'other_payout_id' : 'contradiction',
     evidence: {

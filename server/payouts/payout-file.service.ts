@@ -93,7 +93,8 @@ async function prepareRow(platform: Platform, transfer: TransferRow) {
     const { message: problem } = error
     await database.transaction((tx) =>
       raiseFlag(platform, tx, {
-        ...{ kind: 'integrity_violation', ...subjectOf('payout', payoutId) },
+        kind: 'integrity_violation',
+        ...subjectOf('payout', payoutId),
         summary: `The payout was written to no file: someone writes to the database. Run "affiliate ledger verify --full".`,
         evidence: { number: transfer.number, problem },
       }),

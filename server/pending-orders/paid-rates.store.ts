@@ -31,6 +31,9 @@ export async function countDecidedByMerchant(db: Queries, since: number, limit: 
     .limit(limit)
     .execute()
   return rows.map(({ id, placed, decided, paid }) => ({
-    ...{ id, placed: Number(placed), decided: Number(decided), paid: Number(paid) },
+    id,
+    placed: Number(placed),
+    decided: Number(decided),
+    paid: Number(paid),
   }))
 }

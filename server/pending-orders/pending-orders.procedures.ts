@@ -20,7 +20,8 @@ export const pendingOrdersRouter = router({
       const { limit, cursor, from, to, state, offer_id: offerId } = input
       const page = await pageById({ limit, cursor }, (request) =>
         findPendingOrders(ctx.platform.database.reader, ownScope(ctx.actor), {
-          ...{ state, offerId },
+          state,
+          offerId,
           ...periodOf({ from, to }),
           ...request,
         }),

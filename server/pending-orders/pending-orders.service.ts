@@ -204,7 +204,10 @@ function termsOf(facts: SaleFacts): PendingTerms | null {
   return {
     order_name: facts.order.order_name,
     placed_at: facts.order.created_at,
-    ...{ offer_id, creator_id, link_id, coupon_code: attribution.code },
+    offer_id,
+    creator_id,
+    link_id,
+    coupon_code: attribution.code,
     expected_commission: decideSale(asPaid).commission,
   }
 }
@@ -260,8 +263,16 @@ async function write(platform: Platform, tx: Tx, subjects: readonly Subject[]): 
 function valuesOf({ state, sale_id, version, ...facts }: PendingOrderFacts) {
   const { order_name, placed_at, offer_id, creator_id, link_id, coupon_code, expected_commission } = facts
   return {
-    ...{ state, sale_id, version, order_name, placed_at },
-    ...{ offer_id, creator_id, link_id, coupon_code, expected_commission },
+    state,
+    sale_id,
+    version,
+    order_name,
+    placed_at,
+    offer_id,
+    creator_id,
+    link_id,
+    coupon_code,
+    expected_commission,
   }
 }
 

@@ -67,8 +67,16 @@ export async function queueAttempts(platform: Platform, tx: Tx, attempts: readon
   const now = platform.clock.now()
   const rows = attempts.map(
     ({ kind, subjectId, amount, request, lookUpFirst }): NewRow<'processor_attempts'> => ({
-      ...{ id: platform.ids.next(), kind, subject_id: subjectId, amount, request: JSON.stringify(request) },
-      ...{ state: 'waiting', tries: lookUpFirst ? 1 : 0, next_try_at: now, lease_until: 0, created_at: now },
+      id: platform.ids.next(),
+      kind,
+      subject_id: subjectId,
+      amount,
+      request: JSON.stringify(request),
+      state: 'waiting',
+      tries: lookUpFirst ? 1 : 0,
+      next_try_at: now,
+      lease_until: 0,
+      created_at: now,
     }),
   )
   await insertRows(tx, 'processor_attempts', rows)

@@ -61,7 +61,10 @@ export async function compareOrders(
   const storeIds = claims.map(({ id }) => id)
   const connectedAt = Math.min(...claims.map(({ created_at }) => created_at))
   const result: OrderComparison = {
-    ...{ orders: 0, not_paid: 0, before_connection: 0, accepted: 0 },
+    orders: 0,
+    not_paid: 0,
+    before_connection: 0,
+    accepted: 0,
     never_reported: { count: 0, items: [] },
     rejected: { count: 0, reasons: {}, items: [] },
     other_amounts: { count: 0, items: [] },

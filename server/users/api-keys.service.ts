@@ -87,7 +87,10 @@ function audit(
 ): Promise<void> {
   const shown = { name, scope, last4, expires_at }
   return recordAudit(platform, tx, {
-    ...{ actor: user_id, action, subjectType: 'api_key', subjectId: id },
+    actor: user_id,
+    action,
+    subjectType: 'api_key',
+    subjectId: id,
     ...(action === 'user.create_api_key' ? { after: shown } : { before: shown }),
   })
 }

@@ -30,7 +30,10 @@ export function wireSession(session: SessionRow) {
 /** An API key of an account, without the key itself. */
 export function wireApiKey({ id, name, scope, last4, created_at, last_used_at, expires_at }: ApiKeyRow) {
   return {
-    ...{ id, name, scope, last4 },
+    id,
+    name,
+    scope,
+    last4,
     created_at: isoTime(created_at),
     last_used_at: isoTime(last_used_at),
     expires_at: isoTime(expires_at),

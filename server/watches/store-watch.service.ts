@@ -39,7 +39,10 @@ async function flagStores(platform: Platform, tx: Tx, kind: FlagKind, signs: rea
   const resolved = await resolvedFlagTimes(tx, kind, ids)
   const fresh = signs.filter(({ store, since }) => (resolved.get(store.id) ?? -1) < since)
   const flags = fresh.map(({ store: { id, merchant_id, shop_domain }, summary, evidence }) => ({
-    ...{ kind, subjectType: 'store' as const, subjectId: id, summary },
+    kind,
+    subjectType: 'store' as const,
+    subjectId: id,
+    summary,
     evidence: { merchant_id, shop_domain, ...evidence },
   }))
   await raiseFlags(platform, tx, flags)

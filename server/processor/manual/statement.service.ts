@@ -87,10 +87,16 @@ export async function compareStatement(
   }
   await platform.database.transaction((tx) =>
     recordAudit(platform, tx, {
-      ...{ actor, action: 'manual.reconcile', subjectType: 'processor', subjectId: 'manual' },
+      actor,
+      action: 'manual.reconcile',
+      subjectType: 'processor',
+      subjectId: 'manual',
       after: {
-        ...{ since: isoTime(since), until: isoTime(until), ...counts },
-        ...{ compared: found.size, differing: differing.length },
+        since: isoTime(since),
+        until: isoTime(until),
+        ...counts,
+        compared: found.size,
+        differing: differing.length,
       },
     }),
   )

@@ -62,7 +62,9 @@ export function confirmTransfers(
       await changeUnlessTaken(platform, tx, transfer, { state: outcome, ...change })
       if (reference !== null) holders.set(reference, transfer.number)
       audits.push({
-        ...{ actor, action: ACTIONS[kind === 'invoice' ? kind : outcome], reason },
+        actor,
+        action: ACTIONS[kind === 'invoice' ? kind : outcome],
+        reason,
         ...subjectOf(kind, transfer.subject_id),
         before: { state: 'open' },
         after: {
@@ -134,7 +136,10 @@ export function markExported(
       exported_at: row.exported_at ?? platform.clock.now(),
     }))
     await recordAudit(platform, tx, {
-      ...{ actor, action: 'manual.payout_file', subjectType: 'payout_file', subjectId: file },
+      actor,
+      action: 'manual.payout_file',
+      subjectType: 'payout_file',
+      subjectId: file,
       after: {
         again: isAgain,
         payouts: rows.length,

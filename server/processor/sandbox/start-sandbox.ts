@@ -181,9 +181,21 @@ function acceptCall(
   }
   const due_at = now + store.switches.event_delay_ms
   const record: SandboxRecord = {
-    ...{ id, kind, key, request, reference, amount, created_at: now, due_at },
-    ...{ outcome: isFailing ? 'failed' : 'paid', event_id: `evt_${uuid()}`, body: JSON.stringify(event) },
-    ...{ next_attempt_at: due_at, attempts: 0, copies_sent: 0, delivered_at: null },
+    id,
+    kind,
+    key,
+    request,
+    reference,
+    amount,
+    created_at: now,
+    due_at,
+    outcome: isFailing ? 'failed' : 'paid',
+    event_id: `evt_${uuid()}`,
+    body: JSON.stringify(event),
+    next_attempt_at: due_at,
+    attempts: 0,
+    copies_sent: 0,
+    delivered_at: null,
   }
   store.put(record)
   return record

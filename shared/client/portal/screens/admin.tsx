@@ -50,8 +50,11 @@ export function Flags() {
 
 /** Fields that elsewhere are called or shown otherwise. */
 const HERE: Record<string, string> = {
-  ...{ id: 'record_id', scope: 'sent_by', events: 'found_events' },
-  ...{ reason: 'found_reason', note: 'resolution' },
+  id: 'record_id',
+  scope: 'sent_by',
+  events: 'found_events',
+  reason: 'found_reason',
+  note: 'resolution',
 }
 
 const foundIn = ({ note, subject_id, evidence }: Flag) =>
