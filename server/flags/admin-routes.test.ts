@@ -176,8 +176,8 @@ for (const { it } of marketSuites<Context>("the admins' routes", { dialects: pro
   it('tells a merchant what became of a credit request, and no one else', async (world) => {
     const { platform, web, merchant, admin } = world
     const { accepted } = await sell(world)
-    const ask = async (amount: string) => {
-      const path = `/sales/${accepted}/credit-request`
+    const ask = async (amount: string, sale = accepted) => {
+      const path = `/sales/${sale}/credit-request`
       return (await post(world, merchant, path, { amount, reason: 'It came back.' })).body
     }
     const seen = async (who: Person) => {
@@ -214,6 +214,9 @@ for (const { it } of marketSuites<Context>("the admins' routes", { dialects: pro
       [granted.flag_id, 'granted'],
       [half.flag_id, 'granted'],
     ])
+    await sell(world)
+    for (const { id } of await rowsOf(platform, 'sales', { rejection_reason: null })) await ask('5.00', id)
+    assert.is((await grant(500, 'ALIKE')).requestId, null, 'two requests of this amount')
   })
 
   it('refuses a credit for more than was billed, for what was not, and a second wish', async (world) => {

@@ -3,12 +3,14 @@ import { sql } from 'kysely'
 import * as assert from 'uvu/assert'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { eventsOf, type Marketplace, openFlagsOf, type Shop } from '../test/testkit/marketplace.ts'
-import { assertMapped, pluck } from '../test/testkit/pluck.ts'
+import { outcomeOf } from '../test/testkit/people.ts'
+import { assertMapped, pluck, pluckAll } from '../test/testkit/pluck.ts'
 import { rowsOf } from '../test/testkit/rows.ts'
 import { DAY, MINUTE } from '../test/testkit/testbed.ts'
 import { eventBody, retryEvent } from './events.service.ts'
 import { claimEvents, removeOldBodies } from './inbox.service.ts'
 import { addEvents, type NewEvent } from './intake.store.ts'
+import { MAX_ATTEMPTS } from './retry.rule.ts'
 import { countUnreadableOrders } from './set-aside.service.ts'
 
 interface Context {
@@ -42,7 +44,9 @@ for (const { it, dialect } of marketSuites<Context>('inbox')) {
   it('keeps another body under a known id aside, and flags it', async ({ market, shop }) => {
     const send = (body: string) => market.deliver(shop, body, { deliveryId: 'a', topic: 'shop/update' })
     const receipts = await Promise.all(['one', 'two', 'one', 'two'].map(send))
-    assert.equal([...receipts, await send('three')], ['stored', 'conflict', 'known', 'known', 'conflict'])
+    const later = [await send('three'), await send('one'), await send('two')]
+    assert.equal(receipts, ['stored', 'conflict', 'known', 'known'])
+    assert.equal(later, ['conflict', 'known', 'known'])
     await market.drainUntilIdle()
     const events = await eventsOf(market.platform)
     assertMapped(events, (event) => [event.state, event.conflict_hash !== ''], [
@@ -52,6 +56,7 @@ for (const { it, dialect } of marketSuites<Context>('inbox')) {
     ])
     assert.equal(await openFlagsOf(market.platform), [`event_body_conflict ${shop.storeId}:conflicting`])
     assert.equal(pluck(await bodiesOf(market), 'body'), ['one', 'two', 'three'])
+    for (const { id } of events) assert.is(await outcomeOf(retryEvent(market.platform, id, null)), 'conflict')
     await market.verify()
   })
 
@@ -94,7 +99,18 @@ for (const { it, dialect } of marketSuites<Context>('inbox')) {
     assert.match(String(error), 'Connection terminated')
     assert.ok((await eventsOf(market.platform)).every(({ lease_token }) => lease_token !== null))
     assert.equal(ids(await claim(worker)), ['a', 'b'])
-    assert.ok((await eventsOf(market.platform)).every(({ attempts }) => attempts === 1))
+    const events = await eventsOf(market.platform)
+    assert.ok(events.every(({ attempts }) => attempts === 1))
+    const retried = await outcomeOf(retryEvent(market.platform, events[0]?.id ?? '', null))
+    assert.is(retried, 'conflict', 'held by a worker')
+  })
+
+  it('claims an event whose every attempt ended its process without its body', async ({ market, shop }) => {
+    await market.deliver(shop, '{}')
+    await market.platform.database.transaction((tx) =>
+      tx.updateTable('inbound_events').set({ attempts: MAX_ATTEMPTS }).execute(),
+    )
+    assert.equal(pluckAll(await claim(market), 'text', 'attempts'), [[null, MAX_ATTEMPTS + 1]])
   })
 
   const evidenceOf = async ({ platform }: Marketplace) => {
@@ -121,6 +137,7 @@ for (const { it, dialect } of marketSuites<Context>('inbox')) {
     assert.equal(await unreadableAt(market.clock.now()), [[shop.storeId, 200]])
     for (const { id } of await eventsOf(platform)) await retryEvent(platform, id, null)
     assert.equal(await openFlagsOf(platform), [])
+    assert.ok((await eventsOf(platform)).every(({ attempts }) => attempts === 0))
     await market.drainUntilIdle()
     assert.equal(await unreadableAt(market.clock.now() + 7 * DAY + MINUTE), [])
   })

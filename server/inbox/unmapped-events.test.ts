@@ -90,6 +90,16 @@ for (const { it } of marketSuites('processor events that no rule maps', { verify
     }
   })
 
+  it('have a flag each when their bodies cannot be read', async ({ market }) => {
+    const { platform } = market
+    for (const n of [1, 2]) await market.processorSays('payout.confirmed', { n })
+    await market.drainUntilIdle()
+    const [first = '', second] = pluck(await eventsOf(platform), 'id')
+    assert.equal(await openFlagsOf(platform), [`event_set_aside ${first}`, `event_set_aside ${second}`])
+    await retryEvent(platform, first, null)
+    assert.equal(await openFlagsOf(platform), [`event_set_aside ${second}`])
+  })
+
   it('of a type that nothing waits for are refused', async ({ market }) => {
     const refusal = await retryUnmapped(market.platform, 'never.seen', null).catch((error) => error)
     assert.is(refusal.code, 'not_found')

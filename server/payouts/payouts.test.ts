@@ -144,6 +144,19 @@ for (const { it } of marketSuites<Trade>('payouts', { verify: true })) {
     assert.equal(await balance(context), [0, 35, 2 * EARNED, 0])
   })
 
+  it("asks about no failed payout of another creator's share of the same cycle", async (context) => {
+    const { market, shop } = context
+    await market.sell(shop, await market.addLink(shop, await market.addCreator('other')), SALE)
+    await earn(context)
+    assert.equal(await inWords(context), ['pays', 'pays'])
+    await market.drainUntilIdle()
+    for (const { id } of await payouts(context)) await market.settlePayout(id, 'failed')
+    await market.drainUntilIdle()
+    market.processor.lookups.length = 0
+    assert.equal(await inWords(context), ['pays', 'pays'])
+    assert.is(market.processor.lookups.length, 2)
+  })
+
   it('is paid once it is confirmed, by an event of its amount, currency and id; another one is flagged and moves nothing', async (context) => {
     const { market } = context
     await earn(context)
@@ -258,6 +271,22 @@ for (const { it } of marketSuites<Trade>('payouts', { verify: true })) {
     assert.equal(await inWords(context), ['pays'])
     assert.equal(market.processor.lookups.toSorted(), [first, third].toSorted())
     await settleLast(context, 'confirmed')
+  })
+
+  it('makes none that the balance does not hold beside those that are not sent yet', async (context) => {
+    const { market } = context
+    const within = async (amount: number) => {
+      const balance = async () => ({ kind: 'found' as const, amount })
+      const [made] = await runPayouts(market.platform, market.processor.instead({ balance }))
+      return made?.kind === 'waits' ? made.why : made?.kind
+    }
+    await earn(context)
+    assert.equal([await within(EARNED - 1), await within(EARNED)], ['balance_too_low', 'paid_out'])
+    market.processor.answers = ['refuse']
+    await earn(context)
+    assert.equal([await within(2 * EARNED - 1), await within(2 * EARNED)], ['balance_too_low', 'paid_out'])
+    await earn(context)
+    assert.is(await within(2 * EARNED), 'paid_out', 'the second one is sent')
   })
 
   it('makes none when another one fails after the processor was asked', async (context) => {

@@ -185,6 +185,15 @@ for (const { it } of marketSuites<Context>('manual processor', { settings: MANUA
     assert.equal(pluck((await write(test)).rows, 'payoutId'), [payoutId])
   })
 
+  it('leaves a payout whose outcome the journal has out of the file', async (test) => {
+    const payoutId = await payable(test)
+    // An event that no admin stands behind.
+    await test.market.settlePayout(payoutId, 'confirmed')
+    await test.manual.drain()
+    const { rows, leftOut } = await write(test)
+    assert.equal([rows, pluck(leftOut, 'why')], [[], ['the journal has its outcome already']])
+  })
+
   it("reads the bank's result file, whole, before it says anything", async (test) => {
     const payoutId = await payable(test)
     const { number } = await test.manual.transferOf(payoutId)

@@ -132,6 +132,7 @@ for (const { it } of marketSuites<Context>('calls that a database writer forges'
 
   for (const [state, word, kept] of [
     ['paid', 'confirmed', ''],
+    ['failed', 'failed', ''],
     ['submitted', undefined, ', processor_id = null'],
   ] as const)
     it(`does not send a ${state} payout again that was made to wait`, async ({ market, shop, link }) => {

@@ -82,6 +82,22 @@ for (const { it } of marketSuites<Context>('billing cycles that a database write
     assert.instance(await regrant.catch((error) => error), TamperedRow)
   })
 
+  it('closes none with a credit that a former cycle has used', async (context) => {
+    const { market, platform, shop, other, order } = context
+    const grant = { amount: 100, reason: 'damaged', actor: 'operator', reference: 'granted' }
+    await grantCredit(platform, { ...grant, merchantId: shop.merchantId })
+    await close(context)
+    await change(market, shop, 'credit_total = 0')
+    for (const one of [shop, other]) await order(one)
+    await close(context)
+    const states = [await stateOf(market, shop), await stateOf(market, other)]
+    assert.equal(states, [
+      ['closed', 'open'],
+      ['closed', 'closed'],
+    ])
+    await assertFlagged(market)
+  })
+
   it('adds no sale to one of another period, and adds those of other merchants', async (context) => {
     const { market, platform, shop, other, order } = context
     await change(market, shop, 'period_end = period_end + 1')

@@ -123,6 +123,8 @@ for (const { it } of marketSuites<Context>('Safepay', { verify: true, settings: 
     assert.equal(await openFlagsOf(platform), [`processor_refusal ${payoutId}`])
     await world.tell([world.double.eventAbout(last(context), 'payment.rejected')])
     assert.is((await states(context)).at(-1), 'ignored')
+    await world.tell([world.double.eventAbout(last(context), 'payment.settled')])
+    assert.is((await states(context)).at(-1), 'pending')
     world.double.switches.status = 'P_INITIATED'
     await market.after(DAY)
     assert.is(world.double.payments.length, 2)
