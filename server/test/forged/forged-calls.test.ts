@@ -138,6 +138,8 @@ for (const { it } of marketSuites<Context>('calls that a database writer forges'
     it(`does not send a ${state} payout again that was made to wait`, async ({ market, shop, link }) => {
       await market.earn(shop, link, 800_000)
       const payoutId = await market.payOut(word)
+      // The journal alone says that it has its outcome.
+      if (word) market.processor.payouts.splice(0)
       await write(
         market,
         "update payouts set state = 'pending', processor_payout_id = null, submitted_at = null, settled_at = null",
