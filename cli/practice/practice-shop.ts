@@ -11,7 +11,7 @@ import { startPracticeSchedule } from './practice-schedule.ts'
 /** How often the practice schedule runs, ms. */
 const ROUND_MS = 20_000
 const MAX_LISTED = 20
-const POLICY = pagePolicy("style-src 'self'", "'self'")
+const POLICY = pagePolicy("style-src 'self'; img-src data:", "'self'")
 
 const PASSING_MONTHS = `<aside><p>In a real marketplace this takes a month. Here a shop's month ends within ${ROUND_MS / 1000} seconds of a sale: its billing
 cycle closes and the sandbox pays the invoice. ${ROUND_MS / 1000} seconds later the creator is paid. See it as it happens in the
@@ -145,7 +145,7 @@ function send(reply: FastifyReply, title: string, body: string): FastifyReply {
   return htmlReply(reply, POLICY).send(
     htmlPage({
       title: escapeHtml(title),
-      head: '<link rel="stylesheet" href="/docs/pages.css">',
+      head: '<link rel="icon" href="data:,"><link rel="stylesheet" href="/docs/pages.css">',
       body: `<header class="site"><strong>Practice shop</strong> <a href="/practice">All links and orders</a> <a href="/app">Marketplace</a></header>
 <main><h1><bdi>${escapeHtml(title)}</bdi></h1>${body}${PASSING_MONTHS}</main>`,
     }),

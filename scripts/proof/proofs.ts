@@ -180,7 +180,7 @@ export const PROOFS: readonly Proof[] = [
   {
     name: 'portal',
     promise:
-      'every screen opens for each role in Chromium and Firefox, in both languages, color schemes and four widths, without a complaint of axe or the console; odd names, refused storage, wrong clocks, ended sessions and a service that is gone leave it working',
+      'in Chromium and in Firefox: every screen opens for each role, in both languages, color schemes and four widths, without a complaint of axe or the console; from nothing to a paid payout by clicking; odd names, refused storage, wrong clocks, slow answers, ended sessions and a service that is gone leave it working',
     files: ['server/test/portal/', 'server/http/portal'],
   },
   {

@@ -1,16 +1,23 @@
 // proof only
 // database: none
-import { rmSync } from 'node:fs'
+import { globSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import * as assert from 'uvu/assert'
-import { onChromium } from '../testkit/chromium.ts'
+import { DOWNLOADS } from '../testkit/browsers.ts'
 import { eventually } from '../testkit/eventually.ts'
 import { call } from '../testkit/service-bed.ts'
 import { HOUR } from '../testkit/testbed.ts'
 import { errorsOf, fill, logIn, open, openTab, portalSuite, ROLES, settled, type Viewer } from './browsing.ts'
 
 const it = portalSuite('the portal in adversity')
+
+/** Types into a filter: in Firefox, a value that a script sets is no change. */
+async function filterBy(page: Page, name: string, text: string): Promise<void> {
+  await page.press(`[name=${name}]`, 'ControlOrMeta+a')
+  await page.keyboard.type(text)
+  await page.keyboard.press('Enter')
+}
 
 const heading = (page: Page) => page.textContent('main h1')
 
@@ -39,11 +46,30 @@ it('shows names with markup, with marks and without end as they are', async ({ b
   await close()
 })
 
+it('would notice what goes wrong in a page', async ({ bed, browser }) => {
+  const { page, errors, close } = await openTab(browser)
+  await open(page, bed.url, '/offers')
+  const faults = {
+    'console.error("logged")': /logged/,
+    'void setTimeout(() => { throw new Error("thrown") })': /thrown/,
+    'void Promise.reject(new Error("rejected"))': /rejected/,
+    'fetch("/me").then(() => {})': /status of 401/,
+    'document.body.append(Object.assign(new Image(), { src: "http://localhost/" }))':
+      /Content.Security.Policy/,
+    'open("http://localhost/", "_self") && undefined': /asks http/,
+  }
+  for (const [fault, expected] of Object.entries(faults)) {
+    await page.evaluate(fault)
+    await eventually(() => errors.some((text) => expected.test(text)))
+  }
+  await close()
+})
+
+const NO_STORAGE = `Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('denied', 'SecurityError') } })`
+
 it('works where the browser refuses storage', async ({ bed, browser }) => {
   const { page, errors, close } = await openTab(browser)
-  await page.addInitScript(
-    `Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('denied', 'SecurityError') } })`,
-  )
+  await page.addInitScript(NO_STORAGE)
   await logIn(page, bed, 'merchant', '/sales')
   await page.waitForSelector('tbody tr')
   await page.click('.choices button')
@@ -57,16 +83,26 @@ it('works where the browser refuses storage', async ({ bed, browser }) => {
   await close()
 })
 
+it('asks nothing of a session where the browser refuses storage and cookies', async ({ bed, browser }) => {
+  const { page, errors, close } = await openTab(browser)
+  await page.addInitScript(NO_STORAGE)
+  await page.addInitScript(`Object.defineProperty(navigator, 'cookieEnabled', { value: false })`)
+  await open(page, bed.url, '/offers')
+  await page.waitForSelector('tbody tr')
+  await open(page, bed.url, '/sales')
+  assert.is(await heading(page), 'Log in first')
+  assert.equal(errors, [])
+  await close()
+})
+
 it('says that the browser refuses cookies', async ({ bed, browser }) => {
   const { page, close } = await openTab(browser)
-  await page.route(/trpc\/auth\.login/, async (route) => {
-    const response = await route.fetch()
-    const { 'set-cookie': _, ...headers } = response.headers()
-    await page.context().clearCookies()
-    await route.fulfill({ response, headers })
-  })
+  const body = { email: bed.seeded.accounts[0]?.email ?? '', password: bed.seeded.password }
+  const { body: data } = await call(bed.url, 'POST', '/auth/login', { body })
+  // Without its cookie.
+  await page.route(/trpc\/auth\.login/, (route) => route.fulfill({ json: [{ result: { data } }] }))
   await page.goto(`${bed.url}/app/login`)
-  await fill(page, { email: bed.seeded.accounts[0]?.email ?? '', password: bed.seeded.password })
+  await fill(page, body)
   await page.waitForSelector('.notice.bad:has-text("refuses cookies")')
   assert.is(await heading(page), 'Log in')
   await close()
@@ -95,9 +131,10 @@ it('says why a file cannot be downloaded', async ({ bed, browser }) => {
   await logIn(page, bed, 'creator', '/exports')
   await page.click('form [type=submit]')
   const button = page.locator('main tbody button.main:has-text("Download")')
-  const file = page.waitForEvent('download')
   await button.click()
-  assert.match((await file).suggestedFilename(), /\.csv$/)
+  // Firefox tells of no file that the page itself has made.
+  const files = () => globSync(`${DOWNLOADS}/*`).map((path) => readFileSync(path, 'utf8'))
+  await eventually(() => files().some((text) => text.includes('order_name,')))
   const other = await openTab(browser)
   await logIn(other.page, bed, 'creator', '/exports')
   await other.page.waitForSelector('main tbody button:has-text("Download")')
@@ -284,11 +321,9 @@ it('shows admins what a suspension would do before they decide', async ({ bed, b
   await logIn(page, bed, 'admin', '/users')
   await page.selectOption('[name=role]', 'creator')
   await page.selectOption('[name=state]', 'active')
-  await page.fill('[name=q]', 'no such account')
-  await page.press('[name=q]', 'Tab')
+  await filterBy(page, 'q', 'no such account')
   await page.waitForSelector('main .empty')
-  await page.fill('[name=q]', '@')
-  await page.press('[name=q]', 'Tab')
+  await filterBy(page, 'q', '@')
   const row = page.locator('tbody tr').first()
   await row.locator('button.danger').click()
   await page.waitForSelector('dialog dd')
@@ -321,8 +356,7 @@ it('goes back and forth with its filters', async ({ bed, browser }) => {
   await page.goForward()
   await page.waitForSelector('h1:has-text("Offers")')
   await page.waitForSelector('tbody tr')
-  await page.fill('[name=paid_rate_min]', '1')
-  await page.press('[name=paid_rate_min]', 'Enter')
+  await filterBy(page, 'paid_rate_min', '1')
   await page.waitForSelector('.empty:has-text("Nothing fits these filters.")')
   assert.equal(errors, [])
   await close()
@@ -354,6 +388,9 @@ it('paints its frame before any script has arrived', async ({ bed, browser }) =>
 /** Markup, marks of direction, letters from right to left, and no place to break a line. */
 const strange = (length: number) =>
   `<img src=x onerror=alert(1)><b>ثنا\u200f & "${'W'.repeat(length)}`.slice(0, length)
+
+/** As Firefox tells the text of a page. */
+const withoutMarks = (text: string) => text.replaceAll('\u200f', '')
 
 /** By role and path, what is shown there, and the buttons that open dialogs. */
 const PLACES: [Viewer, string, texts: string[], dialogs?: string[]][] = [
@@ -416,8 +453,8 @@ it('shows what others wrote, however long and strange, as text that scrolls noth
     await logIn(page, bed, role, '/offers')
     for (const [, path, texts, dialogs = []] of PLACES.filter(([viewer]) => viewer === role)) {
       await open(page, bed.url, path)
-      const shown = await page.innerText('main')
-      for (const text of texts) assert.ok(shown.includes(text), `${role} ${path}: ${text}`)
+      const shown = withoutMarks(await page.innerText('main'))
+      for (const text of texts) assert.ok(shown.includes(withoutMarks(text)), `${role} ${path}: ${text}`)
       assert.is(await page.locator('main b, main img').count(), 0, path)
       await fits(`${role} ${path}`)
       for (const name of dialogs) {
@@ -430,7 +467,7 @@ it('shows what others wrote, however long and strange, as text that scrolls noth
     }
     if (role === 'creator') {
       await open(page, bed.url, `/offers/${offer.id}`)
-      assert.ok((await page.innerText('main')).includes(strange(500)))
+      assert.ok(withoutMarks(await page.innerText('main')).includes(withoutMarks(strange(500))))
       await fits('an offer')
     }
     assert.equal(errors, [])
@@ -438,4 +475,4 @@ it('shows what others wrote, however long and strange, as text that scrolls noth
   }
 })
 
-onChromium(it).run()
+it.run()

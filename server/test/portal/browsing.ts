@@ -1,13 +1,11 @@
 import { readFileSync } from 'node:fs'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
-import { suite, type Test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { launchChromium } from '../testkit/chromium.ts'
+import { browserSuite } from '../testkit/browsers.ts'
 import { GIVE_UP_MS } from '../testkit/eventually.ts'
 import { openSeededService, type SeededService } from './seeded-service.ts'
 
 export const LANGUAGES = ['en-GB', 'ur-PK'] as const
-export const SCHEMES = ['light', 'dark'] as const
 export const ROLES = ['visitor', 'merchant', 'creator', 'admin'] as const
 export type Viewer = (typeof ROLES)[number]
 
@@ -16,17 +14,13 @@ export interface PortalWorld {
   browser: Browser
 }
 
-/** A suite over one seeded service and one Chromium. */
-export function portalSuite(name: string): Test<PortalWorld> {
-  const it = suite<PortalWorld>(name)
+/** A suite for each browser, over a seeded service. */
+export function portalSuite(name: string, options?: Parameters<typeof browserSuite>[1]) {
+  const it = browserSuite<PortalWorld>(name, options)
   it.before(async (world) => {
     world.bed = await openSeededService()
-    world.browser = await launchChromium()
   })
-  it.after(async ({ bed, browser }) => {
-    await browser?.close()
-    await bed?.close()
-  })
+  it.after(({ bed }) => bed?.close())
   return it
 }
 
@@ -49,6 +43,11 @@ export function errorsOf(page: Page): string[] {
   const errors: string[] = []
   page.on('console', (message) => message.type() === 'error' && errors.push(message.text()))
   page.on('pageerror', (error) => errors.push(String(error)))
+  // Firefox writes refused calls to no console that it tells of.
+  const isFirefox = page.context().browser()?.browserType().name() === 'firefox'
+  page.on('response', (answer) => {
+    if (isFirefox && answer.status() >= 400) errors.push(`a status of ${answer.status()}`)
+  })
   page.on('request', (request) => {
     const { protocol, hostname } = new URL(request.url())
     if (protocol.startsWith('http') && hostname !== '127.0.0.1') errors.push(`asks ${request.url()}`)

@@ -1,10 +1,9 @@
 // database: none
 // proof only
 import type { Browser, Page } from 'playwright-core'
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { addPracticeShop } from '../../../cli/practice/practice-shop.ts'
-import { launchChromium, onChromium } from '../testkit/chromium.ts'
+import { browserSuite } from '../testkit/browsers.ts'
 import { verify } from '../testkit/marketplace.ts'
 import { openServiceBed, type ServiceBed } from '../testkit/service-bed.ts'
 import { openTab } from './browsing.ts'
@@ -17,7 +16,7 @@ interface World {
 const SHOP = 'ravi-ajrak.myshopify.com'
 const PASSWORD = 'seven quiet rivers'
 
-const it = suite<World>('from nothing to a paid payout by clicking')
+const it = browserSuite<World>('from nothing to a paid payout by clicking')
 
 it.before(async (world) => {
   world.bed = await openServiceBed(
@@ -25,12 +24,8 @@ it.before(async (world) => {
     {},
     { extend: (server, app) => addPracticeShop(server, app, { roundMs: 1000 }) },
   )
-  world.browser = await launchChromium()
 })
-it.after(async ({ bed, browser }) => {
-  await browser?.close()
-  await bed?.close()
-})
+it.after(({ bed }) => bed?.close())
 
 const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).first().click()
 const follow = (page: Page, name: string) => page.getByRole('link', { name, exact: true }).first().click()
@@ -77,8 +72,8 @@ it('merchant, creator, buyer', async (world) => {
 
   await goTo(merchant.page, 'My offers')
   await follow(merchant.page, 'New offer')
-  const terms = { commission_rate: '12.5', attribution_window_days: '30' }
-  const product = { title: 'Ajrak shawl', product_url: `https://${SHOP}/products/shawl`, ...terms }
+  const product_url = `https://${SHOP}/products/shawl`
+  const product = { title: 'Ajrak shawl', product_url, commission_rate: '12.5' }
   await fill(merchant.page, { ...product, category: 'Fashion', niche: 'Ajrak' }, 'Save the draft')
   await press(merchant.page, 'Go live')
   await merchant.page.getByRole('button', { name: 'Pause' }).waitFor()
@@ -123,4 +118,4 @@ it('merchant, creator, buyer', async (world) => {
   assert.equal([...merchant.errors, ...creator.errors, ...buyer.errors], [])
 })
 
-onChromium(it).run()
+it.run()

@@ -6,7 +6,8 @@ import type { SessionActor } from '../../platform/api/procedure.ts'
 import { createIds } from '../../platform/ids.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { logout } from '../../users/sessions.service.ts'
-import { hasChromium, launchChromium, onChromium } from '../testkit/chromium.ts'
+import { BROWSERS, onBrowser } from '../testkit/browsers.ts'
+import { testDialects } from '../testkit/databases.ts'
 import { eventually } from '../testkit/eventually.ts'
 import { openWebSide, type WebSide } from '../testkit/live-followers.ts'
 import { marketSuites } from '../testkit/market-suites.ts'
@@ -40,18 +41,28 @@ async function openTabOf(browser: Browser, platform: Platform, actor: SessionAct
   const token = await logIn(platform, actor)
   await tab.page.context().addCookies([{ name: 'session', value: token, url, httpOnly: true }])
   const account = JSON.stringify({ id: actor.userId, role: actor.role, display_name: 'Kept' })
-  await tab.page.addInitScript(`localStorage.setItem('portal.account', '${account}')`)
+  // In the empty page before it, Firefox refuses storage.
+  const keep = `localStorage.setItem('portal.account', '${account}')`
+  await tab.page.addInitScript(`try { ${keep} } catch {}`)
   return tab
 }
 
-for (const { it } of marketSuites<World>('an open page of a merchant', {
-  settings: { RATE_LIMIT_PUBLIC: '0', RATE_LIMIT_USER: '0' },
-  idsOf: createIds,
-})) {
+/** Chromium on each database, Firefox on one. */
+const SUITES = BROWSERS.flatMap((kind) =>
+  marketSuites<World>(`an open page of a merchant in ${kind.name}`, {
+    settings: { RATE_LIMIT_PUBLIC: '0', RATE_LIMIT_USER: '0' },
+    idsOf: createIds,
+    dialects: kind.name === 'Chromium' ? testDialects() : ['sqlite'],
+  }).map(({ it }) => ({ it, kind })),
+)
+
+for (const { it, kind } of SUITES) {
+  it.before(async (world) => {
+    world.browser = await kind.launch()
+  })
+  it.after(({ browser }) => browser?.close())
   it.before.each(async (world) => {
-    if (!hasChromium) return
     const { market, platform } = world
-    world.browser = await launchChromium()
     world.shop = await market.addShop('Kurta House')
     world.link = await market.addLink(world.shop, await market.addCreator('Ayesha'))
     world.web = await openWebSide(platform)
@@ -60,8 +71,8 @@ for (const { it } of marketSuites<World>('an open page of a merchant', {
     world.tab = await openTabOf(world.browser, platform, world.shop.actor, url)
     world.openSales = () => open(world.tab.page, url, '/sales')
   })
-  it.after.each(async ({ browser, proxy, web }) => {
-    await browser?.close()
+  it.after.each(async ({ tab, proxy, web }) => {
+    await tab?.close()
     await proxy?.close()
     await web?.close()
   })
@@ -118,5 +129,5 @@ for (const { it } of marketSuites<World>('an open page of a merchant', {
     assert.equal(errors, [])
   })
 
-  onChromium(it).run()
+  onBrowser(kind, it).run()
 }

@@ -1,9 +1,10 @@
 // database: none
 import * as assert from 'uvu/assert'
-import { onChromium } from '../testkit/chromium.ts'
+import { BROWSERS } from '../testkit/browsers.ts'
 import { openTab, portalSuite } from './browsing.ts'
 
-const it = portalSuite('the portal in Chromium')
+// The other proofs of the portal play in Firefox too.
+const it = portalSuite('the portal', { kinds: BROWSERS.slice(0, 1) })
 
 it('shows offers to a visitor, and sales after logging in', async (world) => {
   const { page, errors, close } = await openTab(world.browser)
@@ -27,4 +28,4 @@ it('shows offers to a visitor, and sales after logging in', async (world) => {
   await close()
 })
 
-onChromium(it).run()
+it.run()

@@ -2,7 +2,7 @@
 // database: none
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { isThere } from '../testkit/chromium.ts'
+import { isThere } from '../testkit/browsers.ts'
 import { Firefox, type FirefoxTab } from './firefox.ts'
 import { HOME, HOST, type Market, openMarket } from './market.ts'
 

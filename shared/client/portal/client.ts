@@ -12,15 +12,20 @@ export const reachable = store(true)
 
 const LOOK_MS = 2000
 
-/** `fetch` that notices when the service is gone. */
-const watchedFetch: typeof fetch = (address, init) =>
-  fetch(address, init).catch((error: unknown) => {
+/**
+ * `fetch` that notices when the service is gone. A visitor's catalogue is asked for without headers: Firefox takes what was fetched with
+ * the page only for such a call.
+ */
+const watchedFetch: typeof fetch = (address, init) => {
+  const isCatalogue = session.get() === null && /\/trpc\/offers\./.test(String(address))
+  return fetch(address, isCatalogue ? { ...init, headers: {} } : init).catch((error: unknown) => {
     if (!init?.signal?.aborted && reachable.get()) {
       reachable.set(false)
       setTimeout(probe, LOOK_MS)
     }
     throw error
   })
+}
 
 async function probe(): Promise<void> {
   const answer = await fetch('/healthz').catch(() => null)
@@ -47,7 +52,7 @@ export const session = store<User | null | undefined>(undefined)
 
 export const useRole = (): Role | undefined => session.use()?.role
 
-/** Whose session the browser has; all tabs share it. Where the browser refuses storage, only the service knows. */
+/** Whose session the browser has; all tabs share it. Where the browser refuses storage but keeps cookies, only the service knows. */
 const ACCOUNT = 'portal.account'
 
 /**
@@ -55,7 +60,8 @@ const ACCOUNT = 'portal.account'
  * Asks nothing in a browser that was never logged in: the refusal would be an error in its console.
  */
 export async function startSession(): Promise<void> {
-  const known = kept.get<User>(ACCOUNT)
+  // A browser that refuses cookies has no session.
+  const known = navigator.cookieEnabled ? kept.get<User>(ACCOUNT) : null
   session.set(known)
   restoreAnswers()
   if (known === null) return
