@@ -94,7 +94,7 @@ for (const { it } of marketSuites('processor events that no rule maps', { verify
     const { platform } = market
     for (const n of [1, 2]) await market.processorSays('payout.confirmed', { n })
     await market.drainUntilIdle()
-    const [first = '', second] = pluck(await eventsOf(platform), 'id')
+    const [first = '', second] = (await eventsOf(platform)).map(({ id }) => id)
     assert.equal(await openFlagsOf(platform), [`event_set_aside ${first}`, `event_set_aside ${second}`])
     await retryEvent(platform, first, null)
     assert.equal(await openFlagsOf(platform), [`event_set_aside ${second}`])
