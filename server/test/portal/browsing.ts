@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import * as assert from 'uvu/assert'
-import { browserSuite } from '../testkit/browsers.ts'
+import { BROWSERS, browserSuite, type SCHEMES } from '../testkit/browsers.ts'
 import { GIVE_UP_MS } from '../testkit/eventually.ts'
 import { openSeededService, type SeededService } from './seeded-service.ts'
 
@@ -15,8 +15,8 @@ export interface PortalWorld {
 }
 
 /** A suite for each browser, over a seeded service. */
-export function portalSuite(name: string, options?: Parameters<typeof browserSuite>[1]) {
-  const it = browserSuite<PortalWorld>(name, options)
+export function portalSuite(name: string, scheme?: (typeof SCHEMES)[number], kinds = BROWSERS) {
+  const it = browserSuite<PortalWorld>(name, () => ({ scheme }), kinds)
   it.before(async (world) => {
     world.bed = await openSeededService()
   })

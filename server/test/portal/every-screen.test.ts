@@ -71,7 +71,7 @@ async function look(browser: Browser, bed: SeededService, role: Viewer, options:
 }
 
 for (const colorScheme of SCHEMES) {
-  const it = portalSuite(`every screen of the portal, ${colorScheme},`, { scheme: colorScheme })
+  const it = portalSuite(`every screen of the portal, ${colorScheme},`, colorScheme)
   for (const role of ROLES) {
     for (const locale of LANGUAGES)
       it(`${role}, ${locale}`, ({ bed, browser }) => look(browser, bed, role, { locale, colorScheme }))

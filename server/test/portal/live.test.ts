@@ -58,7 +58,7 @@ const SUITES = BROWSERS.flatMap((kind) =>
 
 for (const { it, kind } of SUITES) {
   it.before(async (world) => {
-    world.browser = await kind.launch()
+    world.browser = await kind.launch({})
   })
   it.after(({ browser }) => browser?.close())
   it.before.each(async (world) => {

@@ -4,7 +4,7 @@ import { BROWSERS } from '../testkit/browsers.ts'
 import { openTab, portalSuite } from './browsing.ts'
 
 // The other proofs of the portal play in Firefox too.
-const it = portalSuite('the portal', { kinds: BROWSERS.slice(0, 1) })
+const it = portalSuite('the portal', 'light', BROWSERS.slice(0, 1))
 
 it('shows offers to a visitor, and sales after logging in', async (world) => {
   const { page, errors, close } = await openTab(world.browser)

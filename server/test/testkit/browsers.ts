@@ -29,7 +29,13 @@ export function launchChromium(...flags: string[]): Promise<Browser> {
 export const DOWNLOADS = join(tmpdir(), `affiliate-downloads-${process.pid}`)
 
 export const SCHEMES = ['light', 'dark'] as const
-type Scheme = (typeof SCHEMES)[number]
+
+interface LaunchOptions {
+  /** The color scheme that pages prefer, for a browser in which a context cannot say it. */
+  scheme?: (typeof SCHEMES)[number]
+  /** A host whose port 443 is this port of 127.0.0.1. */
+  host?: { name: string; port: number }
+}
 
 /** What playwright-core has behind its interface. */
 interface Internals {
@@ -38,18 +44,16 @@ interface Internals {
 type Send = (method: string, params: object) => Promise<object>
 
 /**
- * Firefox as Debian packages it, driven by WebDriver BiDi. It lacks the command without which playwright-core opens no context,
- * the one for color schemes; so one scheme holds for all of its pages.
+ * Firefox as it is packaged, driven by WebDriver BiDi. It lacks the command without which playwright-core opens no context, the one for
+ * color schemes; so one scheme holds for all of its pages.
  */
-export async function launchFirefox(scheme: Scheme = 'light', settings: object = {}): Promise<Browser> {
+async function launchFirefox({ scheme, host }: LaunchOptions): Promise<Browser> {
   const browser = await firefox.launch({
     channel: 'moz-firefox',
     executablePath: FIREFOX,
     firefoxUserPrefs: {
-      'layout.css.prefers-color-scheme.content-override': SCHEMES.indexOf(scheme) ^ 1,
-      'dom.ipc.processPrelaunch.enabled': false,
-      'fission.autostart': false,
-      ...settings,
+      'layout.css.prefers-color-scheme.content-override': scheme === 'dark' ? 0 : 1,
+      ...(host && { 'network.dns.localDomains': host.name, 'network.socket.forcePort': `443=${host.port}` }),
     },
     env: { ...process.env, HOME: tmpdir() },
     downloadsPath: DOWNLOADS,
@@ -64,7 +68,12 @@ export async function launchFirefox(scheme: Scheme = 'light', settings: object =
 
 /** The browsers in which pages are proven. */
 export const BROWSERS = [
-  { name: 'Chromium', program: CHROMIUM, launch: (_scheme?: Scheme) => launchChromium() },
+  {
+    name: 'Chromium',
+    program: CHROMIUM,
+    launch: ({ host }: LaunchOptions) =>
+      launchChromium(...(host ? [`--host-resolver-rules=MAP ${host.name}:443 127.0.0.1:${host.port}`] : [])),
+  },
   { name: 'Firefox', program: FIREFOX, launch: launchFirefox },
 ]
 type Kind = (typeof BROWSERS)[number]
@@ -78,32 +87,34 @@ export function onBrowser<Context>({ name, program }: Kind, it: Test<Context>): 
   return without
 }
 
-interface BrowserSuiteOptions {
-  scheme?: Scheme
-  kinds?: readonly Kind[]
-}
-
-/** A suite for each browser. All of them get the cases and hooks of the one that is answered. */
+/** A suite for each browser. All of them get the cases and hooks of the one that is answered. `prepare` says how to launch the browser. */
 export function browserSuite<Context extends { browser: Browser }>(
   name: string,
-  { scheme, kinds = BROWSERS }: BrowserSuiteOptions = {},
+  prepare: (world: Context) => LaunchOptions | Promise<LaunchOptions> = () => ({}),
+  kinds = BROWSERS,
 ) {
   const suites = kinds.map((kind) => {
     const it = suite<Context>(`${name} in ${kind.name}`)
     it.before(async (world) => {
-      world.browser = await kind.launch(scheme)
+      world.browser = await kind.launch(await prepare(world))
     })
     it.after(({ browser }) => browser?.close())
-    return onBrowser(kind, it)
+    return { kind, it }
   })
   const inAll =
     <Arguments extends unknown[]>(part: (it: Test<Context>) => (...given: Arguments) => void) =>
     (...given: Arguments) => {
-      for (const it of suites) part(it)(...given)
+      for (const { it } of suites) part(it)(...given)
     }
   return Object.assign(
     inAll((it) => it),
-    { before: inAll((it) => it.before), after: inAll((it) => it.after), run: inAll((it) => it.run) },
+    {
+      before: inAll((it) => it.before),
+      after: inAll((it) => it.after),
+      run() {
+        for (const { kind, it } of suites) onBrowser(kind, it).run()
+      },
+    },
   )
 }
 
