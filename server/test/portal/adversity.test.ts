@@ -86,7 +86,7 @@ it('works where the browser refuses storage', async ({ bed, browser }) => {
 it('asks nothing of a session where the browser refuses storage and cookies', async ({ bed, browser }) => {
   const { page, errors, close } = await openTab(browser)
   await page.addInitScript(NO_STORAGE)
-  await page.addInitScript(`Object.defineProperty(navigator, 'cookieEnabled', { value: false })`)
+  await page.addInitScript(`Object.defineProperty(document, 'cookie', { get: () => '', set() {} })`)
   await open(page, bed.url, '/offers')
   await page.waitForSelector('tbody tr')
   await open(page, bed.url, '/sales')

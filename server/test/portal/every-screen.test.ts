@@ -1,3 +1,4 @@
+// long
 // proof only
 // database: none
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'

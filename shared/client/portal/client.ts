@@ -55,13 +55,20 @@ export const useRole = (): Role | undefined => session.use()?.role
 /** Whose session the browser has; all tabs share it. Where the browser refuses storage but keeps cookies, only the service knows. */
 const ACCOUNT = 'portal.account'
 
+/** Whether there can be a session. `navigator.cookieEnabled` is true in a Chromium that is set to refuse cookies. */
+function keepsCookies(): boolean {
+  // biome-ignore lint/suspicious/noDocumentCookie: the Cookie Store API is missing without TLS
+  document.cookie = 'portal=1; Max-Age=1; SameSite=Strict'
+  return document.cookie.includes('portal=1')
+}
+
 /**
  * Loads the account of the session. What the browser has kept of it stands in until then, so that the first screen asks at the same time.
  * Asks nothing in a browser that was never logged in: the refusal would be an error in its console.
  */
 export async function startSession(): Promise<void> {
-  // A browser that refuses cookies has no session.
-  const known = navigator.cookieEnabled ? kept.get<User>(ACCOUNT) : null
+  const stored = kept.get<User>(ACCOUNT)
+  const known = stored === undefined && !keepsCookies() ? null : stored
   session.set(known)
   restoreAnswers()
   if (known === null) return
