@@ -106,6 +106,8 @@ for (const { it } of marketSuites('reconciliation', { verify: true })) {
     assert.equal(theirs, [{ id: 'po_1', amount: '5000.00', currency: 'PKR', status: 'paid' }])
     assert.equal(pluck((await run()).differing, 'flag'), Array(4).fill('refreshed'))
     assert.is((await openOnes()).length, 4)
+    market.clock.pass(60 * DAY)
+    assert.is((await run()).differing.length, 4, 'flagged records are never too old')
   })
 
   it('notes on the flag that a difference is gone, and does not raise a resolved one again', async () => {
