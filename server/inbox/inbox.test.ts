@@ -9,6 +9,7 @@ import { rowsOf } from '../test/testkit/rows.ts'
 import { DAY, MINUTE } from '../test/testkit/testbed.ts'
 import { eventBody, retryEvent } from './events.service.ts'
 import { claimEvents, removeOldBodies } from './inbox.service.ts'
+import { makeDue } from './inbox.store.ts'
 import { addEvents, type NewEvent } from './intake.store.ts'
 import { MAX_ATTEMPTS } from './retry.rule.ts'
 import { countUnreadableOrders } from './set-aside.service.ts'
@@ -163,6 +164,9 @@ for (const { it, dialect } of marketSuites<Context>('inbox')) {
     const left = new Set((await bodiesOf(market)).map((row) => row.event_id))
     const events = (await eventsOf(platform)).filter((event) => left.has(event.id))
     assert.equal(ids(events), ['old and pending', 'new'])
+    const [done] = await eventsOf(platform)
+    const again = platform.database.transaction((tx) => makeDue(tx, [done?.id ?? ''], clock.now()))
+    assert.is(await again, 0, 'no event that a worker has settled since it was looked at')
     assert.is(await market.deliver(shop, '{}', { deliveryId: 'old and done' }), 'known')
     assert.is(await market.deliver(shop, '[]', { deliveryId: 'old and done' }), 'conflict')
   })

@@ -10,6 +10,7 @@ import {
   payoutOf,
   type Trade,
 } from '../test/testkit/marketplace.ts'
+import { setSuspended } from '../test/testkit/people.ts'
 import { pluck, pluckAll } from '../test/testkit/pluck.ts'
 import { rowsOf } from '../test/testkit/rows.ts'
 import { DAY, HOUR, MINUTE } from '../test/testkit/testbed.ts'
@@ -65,6 +66,9 @@ for (const { it } of marketSuites<Trade>('payouts', { verify: true })) {
     const below = { creatorId, kind: 'waits', why: 'below_threshold', amount: EARNED - 100 }
     assert.equal(await run(context), [below])
     await earn(context, 800)
+    await setSuspended(context.platform, creatorId, true)
+    assert.equal(await inWords(context), ['suspended'])
+    await setSuspended(context.platform, creatorId, false)
     const preview = { creatorId, kind: 'paid_out', payoutId: null, amount: EARNED, released: EARNED }
     assert.equal(await run(context, { dryRun: true }), [preview])
     assert.equal(await payouts(context), [])
@@ -228,7 +232,12 @@ for (const { it } of marketSuites<Trade>('payouts', { verify: true })) {
     await resolveFlags(market)
     assert.equal(await inWords(context), ['failure_not_confirmed'])
     assert.is(await lastId(context), id)
-    if (held) held.status = 'failed'
+    if (held) {
+      held.status = 'failed'
+      market.processor.payouts.push({ ...held, attemptId: 'another', status: 'paid' })
+    }
+    assert.equal(await inWords(context), ['failure_not_confirmed'], 'one of two is paid')
+    market.processor.payouts.pop()
     assert.equal(await inWords(context), ['pays'])
   })
 
@@ -275,12 +284,14 @@ for (const { it } of marketSuites<Trade>('payouts', { verify: true })) {
 
   it('makes none that the balance does not hold beside those that are not sent yet', async (context) => {
     const { market } = context
-    const within = async (amount: number) => {
+    const within = async (amount: number, options = {}) => {
       const balance = async () => ({ kind: 'found' as const, amount })
-      const [made] = await runPayouts(market.platform, market.processor.instead({ balance }))
+      const [made] = await runPayouts(market.platform, market.processor.instead({ balance }), options)
       return made?.kind === 'waits' ? made.why : made?.kind
     }
     await earn(context)
+    assert.is(await within(EARNED - 1, { dryRun: true }), 'balance_too_low')
+    assert.equal(await openFlagsOf(market.platform), [])
     assert.equal([await within(EARNED - 1), await within(EARNED)], ['balance_too_low', 'paid_out'])
     market.processor.answers = ['refuse']
     await earn(context)

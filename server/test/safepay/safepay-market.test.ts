@@ -114,6 +114,15 @@ for (const { it } of marketSuites<Context>('Safepay', { verify: true, settings: 
     assert.is(world.double.payments.length, 2)
   })
 
+  it('charges a cycle whose request was rejected and is paid after all, and closes its flag', async (context) => {
+    const { market, world, cycleId } = context
+    await world.tell(world.double.settle(last(context), 'rejected'))
+    assert.equal(await openFlagsOf(market.platform), [`invoice_failed ${cycleId}`])
+    await pay(context)
+    assert.is((await cycleOf(market.platform, cycleId)).state, 'charged')
+    assert.equal(await openFlagsOf(market.platform), [])
+  })
+
   it('takes a rejection inside a 200 for a refusal; only a person sends the payout again', async (context) => {
     const { market, world } = context
     const { platform } = market
