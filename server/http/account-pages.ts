@@ -7,8 +7,8 @@ import type { Platform } from '../platform/platform.ts'
 import { acceptsHtml, type Guard, htmlReply, pagePolicy, serveAsset, taskPage, type Words } from './pages.ts'
 
 /** The pages load their own files only, and send the token to this service only. */
-const SCRIPT_POLICY = pagePolicy("script-src 'self'; style-src 'self'; connect-src 'self'")
-const FORM_POLICY = pagePolicy("style-src 'self'", "'self'")
+const SCRIPT_POLICY = pagePolicy("script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:")
+const FORM_POLICY = pagePolicy("style-src 'self'; img-src data:", "'self'")
 /** Mail programs send `List-Unsubscribe=One-Click`. */
 const BODY_LIMIT = 4096
 

@@ -9,7 +9,7 @@ import { htmlReply, languageOf, pagePolicy, STYLE_SHEET, taskPage, type Words } 
 
 /** Part of the page: under a mistyped path, a relative address of a file would lead nowhere. */
 const STYLE = readFileSync(STYLE_SHEET, 'utf8')
-const POLICY = pagePolicy(`style-src 'sha256-${hash('sha256', STYLE, 'base64')}'`)
+const POLICY = pagePolicy(`img-src data:; style-src 'sha256-${hash('sha256', STYLE, 'base64')}'`)
 
 interface LinkPage {
   title: Words

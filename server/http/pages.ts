@@ -107,7 +107,8 @@ export function taskPage(
   return htmlPage({
     language,
     title: `${say(title)} · ${escapeHtml(MARKETPLACE_NAME)}`,
-    head,
+    // Else a browser asks for /favicon.ico, which the policy refuses.
+    head: `<link rel="icon" href="data:,">\n${head}`,
     body: `<header class="site"><strong>${name}</strong> <a href="?${escapeHtml(`${query}`)}" lang="${other}" hreflang="${other}">${other === 'ur' ? 'اردو' : 'English'}</a></header>
 <main class="task" data-texts="${escapeHtml(JSON.stringify(said))}">
 <h1>${say(title)}</h1>

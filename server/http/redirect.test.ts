@@ -198,7 +198,8 @@ for (const dialect of proofDialects()) {
       assert.match(await shown.text(), /<html lang="en".*<a href="\?lang=ur" .*does not work/s)
       const urdu = await web.go(slug, { headers: { accept: 'text/html', 'accept-language': 'ur' } })
       assert.match(await urdu.text(), /<html lang="ur" dir="rtl">.*یہ لنک کام نہیں کر رہا/s)
-      const policy = /^default-src 'none'; style-src 'sha256-[^']+'; base-uri 'none'; form-action 'none'/
+      const policy =
+        /^default-src 'none'; img-src data:; style-src 'sha256-[^']+'; base-uri 'none'; form-action 'none'/
       assert.match(shown.headers.get('content-security-policy') ?? '', policy)
     }
     assert.equal(await clicks(), [])

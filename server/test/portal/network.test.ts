@@ -27,6 +27,16 @@ it('asks no other host for the picture of an offer, and links to it', async ({ b
   await close()
 })
 
+it('leaves nothing in the console on the pages that mails lead to', async ({ bed, browser }) => {
+  const { page, errors, close } = await openTab(browser)
+  for (const name of ['reset-password', 'verify-email']) {
+    await page.goto(`${bed.url}/account/${name}`)
+    await page.waitForSelector('main.task h1')
+  }
+  assert.equal(errors, [])
+  await close()
+})
+
 it("asks for a visitor's catalogue once, before any script has arrived", async ({ bed, browser }) => {
   const { page, errors, close } = await openTab(browser)
   const calls: string[] = []

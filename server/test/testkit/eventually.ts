@@ -20,7 +20,7 @@ export async function eventually<T>(
   for (;;) {
     const value = await ask()
     if (done(value)) return value
-    if (performance.now() > end) throw new Error(`never so: ${JSON.stringify(value)}`)
+    if (performance.now() > end) throw new Error(`timed out; the last answer: ${JSON.stringify(value)}`)
     await pause(POLL_MS)
   }
 }
