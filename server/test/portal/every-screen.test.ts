@@ -49,13 +49,15 @@ async function visit(
 async function look(browser: Browser, bed: SeededService, role: Viewer, options: BrowserContextOptions) {
   const { locale, colorScheme } = options
   const { page, errors, close } = await openTab(browser, options)
+  // Slow there; the colors are those of Chromium.
+  const isAxeDue = browser.browserType().name() === 'chromium' || colorScheme === 'light'
   await logIn(page, bed, role, '/offers')
   const seen = await visit(page, bed.url, role, async (path) => {
     const what = `${path} as ${role} in ${locale}, ${colorScheme}`
     assert.is(await page.evaluate(`matchMedia('(prefers-color-scheme: ${colorScheme})').matches`), true)
     assert.is(await page.getAttribute('html', 'dir'), locale === 'ur-PK' ? 'rtl' : 'ltr')
     assert.equal(await page.locator('.notice.bad').allTextContents(), [], what)
-    assert.equal(await complaintsAbout(page), [], what)
+    if (isAxeDue) assert.equal(await complaintsAbout(page), [], what)
     for (const width of WIDTHS) {
       await page.setViewportSize({ width, height: 900 })
       const name = `${role}-${locale}-${colorScheme}-${width}${path.replaceAll(/[/:]+/g, '-')}.png`
