@@ -62,7 +62,8 @@ test('the README quick start runs as written, and again without writing anything
 const EXPLAINED = /ACCEPTED: commission Rs 624\.88 to Zoya Malik/
 
 async function run(script: string, env: NodeJS.ProcessEnv) {
-  const shell = spawn('bash', ['-c', script], { cwd: ROOT, env })
+  // By itself it would read a person's settings: it takes a socket at stdin for a remote login.
+  const shell = spawn('bash', ['--norc', '-c', script], { cwd: ROOT, env })
   const ended = { stdout: '', stderr: '' }
   for (const stream of ['stdout', 'stderr'] as const) {
     shell[stream].setEncoding('utf8').on('data', (text: string) => {
