@@ -198,7 +198,11 @@ test('help groups the commands under headings, each on one line, and ends with t
 
 test('a closed pipe ends it quietly', () => {
   const line = `'${process.execPath}' '${ENTRY}' webhooks fixtures 2>&1 | head -n 1`
-  const output = execFileSync('bash', ['--norc', '-c', line], { encoding: 'utf8', env: environmentOf(), cwd: folder })
+  const output = execFileSync('bash', ['--norc', '-c', line], {
+    encoding: 'utf8',
+    env: environmentOf(),
+    cwd: folder,
+  })
   assert.match(output, /^Orders .*\n$/)
 })
 
