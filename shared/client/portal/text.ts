@@ -51,17 +51,8 @@ export const startLanguage = (): Promise<void> =>
   setLanguage((kept.get<string>(LANGUAGE) ?? navigator.language).startsWith('ur') ? 'ur' : 'en')
 
 /** How a value of the wire is asked for and shown; `lines` and `checks` are lists. */
-export type Kind =
-  | Typed
-  | 'said'
-  | 'number'
-  | 'percent'
-  | 'money'
-  | 'count'
-  | 'time'
-  | 'date'
-  | 'word'
-  | 'hidden'
+export type Kind = Typed | 'said' | 'number' | 'percent' | 'money' | 'count' | Moment | 'word' | 'hidden'
+type Moment = 'time' | 'date'
 type Typed = 'text' | 'email' | 'password' | 'url' | 'search' | 'textarea' | 'lines' | Choices
 type Choices = 'select' | 'checkbox' | 'checks'
 
