@@ -74,11 +74,9 @@ export const exportFile = writes(
       resource,
       format,
       excel: excel ? 1 : null,
-      ...{
-        billing_cycle_id: cycle,
-        from_at: readMoment(options.from, config),
-        to_at: readMoment(options.to, config),
-      },
+      billing_cycle_id: cycle,
+      from_at: readMoment(options.from, config),
+      to_at: readMoment(options.to, config),
     }
     await platform.database.transaction((tx) =>
       recordAudit(platform, tx, {

@@ -401,13 +401,11 @@ export const payoutFile = movesMoney(
       }
       const total = sum(rows.map(({ amount }) => amount))
       const document = {
-        ...{
-          name,
-          file: written ? file : null,
-          payouts: rows.length,
-          amount: formatMoney(total),
-          currency: CURRENCY,
-        },
+        name,
+        file: written ? file : null,
+        payouts: rows.length,
+        amount: formatMoney(total),
+        currency: CURRENCY,
         left_out: leftOut.map(({ payoutId: payout_id, number, why }) => ({ payout_id, number, why })),
       }
       out.show(document, () => [
