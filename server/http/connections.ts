@@ -53,8 +53,8 @@ export function answerBrokenRequest(
 /**
  * Gives each address a share of the connections: one more is closed. Without a limit (`null`, behind proxies, whose address all clients
  * have) there is no share. When the server closes, connections without any request are closed: browsers open some in advance, and Node
- * does not count them as idle, so `close()` would wait for them. It would also wait for those whose last answer ends later, for as long
- * as they may be idle.
+ * does not count them as idle, so `close()` would wait for them. Connections that are being answered end after their answer: Node would
+ * keep them open for the keep-alive timeout.
  */
 export function keepConnections(server: FastifyInstance, mostOfAddress: number | null): void {
   const open = new Set<Socket>()

@@ -43,7 +43,7 @@ export function errorsOf(page: Page): string[] {
   const errors: string[] = []
   page.on('console', (message) => message.type() === 'error' && errors.push(message.text()))
   page.on('pageerror', (error) => errors.push(String(error)))
-  // Firefox writes refused calls to no console that it tells of.
+  // Firefox reports no console message for a refused call.
   const isFirefox = page.context().browser()?.browserType().name() === 'firefox'
   page.on('response', (answer) => {
     if (isFirefox && answer.status() >= 400) errors.push(`a status of ${answer.status()}`)

@@ -331,7 +331,7 @@ scenario('meets a script tag with a wrong origin: the first page counts', {}, as
   const click = await visitor.follow(page, market.links.sana)
   await visitor.buyFromCart(page)
   assert.equal(await market.outcomes(), [`accepted by landing_site: ${click}`])
-  // Firefox tells of a script that is refused.
+  // Firefox reports a script that is refused.
   visitor.errors.length = 0
 })
 
